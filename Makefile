@@ -1,0 +1,68 @@
+# `make help` lists the targets. PROFILE, CLUSTER and STOP_AFTER choose what is run, ARGS is passed on as it stands.
+PROFILE ?=
+CLUSTER ?= ostest
+STOP_AFTER ?=
+ARGS ?=
+export CLUSTER
+
+AGENTLAB := bin/agentlab
+STAGES := prepare configure image boot wait validate
+VERBS := plan $(STAGES) gather destroy
+VENV := $(or $(AGENTLAB_VENV),$(CURDIR)/.venv)
+BIN := $(VENV)/bin
+PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help run setup deploy shell $(VERBS) environment test lint unit benchmark docs build clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  a verb of the lab is a target too: $(VERBS) shell"
+	@echo "  PROFILE=   path, name in config_examples/, or dev-scripts scenario (default sno_ipv4)"
+	@echo "  CLUSTER=   name of the cluster (default ostest)      STOP_AFTER=  one of $(STAGES)"
+	@echo "  ARGS=      more arguments, such as ARGS='--check --diff'"
+
+run: setup deploy ## set this host up and install a cluster
+
+setup: ## install the packages that a lab needs
+	@$(AGENTLAB) setup $(ARGS)
+
+deploy: ## install a cluster
+	@$(AGENTLAB) deploy $(PROFILE) $(if $(STOP_AFTER),--stop-after $(STOP_AFTER)) $(ARGS)
+
+$(VERBS):
+	@$(AGENTLAB) $@ $(PROFILE) $(ARGS)
+
+shell: ## open a shell inside the cluster's sandbox
+	@$(AGENTLAB) shell
+
+environment: ## make the environment that the tests need
+	@$(AGENTLAB) setup -e '{"setup_tests": true}'
+	@cmp -s requirements-test.txt $(VENV)/agentlab-requirements-test.txt || { \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt && \
+		cp requirements-test.txt $(VENV)/agentlab-requirements-test.txt; }
+
+test: environment ## set up, and pass every test that CI runs: cheap ones first, last a cluster in real machines
+	@$(PYTEST) --numprocesses auto \
+		tests/lint tests/unit tests/conformance tests/integration tests/molecule tests/e2e
+
+lint: environment ## check the sources: ruff, mypy, ansible-lint, shellcheck, ansible-test sanity, documentation, archive
+	@$(PYTEST) --numprocesses auto tests/lint
+
+unit: environment ## unit tests
+	@$(PYTEST) --numprocesses auto tests/unit
+
+benchmark: environment ## measure
+	@$(PYTEST) -s tests/benchmark
+
+docs: environment ## write the reference of plugins and roles to build/docs
+	@mkdir -p build/docs
+	@$(BIN)/antsibull-docs collection --use-current --squash-hierarchy --dest-dir build/docs agentlab.ocp
+
+build: environment ## build the collection's archive in build/
+	@mkdir -p build
+	@$(BIN)/ansible-galaxy collection build --force --output-path build
+
+clean: ## remove what the tests and the build made
+	rm -rf build artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis
