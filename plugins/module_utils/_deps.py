@@ -1,0 +1,56 @@
+"""Guarded imports of third-party libraries.
+
+A library of this collection that needs something from PyPI says so like this, and stays importable without it::
+
+    if TYPE_CHECKING:
+        import netaddr
+    else:
+        netaddr = optional("netaddr")
+
+The real import happens at the first use of an attribute, which also keeps start-up of the command line short. When it
+fails, `MissingLibrary` names the distribution to install; `module_utils/_ansible.py` turns that into Ansible's usual
+message.
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from typing import Any
+
+
+class MissingLibrary(ImportError):
+    """A third-party library that was needed is not installed.
+
+    `distribution` is the name to give to pip; `trace` is the traceback of the failed import.
+    """
+
+    def __init__(self, distribution: str, trace: str) -> None:
+        super().__init__(f"the Python library {distribution} is not installed: pip install {distribution}")
+        self.distribution = distribution
+        self.trace = trace
+
+
+class _Optional:
+    def __init__(self, name: str, distribution: str) -> None:
+        self.__dict__.update(_name=name, _distribution=distribution)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        try:
+            module = importlib.import_module(self._name)
+        except ImportError as error:
+            raise MissingLibrary(self._distribution, traceback.format_exc()) from error
+        value = getattr(module, attribute)
+        self.__dict__[attribute] = value
+        return value
+
+
+def optional(name: str, distribution: str | None = None) -> Any:
+    """Return a stand-in for module `name` that imports it at the first use of one of its attributes.
+
+    `distribution` is the name on PyPI where it differs, as in `optional("yaml", "PyYAML")`. Use of an attribute
+    raises `MissingLibrary` when the import fails.
+    """
+    return _Optional(name, distribution or name)

@@ -1,0 +1,70 @@
+"""The few read operations of assisted-service REST v2 that observers of an installation use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._deps import optional
+
+requests = optional("requests")
+
+HEADERS = {"watcher": "Watcher-Authorization", "user": "Authorization", "agent": "X-Secret-Key"}
+"""Header that carries the token, by authentication scheme."""
+
+
+class AssistedError(Exception):
+    """The service did not answer, or refused; the text names the URL and the reason."""
+
+
+class AssistedClient:
+    """Client of one assisted-service.
+
+    host: IPv4 or IPv6 address, or host name; token: a JWT, or None when the service asks for none.
+    """
+
+    def __init__(self, host: str, token: str | None, scheme: str = "watcher", port: int = 8090,
+                 timeout: tuple[float, float] = (5, 30)) -> None:
+        literal = f"[{host}]" if ":" in host else host
+        self.base = f"http://{literal}:{port}/api/assisted-install/v2"
+        self.timeout = timeout
+        self.session = requests.Session()
+        self.session.trust_env = False  # a lab's addresses never go through the caller's proxy
+        if token:
+            self.session.headers[HEADERS[scheme]] = token
+
+    def get(self, path: str, **query: str) -> Any:
+        """The decoded answer of GET `path`; AssistedError otherwise."""
+        url = self.base + path
+        try:
+            answer = self.session.get(url, params=query, timeout=self.timeout)
+        except requests.RequestException as error:
+            raise AssistedError(f"{url}: {error}") from error
+        if not answer.ok:
+            raise AssistedError(f"{url}: HTTP {answer.status_code}: {_reason(answer)}")
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise AssistedError(f"{url}: the answer is not JSON: {error}") from error
+
+    def infra_envs(self) -> list[dict[str, Any]]:
+        return self.get("/infra-envs")
+
+    def clusters(self) -> list[dict[str, Any]]:
+        return self.get("/clusters")
+
+    def cluster(self, cluster_id: str) -> dict[str, Any]:
+        """One cluster with its hosts."""
+        return self.get(f"/clusters/{cluster_id}")
+
+    def events(self, infra_env_id: str) -> list[dict[str, Any]]:
+        """Events of an infra-env, oldest first."""
+        return self.get("/events", infra_env_id=infra_env_id)
+
+
+def _reason(answer: Any) -> str:
+    """The text of either error shape of the service (`reason` or `message`)."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return answer.text.strip()[:200] or answer.reason
+    return str(body.get("reason") or body.get("message") or body)

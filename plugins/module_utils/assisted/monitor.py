@@ -1,0 +1,119 @@
+"""What an observer says about a cluster that is being installed: a pure function of what it saw before.
+
+Texts and severities are those of `openshift-install agent wait-for`; every event is told, not only the last of a poll.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+STATUS_TEXT = {
+    "adding-hosts": "Cluster is adding hosts",
+    "cancelled": "Cluster installation cancelled",
+    "error": "Cluster has hosts in error",
+    "finalizing": "Finalizing cluster installation",
+    "installing": "Cluster installation in progress",
+    "installing-pending-user-action": "Cluster has hosts requiring user input",
+    "insufficient": "Cluster is not ready for install. Check validations",
+    "pending-for-input": "User input is required to continue cluster installation",
+    "preparing-for-installation": "Preparing cluster for installation",
+    "ready": "Cluster is ready for install",
+}
+ERRORED = frozenset({"error", "installing-pending-user-action"})
+READY_LIMIT = 60.0
+"""Seconds that a cluster may stay `ready` before that counts as a failure to start."""
+
+
+class Message(NamedTuple):
+    """One line for people; level is a logging level's name in lower case."""
+
+    level: str
+    text: str
+
+
+class FatalError(Exception):
+    """The installation can't go on."""
+
+
+@dataclass
+class Monitor:
+    """Remembers what was told, so that only changes are."""
+
+    status: str | None = None
+    not_ready_since: float | None = None
+    validations: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    events_seen: int = 0
+    retry: str | None = None
+    """Why the installation does not go forward just now, or None."""
+
+    def update(self, cluster: dict[str, Any], events: list[dict[str, Any]], now: float) -> list[Message]:
+        """Messages for what is new in `cluster` (with its hosts) and `events` (oldest first); `now` in seconds.
+
+        FatalError, with its text, when the installation was cancelled or never starts.
+        """
+        said = self._status(cluster, now)
+        said += self._validations("Cluster validation: ", cluster)
+        for host in cluster.get("hosts") or []:
+            said += self._validations(f"Host {host_name(host)} validation: ", host)
+        if len(events) < self.events_seen:  # the service lost its state, or was replaced
+            self.events_seen = 0
+        said += [Message("info" if e["severity"] == "info" else "warning", e["message"]) for e in events[self.events_seen:]]
+        self.events_seen = len(events)
+        return said
+
+    def _status(self, cluster: dict[str, Any], now: float) -> list[Message]:
+        status, before = cluster["status"], self.status
+        said = []
+        if status != before:
+            said.append(Message("info", STATUS_TEXT.get(status, f"Cluster is {status}")))
+            if status == "installing-pending-user-action":
+                said += [Message("warning", f"Host {host_name(h)} {h.get('status_info', '')}")
+                         for h in cluster.get("hosts") or [] if h["status"] == status]
+        self.status = status
+        if status != "ready" or self.not_ready_since is None:
+            self.not_ready_since = now
+        self.retry = None
+        if status == "cancelled":
+            raise FatalError("cluster installation was cancelled")
+        if status in ERRORED:
+            self.retry = "cluster has stopped installing... working to recover installation"
+        elif status == "ready" and before == "preparing-for-installation":
+            self.retry = "failed to prepare cluster installation, retrying"
+        elif status == "ready" and now - self.not_ready_since > READY_LIMIT:
+            raise FatalError("failed to progress after all hosts available")
+        return said
+
+    def _validations(self, prefix: str, thing: dict[str, Any]) -> list[Message]:
+        said = []
+        for check in parse_validations(thing.get("validations_info")):
+            key, new = (prefix, check["id"]), (check["status"], check["message"])
+            old = self.validations.get(key)
+            if old == new:
+                continue
+            self.validations[key] = new
+            level = _level(new[0], old[0] if old else None)
+            if level and not (old and old[1] == new[1]):
+                said.append(Message(level, prefix + new[1]))
+        return said
+
+
+def _level(status: str, before: str | None) -> str | None:
+    if status in ("failure", "error"):
+        return "warning"
+    if status != "success":
+        return None
+    if before is None:
+        return "debug"
+    return "info" if before in ("failure", "error") else None
+
+
+def parse_validations(text: str | None) -> list[dict[str, str]]:
+    """The checks of a `validations_info` (JSON in a string, or empty): dicts with id, status, message."""
+    return [check for checks in (json.loads(text) if text else {}).values() for check in checks]
+
+
+def host_name(host: dict[str, Any]) -> str:
+    """What to call a host of the service."""
+    return str(host.get("requested_hostname") or host["id"])

@@ -1,0 +1,185 @@
+"""`wait-for bootstrap-complete`: the loop over REST API and OpenShift API, with upstream's intervals and texts."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..cluster.client import ClusterError
+from .client import AssistedError
+from .monitor import FatalError, Message, Monitor
+
+INTERVAL = 2.0
+LIMIT = 60 * 60.0
+INITIALIZE_INTERVAL = 30.0
+SSH_AFTER = 120.0
+
+
+class BootstrapFailed(Exception):
+    """The bootstrap did not complete; the text says why."""
+
+
+class Rest(Protocol):
+    def infra_envs(self) -> list[dict[str, Any]]: ...
+    def clusters(self) -> list[dict[str, Any]]: ...
+    def cluster(self, cluster_id: str) -> dict[str, Any]: ...
+    def events(self, infra_env_id: str) -> list[dict[str, Any]]: ...
+
+
+class Kube(Protocol):
+    def live(self) -> bool: ...
+    def bootstrap_status(self) -> str | None: ...
+
+
+class Clock(Protocol):
+    def time(self) -> float: ...
+    def sleep(self, seconds: float) -> None: ...
+
+
+class Stall:
+    """Bounds a wait by progress: `check` raises when nothing changed for `seconds` (0: never)."""
+
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self.seconds, self.clock = seconds, clock
+        self.last: object = None
+        self.since = clock.time()
+
+    def check(self, fingerprint: object) -> None:
+        """fingerprint: anything that is equal as long as nothing moves."""
+        if fingerprint != self.last:
+            self.last, self.since = fingerprint, self.clock.time()
+        elif self.seconds and self.clock.time() - self.since > self.seconds:
+            raise FatalError(f"nothing happened for {self.seconds / 60:g} minutes")
+
+
+@dataclass
+class BootstrapWatcher:
+    """Follows one installation until its bootstrap is complete.
+
+    say: gets every message; show: gets each cluster with its hosts (for a live view and for records).
+    stall: seconds without any change after which to give up; 0 keeps to upstream's limit of 60 minutes alone.
+    """
+
+    rest: Rest
+    kube: Kube
+    node_zero: str
+    say: Callable[[Message], None]
+    show: Callable[[dict[str, Any], list[dict[str, Any]]], None] = lambda cluster, events: None
+    clock: Clock = time
+    stall: float = 0
+    limit: float = LIMIT
+    reachable: Callable[[str], bool] = field(default=lambda host: tcp_open(host, 22))
+    monitor: Monitor = field(default_factory=Monitor)
+
+    def run(self) -> None:
+        """Returns when the bootstrap is complete; BootstrapFailed otherwise."""
+        start = self.clock.time()
+        stall = Stall(self.stall, self.clock)
+        self._rest_seen = self._kube_seen = self._complete = False
+        self._retryable: str | None = None
+        self._fingerprint: object = None
+        while True:
+            try:
+                if self._iterate(self.clock.time() - start):
+                    return
+                stall.check((self._fingerprint, self._rest_seen, self._kube_seen))
+            except FatalError as error:
+                raise BootstrapFailed(f"bootstrap process returned error: {error}") from error
+            if self.clock.time() - start > self.limit:
+                raise BootstrapFailed("bootstrap process timed out: context deadline exceeded")
+            self.clock.sleep(INTERVAL)
+
+    def _iterate(self, elapsed: float) -> bool:
+        if self._complete:
+            self.say(Message("info", "Bootstrap is complete"))
+            self.say(Message("info", "cluster bootstrap is complete"))
+            return True
+        kube_live = self.kube.live()
+        infra_envs = self._infra_envs()
+        if not kube_live and infra_envs is None:
+            self._nobody(elapsed)
+            return False
+        if kube_live:
+            if not self._kube_seen:
+                self._kube_seen = True
+                self.say(Message("info", "Bootstrap Kube API Initialized"))
+            if self._bootstrap_status() == "complete":
+                self.say(Message("info", "Bootstrap configMap status is complete"))
+                self._complete = True
+        if infra_envs is not None:
+            self._monitor(infra_envs)
+        return False
+
+    def _infra_envs(self) -> list[dict[str, Any]] | None:
+        try:
+            return self.rest.infra_envs()
+        except AssistedError:
+            return None
+
+    def _bootstrap_status(self) -> str | None:
+        try:
+            return self.kube.bootstrap_status()
+        except ClusterError as error:
+            self.say(Message("debug", str(error)))
+            return None
+
+    def _nobody(self, elapsed: float) -> None:
+        if self._kube_seen:
+            return
+        if self._rest_seen:
+            self._retry("cluster bootstrap did not complete")
+            return
+        if elapsed > SSH_AFTER and not self.reachable(self.node_zero):
+            self.say(Message("info", "Cannot access Rendezvous Host. There may be a network configuration problem, "
+                                     "check console for additional info"))
+        else:
+            self.say(Message("info", "Waiting for cluster install to initialize. Sleeping for 30 seconds"))
+        self.clock.sleep(INITIALIZE_INTERVAL)
+
+    def _monitor(self, infra_envs: list[dict[str, Any]]) -> None:
+        if not self._rest_seen:
+            self._rest_seen = True
+            self.say(Message("debug", "Agent Rest API Initialized"))
+        try:
+            clusters = self.rest.clusters()
+            if len(clusters) > 1:
+                self.say(Message("info", f"found too many clusters. number of clusters found: {len(clusters)}"))
+                return
+            if not clusters:
+                self._retry("Unable to retrieve cluster metadata from Agent Rest API: no clusterID known for the cluster")
+                return
+            cluster = self.rest.cluster(clusters[0]["id"])
+            events = self.rest.events(infra_envs[0]["id"]) if len(infra_envs) == 1 else []
+        except AssistedError as error:
+            self._retry(f"Unable to retrieve cluster metadata from Agent Rest API: {error}")
+            return
+        self._fingerprint = fingerprint(cluster, len(events))
+        messages = self.monitor.update(cluster, events, self.clock.time())
+        for message in messages:
+            self.say(message)
+        self.show(cluster, events)
+        if self.monitor.retry:
+            self._retry(self.monitor.retry)
+
+    def _retry(self, text: str) -> None:
+        if text != self._retryable:
+            self._retryable = text
+            self.say(Message("info", text))
+
+
+def fingerprint(cluster: dict[str, Any], events: int) -> object:
+    """Equal for two states of a cluster between which nothing moved."""
+    hosts = [(h["id"], h["status"], str(h.get("progress")), h.get("validations_info")) for h in cluster.get("hosts") or []]
+    return cluster["status"], cluster.get("status_info"), tuple(sorted(hosts)), events
+
+
+def tcp_open(host: str, port: int, timeout: float = 10) -> bool:
+    """Whether something listens there."""
+    try:
+        with socket.create_connection((host, port), timeout):
+            return True
+    except OSError:
+        return False

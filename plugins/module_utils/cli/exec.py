@@ -1,0 +1,78 @@
+"""`agentlab exec [--cluster C] -- CMD`, `agentlab shell [--cluster C]`: run something inside a cluster's sandbox."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..sandbox import LabError, namespaces
+from .places import run_dir
+from .terminal import say
+
+
+def main(argv: list[str]) -> int:
+    """Become the command, in the sandbox, in the present directory, as the present user."""
+    own, separator, command = argv, "", []
+    if "--" in argv:
+        cut = argv.index("--")
+        own, separator, command = argv[:cut], "--", argv[cut + 1 :]
+    parser = _parser("exec", "[--cluster NAME] -- COMMAND [ARGUMENT ...]", "Run a command inside a cluster's sandbox.")
+    if not separator:
+        parser.add_argument("command", nargs=argparse.REMAINDER, help="the command; its options belong to it")
+    args = parser.parse_args(own)
+    command = command or getattr(args, "command", [])
+    if not command:
+        parser.error("which command? agentlab exec -- COMMAND")
+    return _become(args.cluster, command)
+
+
+def shell(argv: list[str]) -> int:
+    """Become a shell in the sandbox."""
+    args = _parser("shell", None, "Open a shell inside a cluster's sandbox.").parse_args(argv)
+    os.environ["AGENTLAB_CLUSTER"] = args.cluster
+    say(f"in the sandbox of {args.cluster}: its network, its libvirt (virsh), its names; `exit` leaves it", sys.stderr)
+    return _become(args.cluster, [os.environ.get("SHELL") or "/bin/sh"])
+
+
+def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"agentlab {verb}", usage=f"agentlab {verb} {usage}" if usage else None, description=text
+    )
+    parser.add_argument(
+        "--cluster", default=os.environ.get("CLUSTER") or "ostest", metavar="NAME", help="name of the cluster (default: %(default)s)"
+    )
+    return parser
+
+
+def _become(cluster: str, command: list[str]) -> int:
+    hypervisor = _hypervisor(cluster)
+    if hypervisor["kind"] == "sandbox":
+        try:
+            running = namespaces.require(cluster, Path(hypervisor["state_dir"]))
+        except LabError as error:
+            say(f"agentlab: {error}", sys.stderr)
+            return 1
+        command = [*namespaces.enter(running, os.getcwd()), *namespaces.as_caller(), *command]
+        if os.geteuid():
+            command = ["sudo", *command]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        say(f"agentlab: {command[0]}: {error.strerror}", sys.stderr)
+        return 127
+
+
+def _hypervisor(cluster: str) -> Mapping[str, Any]:
+    """Return `hypervisor` of the plan in the cluster's run directory; without a plan, a sandbox in the usual place."""
+    from ..plan import rundir
+
+    directory = run_dir(cluster)
+    if (directory / rundir.PLAN).exists():
+        return rundir.load_plan(directory)["hypervisor"]
+    return {"kind": "sandbox", "state_dir": str(namespaces.default_state_dir(cluster))}

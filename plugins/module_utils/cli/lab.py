@@ -1,0 +1,183 @@
+"""The verbs that run a playbook: one process of ansible-playbook, with the run directory's inventory."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from ..packages import PackageError, distribution, missing
+from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, run_dir
+from .terminal import say
+
+STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
+# Where logs of the cluster can be had when these fail.
+_GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
+LOCAL = "localhost"
+FAILURE = "logs/failure.json"
+
+
+class Inputs(NamedTuple):
+    """The text of an inventory, and variables that go before all others."""
+
+    inventory: str
+    variables: dict[str, str | bool]
+
+
+def _parser(verb: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"agentlab {verb}", description=f"Run playbooks/{verb}.yml.")
+    add_arguments(parser)
+    parser.add_argument("--check", action="store_true", help="change nothing, tell what would change")
+    parser.add_argument("--diff", action="store_true", help="show what is different in files")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="show results; more for more")
+    parser.add_argument(
+        "-e", "--extra-vars", action="append", default=[], metavar="VARS", help="variables, as for ansible-playbook"
+    )
+    if verb == "deploy":
+        parser.add_argument("--stop-after", choices=STAGES, metavar="STAGE", help=f"one of {', '.join(STAGES)}")
+        parser.add_argument("--no-gather", action="store_true", help="collect nothing when it fails")
+    return parser
+
+
+def run(verb: str, argv: list[str]) -> int:
+    """Run the playbook of `verb` and return its exit status; after a failed installation collect what explains it."""
+    args = _parser(verb).parse_args(argv)
+    directory = run_dir(args.cluster)
+    with tempfile.TemporaryDirectory(prefix="agentlab-") as scratch:
+        inventory = Path(scratch) / "inventory.yml"
+        try:
+            text, variables = inputs(verb, args.cluster, args.profile)
+            inventory.write_text(text, encoding="utf-8")
+            if verb == "setup":
+                bindings = importlib.util.find_spec("libvirt") is not None
+                if bindings and not args.verbose and not args.extra_vars and not _missing_packages(inventory):
+                    say("setup: everything is there")
+                    return 0
+                variables["agentlab_bindings"] = bindings
+        except (ValueError, OSError, PackageError) as error:
+            say(error, sys.stderr)
+            return 2
+        command = ["ansible-playbook", "-i", str(inventory), "-e", json.dumps(variables)]
+        command += [option for given in args.extra_vars for option in ("-e", given)]
+        command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
+        (directory / FAILURE).unlink(missing_ok=True)
+        stages = _stages(getattr(args, "stop_after", None))
+        status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory)
+        if (
+            status
+            and verb in _GATHER_AFTER
+            and not args.check
+            and not getattr(args, "no_gather", False)
+            and _booted(directory)
+        ):
+            say(f"\n{verb} failed; collecting what explains it")
+            _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory)
+        if status:
+            _explain(directory)
+        return status
+
+
+def inputs(verb: str, cluster: str, profile: str | None = None) -> Inputs:
+    """Return what the playbook of `verb` needs to run for `cluster`, with a profile or with the plan that stands in the run directory.
+
+    Raises `ValueError` for a profile or plan that is wrong, and `OSError`.
+    """
+    directory = run_dir(cluster)
+    variables: dict[str, str | bool] = {
+        "agentlab_cluster": cluster,
+        "agentlab_run_dir": str(directory),
+        "agentlab_profiles": str(PROFILES),
+    }
+    name = _profile(verb, profile, directory)
+    if name:
+        variables["agentlab_profile"] = name
+    return Inputs(_inventory(verb, directory, name, cluster), variables)
+
+
+def _profile(verb: str, given: str | None, directory: Path) -> str | None:
+    from ..plan import profile, rundir
+
+    if given:
+        # Ansible resolves relative paths against the playbook.
+        path = profile.find(given, PROFILES)
+        return str(path.absolute()) if path else given
+    if (directory / rundir.PLAN).exists() or verb != "deploy":
+        return None
+    return DEFAULT_PROFILE
+
+
+def _inventory(verb: str, directory: Path, name: str | None, cluster: str) -> str:
+    """Return the run's inventory. It judges the profile before Ansible starts, which takes a second.
+
+    A setup needs no plan, and cannot enter a sandbox, which is made later.
+    """
+    from ..plan import rundir
+
+    if verb == "setup":
+        known = name or (directory / rundir.PLAN).exists()
+        plan = rundir.prepare(directory, name, PROFILES, cluster, refuse=False)[0] if known else None
+        if plan is None or plan["hypervisor"]["kind"] != "ssh":
+            local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+            return rundir.dump({"hypervisors": {"hosts": {LOCAL: local}}})
+    else:
+        plan = rundir.prepare(directory, name, PROFILES, cluster)[0]
+    return rundir.dump(rundir.inventory(plan, directory))
+
+
+def _missing_packages(inventory: Path) -> bool:
+    """Whether the role setup has something to install, asked without Ansible because nearly always that is nothing."""
+    import yaml
+
+    if LOCAL not in yaml.safe_load(inventory.read_text(encoding="utf-8")).get("hypervisors", {}).get("hosts", {}):
+        return True
+    table = yaml.safe_load((ROOT / "roles/setup/vars/main.yml").read_text(encoding="utf-8"))["setup_packages"]
+    return bool(missing(table[distribution(table)]))
+
+
+def _stages(stop_after: str | None) -> list[str]:
+    """Return the options that leave out what comes after a stage: each has its name as a tag."""
+    return ["--tags", ",".join(["plan", *STAGES[: STAGES.index(stop_after) + 1]])] if stop_after else []
+
+
+def _ansible(command: list[str], directory: Path) -> int:
+    binaries = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg")),
+        "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "AGENTLAB_FAILURE": str(directory / FAILURE),
+    }
+    return subprocess.run([str(binaries / command[0]), *command[1:]], env=environment, check=False).returncode
+
+
+def _booted(directory: Path) -> bool:
+    from ..plan import rundir
+    from ..redfish.boot import FILE
+
+    try:
+        return (Path(rundir.load_plan(directory)["hypervisor"]["state_dir"]) / FILE).exists()
+    except ValueError:
+        return False
+
+
+def _explain(directory: Path) -> None:
+    try:
+        failure = json.loads((directory / FAILURE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    say(f"\nfirst failure: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
+
+
+def __getattr__(name: str) -> Callable[[list[str]], int]:
+    """Each lab verb is a function of this module that takes the arguments."""
+    if (PLAYBOOKS / f"{name}.yml").is_file():
+        return partial(run, name)
+    raise AttributeError(f"module {__name__} has no attribute {name}")

@@ -1,0 +1,47 @@
+"""`agentlab nmstate gc`: what `nmstatectl gc` does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from .._deps import MissingLibrary
+from ..coreos.errors import CoreosError
+from ..coreos.image import new_file
+from ..nmstate import NmstateError, external, generate, load
+from .terminal import say
+
+
+def main(argv: list[str]) -> int:
+    """Run `agentlab nmstate gc [-o DIR] FILE...`."""
+    parser = argparse.ArgumentParser(prog="agentlab nmstate", allow_abbrev=False)
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+    gc = words.add_parser("gc", help="print the NetworkManager keyfiles of a network state", allow_abbrev=False)
+    gc.add_argument("-o", "--output-dir", metavar="DIR", help="write the keyfiles to a directory")
+    gc.add_argument("--nmstatectl", action="store_true", help="let the nmstatectl that is installed do it")
+    gc.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON; - for stdin")
+    args = parser.parse_args(argv)
+    try:
+        found: list[tuple[str, str]] = []
+        for path in args.files:
+            text = sys.stdin.read() if path == "-" else Path(path).read_text()
+            found += external.generate(text) if args.nmstatectl else generate(load(text))
+        if args.output_dir is None:
+            say(json.dumps({"NetworkManager": found}, indent=1, ensure_ascii=False))
+            return 0
+        os.makedirs(args.output_dir, exist_ok=True)
+        for name, keyfile in found:
+            target = os.path.join(args.output_dir, name)
+            with new_file(target, overwrite=True) as out:
+                out.write(keyfile.encode())
+            say(target)
+    except (NmstateError, CoreosError, MissingLibrary) as error:
+        say(error, sys.stderr)
+        return 1
+    except (OSError, UnicodeDecodeError) as error:
+        say(f"Error: {error}", sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,33 @@
+"""Where the checkout keeps what the lab verbs need, and the arguments that all of them take."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PROFILES = ROOT / "config_examples"
+PLAYBOOKS = ROOT / "playbooks"
+DEFAULT_PROFILE = "sno_ipv4"
+
+
+def run_dir(cluster: str) -> Path:
+    """Return the run directory of a cluster: `runs/<cluster>` of the checkout, or of `AGENTLAB_RUNS`."""
+    return Path(os.environ.get("AGENTLAB_RUNS") or ROOT / "runs").absolute() / cluster
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the profile and the cluster, with the environment's `CLUSTER` as default."""
+    parser.add_argument(
+        "profile",
+        nargs="?",
+        help="path of a profile, name of one in config_examples/, or a scenario of dev-scripts such as HA_IPV4V6_DHCP; "
+        "without it, the plan in the run directory",
+    )
+    parser.add_argument(
+        "--cluster",
+        default=os.environ.get("CLUSTER") or "ostest",
+        metavar="NAME",
+        help="name of the cluster (default: %(default)s)",
+    )

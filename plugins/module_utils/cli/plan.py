@@ -1,0 +1,51 @@
+"""`agentlab plan [PROFILE] [--cluster C] --format table|yaml|svg|profile|schema`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from ..plan import profile, rundir
+from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
+from .terminal import say
+
+
+def main(argv: list[str]) -> int:
+    """Write the plan to stdout; with `--write` also to the run directory."""
+    parser = argparse.ArgumentParser(prog="agentlab plan", description="Show what a profile comes to.")
+    add_arguments(parser)
+    parser.add_argument(
+        "--format",
+        choices=("table", "yaml", "svg", "profile", "schema"),
+        default="table",
+        help="the plan as tables, YAML or a drawing; the profile with every default; the JSON schema of profiles",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write profile.yaml, plan.yaml and inventory.yml to the run directory"
+    )
+    args = parser.parse_args(argv)
+    if args.format == "schema":
+        from ..plan.schema import SCHEMA
+
+        say(json.dumps(SCHEMA, indent=2))
+        return 0
+    directory = run_dir(args.cluster)
+    name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)
+    try:
+        if args.format == "profile":
+            sys.stdout.write(rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster)))
+            return 0
+        plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write)
+        if args.write:
+            rundir.write(changes)
+    except (ValueError, OSError) as error:
+        say(error, sys.stderr)
+        return 2
+    if args.format == "yaml":
+        sys.stdout.write(rundir.dump(plan))
+        return 0
+    from ..plan import render
+
+    sys.stdout.write(render.svg(plan) if args.format == "svg" else render.table(plan, colour=sys.stdout.isatty()))
+    return 0

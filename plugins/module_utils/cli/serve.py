@@ -1,0 +1,100 @@
+"""`agentlab serve STAND-IN`: one of the lab's stand-ins by itself, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from .terminal import say
+
+SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
+
+
+def _listen(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} should be HOST:PORT, like 127.0.0.1:8090 or [::1]:8090")
+    return host.strip("[]"), int(port)
+
+
+def _tokens(data: Path) -> tuple[str, Path]:
+    """The public key of the service, and the file with its tokens; made on the first start, kept 0600."""
+    from ....payload.api_server.auth import make_tokens
+
+    path = data / "tokens.json"
+    if not path.is_file():
+        key, tokens = make_tokens()
+        temporary = path.with_suffix(".new")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"EC_PUBLIC_KEY_PEM": key, **tokens}, file, indent=2)
+        temporary.rename(path)
+    return str(json.loads(path.read_text(encoding="utf-8"))["EC_PUBLIC_KEY_PEM"]), path
+
+
+def assisted_service(argv: list[str]) -> int:
+    """The assisted service; further settings come from the environment, by the names that upstream's service reads."""
+    import asyncio
+
+    from ....payload.api_server.__main__ import serve
+    from ....payload.api_server.config import Config
+
+    parser = argparse.ArgumentParser(prog="agentlab serve assisted-service", description=assisted_service.__doc__)
+    parser.add_argument(
+        "--listen",
+        type=_listen,
+        default=("127.0.0.1", 8090),
+        metavar="HOST:PORT",
+        help="address to listen on, default 127.0.0.1:8090; port 0 takes a free one",
+    )
+    parser.add_argument(
+        "--auth", choices=("none", "local"), default="none", help="local: tokens are written to DIR/tokens.json"
+    )
+    parser.add_argument(
+        "--ending",
+        choices=("abi", "hub"),
+        default="hub",
+        help="abi: ends when the rendezvous host reboots; hub: goes on to installed",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("assisted-service"),
+        metavar="DIR",
+        help="state and logs, default ./assisted-service",
+    )
+    options = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        options.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Without signers there is no cluster to make configs for: hosts get empty ones.
+        environment = {"DUMMY_IGNITION": "false" if SIGNERS in os.environ else "true", **os.environ}
+        environment["AUTH_TYPE"] = {"none": "none", "local": "agent-installer-local"}[options.auth]
+        if options.ending == "abi":
+            environment["INSTALL_INVOKER"] = "agent-installer"
+        if options.auth == "local":
+            environment["EC_PUBLIC_KEY_PEM"], path = _tokens(options.data)
+            say(f"tokens: {path}")
+        config = Config(environment, options.data, options.data / "assisted-service.sqlite", options.ending).check()
+        work = serve(config, [options.listen], lambda urls: say(f"assisted-service listens on {urls[0]}"))
+        code: int = asyncio.run(work)
+        return code
+    except (OSError, ValueError) as err:
+        say(f"agentlab serve assisted-service: {err}", sys.stderr)
+        return 1
+
+
+STAND_INS: dict[str, Callable[[list[str]], int]] = {"assisted-service": assisted_service}
+
+
+def main(argv: list[str]) -> int:
+    """Starts the stand-in that the first argument names."""
+    if not argv or argv[0] not in STAND_INS:
+        say(f"usage: agentlab serve {'|'.join(STAND_INS)} [options]", sys.stderr)
+        return 0 if argv[:1] in (["-h"], ["--help"]) else 2
+    return STAND_INS[argv[0]](argv[1:])

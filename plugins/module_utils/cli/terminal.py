@@ -1,0 +1,13 @@
+"""What the command line says. Libraries must not `print` (ansible-test: in a module that would spoil its result)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+
+def say(text: object = "", stream: TextIO | None = None) -> None:
+    """Write a line to standard output, or to `stream`, at once."""
+    out = stream or sys.stdout
+    out.write(f"{text}\n")
+    out.flush()

@@ -1,0 +1,41 @@
+"""`agentlab wait-for bootstrap-complete | install-complete`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ..assisted.view import LiveView
+from ..log import LEVELS, Log
+from ..waitfor import EVENTS, Recorder, wait_for
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="agentlab wait-for", description="Wait for install-time events")
+    top.add_argument("event", choices=EVENTS)
+    top.add_argument("--dir", type=Path, default=Path(), help="assets directory (default .)")
+    top.add_argument("--log-level", choices=(*LEVELS[1:-1], "warn"), default="info")
+    top.add_argument("--skip-password-print", action="store_true", help="do not print the kubeadmin password")
+    top.add_argument("--stall-timeout", type=float, default=0, metavar="MINUTES",
+                     help="give up when nothing changes for so long (default: never; upstream's limits apply all the same)")
+    top.add_argument("--record", type=Path, metavar="DIR", help="keep the last seen cluster and events there, as JSON")
+    return top
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    level = "warning" if args.log_level == "warn" else args.log_level
+    with ExitStack() as stack:
+        view = stack.enter_context(LiveView()) if sys.stderr.isatty() else None
+        log = Log(args.dir, level, emit=view.print if view else None)
+        watchers = [w for w in (Recorder(args.record) if args.record else None, view and view.show) if w]
+
+        def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
+            for watcher in watchers:
+                watcher(cluster, events)
+
+        outcome = wait_for(args.event, args.dir, log, show, stall=args.stall_timeout * 60, skip_password=args.skip_password_print)
+    return outcome.exit_code

@@ -1,0 +1,97 @@
+"""Reads of the OpenShift API that an observer of an installation makes; the kubeconfig is read by the official client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .._deps import optional
+
+kubernetes = optional("kubernetes")
+requests = optional("requests")
+
+CONFIG = "/apis/config.openshift.io/v1"
+
+
+class ClusterError(Exception):
+    """The API did not answer, or refused; the text says what was asked and why it failed."""
+
+
+class ClusterClient:
+    """Client of the API that a kubeconfig points at. Each call is one request, bounded by `timeout` seconds."""
+
+    def __init__(self, kubeconfig: Path, timeout: float = 15) -> None:
+        self.kubeconfig = kubeconfig
+        self.timeout = timeout
+        settings = kubernetes.client.Configuration()
+        try:
+            kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=settings)
+        except (kubernetes.config.ConfigException, OSError, ValueError, KeyError) as error:
+            raise ClusterError(f"{kubeconfig}: not a usable kubeconfig: {error}") from error
+        self.server = settings.host
+        self.session = requests.Session()
+        self.session.trust_env = False  # a lab's addresses never go through the caller's proxy
+        self.session.verify = settings.ssl_ca_cert
+        if settings.cert_file:
+            self.session.cert = (settings.cert_file, settings.key_file)
+        if "authorization" in settings.api_key:
+            self.session.headers["Authorization"] = settings.api_key["authorization"]
+
+    def get(self, path: str) -> dict[str, Any]:
+        """The decoded object at `path`, ClusterError otherwise."""
+        found = self.find(path)
+        if found is None:
+            raise ClusterError(f"GET {self.server}{path}: not found")
+        return found
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """As `get`, but None when there is no such object."""
+        try:
+            answer = self.session.get(self.server + path, timeout=self.timeout)
+            if answer.status_code == 404:
+                return None
+            answer.raise_for_status()
+            return answer.json()
+        except (requests.RequestException, OSError) as error:
+            raise ClusterError(f"GET {self.server}{path}: {error}") from error
+
+    def live(self) -> bool:
+        """Whether the API answers at all."""
+        try:
+            self.get("/version")
+        except ClusterError:
+            return False
+        return True
+
+    def bootstrap_status(self) -> str | None:
+        """`status` of ConfigMap kube-system/bootstrap; "complete" when the bootstrap is."""
+        return ((self.find("/api/v1/namespaces/kube-system/configmaps/bootstrap") or {}).get("data") or {}).get("status")
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return self.get("/api/v1/nodes")["items"]
+
+    def cluster_version(self) -> dict[str, Any]:
+        return self.get(f"{CONFIG}/clusterversions/version")
+
+    def cluster_operators(self) -> list[dict[str, Any]]:
+        return self.get(f"{CONFIG}/clusteroperators")["items"]
+
+    def ingress_ca(self) -> str | None:
+        """CA bundle of the default router, PEM."""
+        path = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
+        return ((self.find(path) or {}).get("data") or {}).get("ca-bundle.crt")
+
+    def console_host(self) -> str | None:
+        """Host name of the console's route."""
+        path = "/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console"
+        return ((self.find(path) or {}).get("spec") or {}).get("host")
+
+
+def conditions(thing: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Conditions of an object's status, by type."""
+    return {c["type"]: c for c in (thing.get("status") or {}).get("conditions") or []}
+
+
+def is_true(thing: dict[str, Any], kind: str) -> bool:
+    """Whether condition `kind` of an object is True."""
+    return conditions(thing).get(kind, {}).get("status") == "True"

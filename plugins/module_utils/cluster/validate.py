@@ -1,0 +1,115 @@
+"""Checks of an installed cluster against its plan: each says what was found, and whether that is right."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .client import ClusterClient, ClusterError, conditions, is_true
+
+ROLE_LABELS = {"master": "node-role.kubernetes.io/master", "arbiter": "node-role.kubernetes.io/arbiter",
+               "worker": "node-role.kubernetes.io/worker"}
+FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
+
+
+class Check(NamedTuple):
+    """name: what was checked; ok; found: what was seen, for people."""
+
+    name: str
+    ok: bool
+    found: str
+
+
+def validate(plan: dict[str, Any], kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient) -> list[Check]:
+    """All checks, in the order in which a failure explains those after it."""
+    try:
+        kube = connect(kubeconfig)
+        version = kube.get("/version")
+    except (ClusterError, OSError) as error:
+        return [Check("kubeconfig", False, str(error)), *_names(plan), *_vips(plan)]
+    checks = [Check("kubeconfig", True, f"{kube.server} answers, {version.get('gitVersion', 'no version')}")]
+    for ask in (_nodes, _cluster_version, _operators):
+        try:
+            checks += ask(plan, kube)
+        except ClusterError as error:
+            checks.append(Check(ask.__name__.strip("_"), False, str(error)))
+    return [*checks, *_names(plan), *_vips(plan)]
+
+
+def _role_of(node: dict[str, Any]) -> str:
+    labels = node["metadata"].get("labels") or {}
+    return next((role for role, label in ROLE_LABELS.items() if label in labels), "none")
+
+
+def _nodes(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+    wanted = Counter(node["role"] for node in plan["nodes"])
+    nodes = kube.nodes()
+    for role, count in wanted.items():
+        ready = sorted(n["metadata"]["name"] for n in nodes if _role_of(n) == role and is_true(n, "Ready"))
+        yield Check(f"{role} nodes", len(ready) == count, f"{len(ready)} of {count} Ready: {', '.join(ready) or 'none'}")
+    names = {node["name"] for node in plan["nodes"]}
+    strangers = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
+    if strangers:
+        yield Check("node names", False, f"not of this plan: {', '.join(strangers)}")
+
+
+def _cluster_version(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+    version = kube.cluster_version()
+    ok = is_true(version, "Available") and not is_true(version, "Failing")
+    desired = ((version.get("status") or {}).get("desired") or {}).get("version")
+    states = ", ".join(f"{k}={c['status']}" for k, c in conditions(version).items() if k in ("Available", "Failing", "Progressing"))
+    yield Check("ClusterVersion", ok, f"{desired}: {states}")
+
+
+def _operators(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+    operators = kube.cluster_operators()
+    bad = [o["metadata"]["name"] for o in operators
+           if not is_true(o, "Available") or is_true(o, "Degraded") or is_true(o, "Progressing")]
+    yield Check("ClusterOperators", bool(operators) and not bad,
+                f"{len(operators) - len(bad)} of {len(operators)} stable" + (f"; not: {', '.join(bad)}" if bad else ""))
+
+
+def _resolve(name: str, family: int) -> set[str]:
+    try:
+        return {str(info[4][0]) for info in socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)}
+    except OSError:
+        return set()
+
+
+def _names(plan: dict[str, Any]) -> Iterable[Check]:
+    domain = plan["cluster"]["domain"]
+    wanted = {f"api.{domain}": plan["vips"]["api"], f"api-int.{domain}": plan["vips"]["api"],
+              f"console-openshift-console.apps.{domain}": plan["vips"]["ingress"]}
+    for name, addresses in wanted.items():
+        found = set().union(*(_resolve(name, family) for family in {_family(a) for a in addresses}))
+        yield Check(f"DNS {name}", found == set(addresses), ", ".join(sorted(found)) or "no address")
+
+
+def _family(address: str) -> int:
+    return FAMILIES["ipv6" if ":" in address else "ipv4"]
+
+
+def _vips(plan: dict[str, Any]) -> Iterable[Check]:
+    wanted = [("API", a, 6443) for a in plan["vips"]["api"]] + [("ingress", a, 443) for a in plan["vips"]["ingress"]]
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda w: _connects(w[1], w[2]), wanted))
+    for (kind, address, port), error in zip(wanted, answers, strict=True):
+        yield Check(f"{kind} address {address}", not error, error or f"port {port} answers")
+
+
+def _connects(address: str, port: int) -> str:
+    try:
+        socket.create_connection((address, port), 15).close()
+    except OSError as error:
+        return f"port {port}: {error}"
+    return ""
+
+
+def table(checks: list[Check]) -> str:
+    """The checks as a table for people."""
+    width = max(len(check.name) for check in checks)
+    return "\n".join(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}" for check in checks)

@@ -1,0 +1,242 @@
+"""Changes to a large file, and the three ways to bring them out: in place, to a new file, to a pipe.
+
+A change is a list of `Piece`; the rest of the file stays where it is and is never read into memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from .errors import CoreosError
+
+_BLOCK = 1 << 20
+_FICLONE = 0x40049409  # linux/fs.h
+_CANNOT_COPY = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.ETXTBSY, errno.EPERM}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`length` bytes at `offset`: the bytes of the old file from `origin`, or `data` filled up with zeros."""
+
+    offset: int
+    length: int
+    data: bytes = b""
+    origin: int | None = None
+
+    @classmethod
+    def of(cls, offset: int, data: bytes) -> Piece:
+        return cls(offset, len(data), data)
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
+
+
+@dataclass
+class Edits:
+    """Pieces that do not overlap, and the size that the file has afterwards."""
+
+    size: int
+    pieces: list[Piece] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.pieces)
+
+
+def pread(fd: int, length: int, offset: int) -> bytes:
+    """Read exactly `length` bytes at `offset`; raise `CoreosError` when the file ends before."""
+    parts: list[bytes] = []
+    while length:
+        try:
+            data = os.pread(fd, min(length, _BLOCK), offset)
+        except (OSError, OverflowError) as error:
+            raise CoreosError(f"cannot read {length} bytes at {offset}: {error}") from None
+        if not data:
+            raise CoreosError(f"file ends at {offset}, where {length} more bytes are expected")
+        parts.append(data)
+        length -= len(data)
+        offset += len(data)
+    return b"".join(parts)
+
+
+def blocks(fd: int, offset: int, length: int) -> Iterator[bytes]:
+    """Yield `length` bytes from `offset` in blocks of at most 1 MiB."""
+    while length:
+        data = pread(fd, min(length, _BLOCK), offset)
+        yield data
+        offset += len(data)
+        length -= len(data)
+
+
+def _contents(fd: int, piece: Piece) -> Iterator[bytes]:
+    if piece.origin is not None:
+        yield from blocks(fd, piece.origin, piece.length)
+        return
+    yield piece.data
+    left = piece.length - len(piece.data)
+    while left:
+        yield bytes(min(left, _BLOCK))
+        left -= min(left, _BLOCK)
+
+
+def _write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written
+
+
+def _apply(source: int, target: int, pieces: list[Piece]) -> None:
+    for piece in pieces:
+        offset = piece.offset
+        for data in _contents(source, piece):
+            _write_all(target, data, offset)
+            offset += len(data)
+
+
+def write_in_place(path: str | os.PathLike[str], edits: Edits) -> None:
+    """Change the file itself: what lies behind its end first, then what makes use of that. An error is rolled back."""
+    with open(path, "r+b", buffering=0) as file:
+        fd = file.fileno()
+        old_size = file_size(fd)
+        tail = [piece for piece in edits.pieces if piece.offset >= old_size]
+        inside = [piece for piece in edits.pieces if piece.offset < old_size]
+        before = [Piece.of(p.offset, pread(fd, min(p.length, old_size - p.offset), p.offset)) for p in inside]
+        try:
+            _apply(fd, fd, tail)
+            if edits.size != old_size:
+                os.ftruncate(fd, edits.size)
+                os.fsync(fd)
+            _apply(fd, fd, inside)
+        except BaseException:
+            _apply(fd, fd, before)
+            if edits.size != old_size:
+                os.ftruncate(fd, old_size)
+            raise
+
+
+def write_stream(fd: int, edits: Edits, out: BinaryIO) -> None:
+    """Write the changed file to a pipe."""
+    old_size = file_size(fd)
+    position = 0
+
+    def unchanged(until: int) -> None:
+        nonlocal position
+        kept = max(0, min(until, old_size) - position)
+        for data in blocks(fd, position, kept):
+            out.write(data)
+        out.write(bytes(max(0, until - position - kept)))
+        position = max(position, until)
+
+    for piece in sorted(edits.pieces, key=lambda p: p.offset):
+        if piece.offset < position:
+            raise CoreosError(f"two changes meet at offset {piece.offset}")
+        unchanged(piece.offset)
+        for data in _contents(fd, piece):
+            out.write(data)
+        position = piece.end
+    unchanged(edits.size)
+    out.flush()
+
+
+def _segments(fd: int, size: int) -> Iterator[tuple[int, int]]:
+    position = 0
+    while position < size:
+        try:
+            start = os.lseek(fd, position, os.SEEK_DATA)
+            position = os.lseek(fd, start, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            start, position = position, size
+        yield start, min(position, size)
+
+
+def copy_range(source: int, target: int, offset: int, length: int, to: int) -> None:
+    """Copy bytes between files, in the kernel where it can."""
+    while length:
+        try:
+            done = os.copy_file_range(source, target, min(length, 1 << 30), offset, to)
+        except OSError as error:
+            if error.errno not in _CANNOT_COPY:
+                raise
+            done = 0
+        if not done:
+            for data in blocks(source, offset, length):
+                _write_all(target, data, to)
+                to += len(data)
+            return
+        offset, to, length = offset + done, to + done, length - done
+
+
+def clone(source: int, target: int, size: int) -> None:
+    """Make `target`, an empty file, a copy of `source`: shared blocks, or a copy in the kernel that keeps holes."""
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+        return
+    except OSError:
+        pass
+    for start, end in _segments(source, size):
+        copy_range(source, target, start, end - start, start)
+    os.ftruncate(target, size)
+
+
+def _rename_new(source: str, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise CoreosError(f"{target}: File exists") from None
+    except OSError:  # a file system without hard links
+        os.rename(source, target)
+    else:
+        os.unlink(source)
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str], overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `path` that takes its name when the block ends well, and goes away otherwise.
+
+    Without `overwrite` an existing `path` is refused, in one step with the renaming.
+    """
+    target = Path(path)
+    if not overwrite and os.path.lexists(target):
+        raise CoreosError(f"{target}: File exists")
+    fd, temporary = tempfile.mkstemp(prefix=".agentlab-temp-", dir=target.parent)
+    try:
+        with os.fdopen(fd, "w+b", buffering=0) as file:
+            yield file  # type: ignore[misc]
+            os.fchmod(fd, mode)
+        if overwrite:
+            os.replace(temporary, target)
+        else:
+            _rename_new(temporary, target)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def write_new(fd: int, edits: Edits, path: str | os.PathLike[str], overwrite: bool = False, mode: int = 0o600) -> None:
+    """Write the changed file to `path`, which appears whole or not at all."""
+    with new_file(path, overwrite, mode) as out:
+        clone(fd, out.fileno(), file_size(fd))
+        _apply(fd, out.fileno(), edits.pieces)
+        os.ftruncate(out.fileno(), edits.size)
+
+
+def file_size(fd: int) -> int:
+    """Return the size of a file or block device."""
+    status = os.fstat(fd)
+    if stat.S_ISBLK(status.st_mode):
+        return os.lseek(fd, 0, os.SEEK_END)
+    return status.st_size

@@ -1,0 +1,212 @@
+"""Build, read and check Ignition configs (https://coreos.github.io/ignition/configuration-v3_2/)."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import urllib.parse
+from typing import Any
+
+from . import rules
+
+VERSION = "3.2.0"
+
+
+class IgnitionError(ValueError):
+    """A config breaks the specification; the text has one line for each finding."""
+
+
+class Config:
+    """An Ignition config that grows. Entries of the same path replace each other in place."""
+
+    def __init__(self) -> None:
+        self._users: list[dict[str, Any]] = []
+        self._files: dict[str, dict[str, Any]] = {}
+        self._directories: dict[str, dict[str, Any]] = {}
+        self._units: dict[str, dict[str, Any]] = {}
+
+    def user(self, name: str, keys: list[str], password_hash: str | None = None) -> None:
+        """A user with SSH keys, and a password if its hash is given."""
+        user: dict[str, Any] = {"name": name, "sshAuthorizedKeys": keys}
+        if password_hash is not None:
+            user["passwordHash"] = password_hash
+        self._users.append(user)
+
+    def file(self, path: str, content: str | bytes, mode: int, *, append: bool = False) -> None:
+        """A file owned by root; with `append` its content is added to what the image has."""
+        entry: dict[str, Any] = {"path": path, "overwrite": not append, "user": {"name": "root"}, "mode": mode}
+        contents = {"source": data_url(content)}
+        entry |= {"append": [contents]} if append else {"contents": contents}
+        self._files[path] = entry
+
+    def directory(self, path: str, mode: int) -> None:
+        """A directory owned by root."""
+        self._directories[path] = {"path": path, "overwrite": True, "user": {"name": "root"}, "mode": mode}
+
+    def unit(self, name: str, contents: str | None = None, *, enabled: bool | None = None) -> None:
+        """A systemd unit: its text, and whether a preset enables it. None leaves that to the image."""
+        entry: dict[str, Any] = {"name": name}
+        if enabled is not None:
+            entry["enabled"] = enabled
+        if contents is not None:
+            entry["contents"] = contents
+        self._units[name] = entry
+
+    def to_dict(self) -> dict[str, Any]:
+        """The config as JSON-able data."""
+        config: dict[str, Any] = {"ignition": {"version": VERSION}}
+        if self._users:
+            config["passwd"] = {"users": self._users}
+        storage = {}
+        if self._directories:
+            storage["directories"] = list(self._directories.values())
+        if self._files:
+            storage["files"] = list(self._files.values())
+        if storage:
+            config["storage"] = storage
+        if self._units:
+            config["systemd"] = {"units": list(self._units.values())}
+        return config
+
+
+def dumps(config: dict[str, Any]) -> bytes:
+    """The config as the bytes that go into an image."""
+    return json.dumps(config, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def data_url(content: str | bytes) -> str:
+    """`content` as the kind of data URL that the installer writes."""
+    raw = content.encode() if isinstance(content, str) else content
+    return "data:text/plain;charset=utf-8;base64," + base64.b64encode(raw).decode()
+
+
+def read_data_url(url: str, compression: str | None = None) -> bytes:
+    """The content of a data URL (RFC 2397). Raises `IgnitionError`."""
+    if not url.startswith("data:") or "," not in url:
+        raise IgnitionError(f"no data URL: {url[:60]}")
+    head, __, body = url.partition(",")
+    raw = base64.b64decode(body, validate=True) if head.endswith(";base64") else urllib.parse.unquote_to_bytes(body)
+    return gzip.decompress(raw) if compression == "gzip" else raw
+
+
+def files_of(config: dict[str, Any]) -> dict[str, bytes]:
+    """Path -> content of every file of a config whose content is inline, appended fragments included."""
+    found = {}
+    for entry in config.get("storage", {}).get("files", []):
+        parts = [entry.get("contents") or {}, *entry.get("append", [])]
+        found[entry["path"]] = b"".join(
+            read_data_url(part["source"], part.get("compression")) for part in parts if part.get("source")
+        )
+    return found
+
+
+def merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    """The config that Ignition makes of `parent` with `child` merged on top: the child wins, lists join by key."""
+    merged: dict[str, Any] = _merge(parent, child, "")
+    return merged
+
+
+_KEYS = {"files": "path", "directories": "path", "links": "path", "units": "name", "users": "name", "groups": "name",
+         "dropins": "name", "disks": "device", "filesystems": "device", "raid": "name", "luks": "name"}  # fmt: skip
+
+
+def _merge(parent: Any, child: Any, field: str) -> Any:
+    if isinstance(parent, dict) and isinstance(child, dict):
+        return {
+            key: _merge(parent[key], child[key], key) if key in parent and key in child
+            else child.get(key, parent.get(key))
+            for key in [*parent, *(key for key in child if key not in parent)]
+        }  # fmt: skip
+    if isinstance(parent, list) and isinstance(child, list):
+        key = _KEYS.get(field)
+        if key is None:
+            return parent + [item for item in child if item not in parent]
+        entries = {item[key]: item for item in parent}
+        for item in child:
+            entries[item[key]] = _merge(entries[item[key]], item, "") if item[key] in entries else item
+        return list(entries.values())
+    return child
+
+
+_UNIT = re.compile(
+    r"[A-Za-z0-9:_.\\@-]+\.(service|socket|device|mount|automount|swap|target|path|timer|snapshot|slice|scope)"
+)
+
+
+def check(config: dict[str, Any]) -> None:
+    """Raise `IgnitionError` listing everything in `config` that Ignition would refuse.
+
+    Unknown keys, which Ignition only warns of, are refused too: they are always mistakes.
+    """
+    found: list[str] = []
+    version = (config.get("ignition") or {}).get("version", "")
+    if not re.fullmatch(r"3\.[0-5]\.0", str(version)):
+        raise IgnitionError(f"$.ignition.version: unsupported config version {version!r}")
+    _shape(config, rules.CONFIG, "$", found)
+    if not found:
+        _content(config, found)
+    if found:
+        raise IgnitionError("\n".join(found))
+
+
+_TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool}
+
+
+def _shape(value: Any, rule: Any, path: str, found: list[str]) -> None:
+    if value is None:
+        return
+    if isinstance(rule, str):
+        if rule != "any" and (not isinstance(value, _TYPES[rule]) or (rule == "int" and isinstance(value, bool))):
+            found.append(f"{path}: expected {rule}, found {type(value).__name__}")
+    elif isinstance(rule, list):
+        if not isinstance(value, list):
+            found.append(f"{path}: expected a list, found {type(value).__name__}")
+            return
+        for index, item in enumerate(value):
+            _shape(item, rule[0], f"{path}[{index}]", found)
+    elif not isinstance(value, dict):
+        found.append(f"{path}: expected an object, found {type(value).__name__}")
+    else:
+        for key, item in value.items():
+            if key in rule:
+                _shape(item, rule[key], f"{path}.{key}", found)
+            else:
+                found.append(f"{path}: unknown key {key}")
+
+
+def _content(config: dict[str, Any], found: list[str]) -> None:
+    storage = config.get("storage") or {}
+    paths: dict[str, str] = {}
+    for kind in ("files", "directories", "links"):
+        for index, entry in enumerate(storage.get(kind) or []):
+            at, path = f"$.storage.{kind}[{index}]", entry.get("path") or ""
+            if not path.startswith("/"):
+                found.append(f"{at}.path: path not absolute: {path!r}")
+            elif path in paths:
+                found.append(f"{at}.path: duplicate entry, {path} is also {paths[path]}")
+            paths[path] = at
+            mode = entry.get("mode")
+            if mode is not None and not 0 <= mode <= 0o7777:
+                found.append(f"{at}.mode: illegal file mode {mode}")
+            if kind == "files":
+                for part in [entry.get("contents") or {}, *(entry.get("append") or [])]:
+                    _source(part, at, found)
+    for index, unit in enumerate((config.get("systemd") or {}).get("units") or []):
+        if not _UNIT.fullmatch(unit.get("name") or ""):
+            found.append(f"$.systemd.units[{index}].name: invalid unit name {unit.get('name')!r}")
+        text = unit.get("contents") or ""
+        if unit.get("enabled") and text and not re.search(r"^\[Install\]", text, re.M):
+            found.append(f"$.systemd.units[{index}]: {unit['name']} is enabled but has no [Install] section")
+
+
+def _source(part: dict[str, Any], at: str, found: list[str]) -> None:
+    url = part.get("source") or ""
+    if url.startswith("data:"):
+        try:
+            read_data_url(url, part.get("compression"))
+        except (ValueError, OSError) as error:
+            found.append(f"{at}.contents: bad data URL: {error}")
+    elif url and not re.match(r"(https?|tftp|s3|arn|gs):", url):
+        found.append(f"{at}.contents: invalid url scheme: {url[:60]}")

@@ -1,0 +1,351 @@
+"""The assets of the agent-based installer: what each is made from and how."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from pathlib import PurePosixPath
+from typing import Any
+
+from ..ignition.config import dumps
+from . import agent_config, credentials, ignition, image, install_config, manifests, mirrors, network, validation
+from .build import Build
+from .errors import InstallerError
+from .schema import ordered
+from .shapes import INSTALL_CONFIG
+from .store import Asset
+from .yamlio import dump, load_all
+
+SECRET = 0o600
+PUBLIC = 0o640
+Texts = dict[str, bytes]
+
+
+def _one(texts: Texts) -> str:
+    return next(iter(texts.values())).decode("utf-8", "replace")
+
+
+# --- inputs -------------------------------------------------------------------------
+
+
+def _load_install_config(build: Build, texts: Texts) -> dict[str, Any]:
+    config = install_config.parse(_one(texts), build.log, lenient=build.options.lenient)
+    build.hint = config
+    install_config.set_defaults(config, build.profile, build.version)
+    result: dict[str, Any] = ordered(config, INSTALL_CONFIG)
+    validation.validate(result, build)
+    return result
+
+
+def _load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
+    text = _one(texts)
+    return {"Config": agent_config.load_agent_config(text, build.log), "File": text}
+
+
+def _agent_config(build: Build) -> dict[str, Any] | None:
+    found = build["Agent Config"]
+    return found["Config"] if found else None
+
+
+def _roles(build: Build) -> list[str]:
+    return ["master", "worker", "arbiter"] if build.profile["arbiter_nodes"] else ["master", "worker"]
+
+
+def _hosts(build: Build) -> list[dict[str, Any]]:
+    return agent_config.hosts_of(_agent_config(build), build["Install Config"], _roles(build), build.log)
+
+
+def _load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
+    """Each YAML document as a file of its own: <name>-<number>.<extension>."""
+    found: dict[str, str] = {}
+    for name, data in texts.items():
+        path = PurePosixPath(name)
+        if path.suffix not in (".yaml", ".yml"):
+            continue
+        try:
+            documents = load_all(data.decode("utf-8", "replace"), name)
+        except InstallerError as error:
+            raise InstallerError(f"could not decode YAML for {name}: {error}") from error
+        for number, (document, __) in enumerate(documents):
+            found[f"{path.stem}-{number}{path.suffix}"] = dump(document)
+    return found
+
+
+# --- manifests ----------------------------------------------------------------------
+
+
+def _has_install_config(peek: Any) -> bool:
+    return peek("Install Config") is not None
+
+
+def _has_networks(peek: Any) -> bool:
+    config = (peek("Agent Config") or {}).get("Config", {})
+    return peek("Install Config") is not None or any(host.get("networkConfig") for host in config.get("hosts", []))
+
+
+def _needs_install_config(build: Build) -> dict[str, Any]:
+    found: dict[str, Any] = manifests.missing(build["Install Config"])
+    return found
+
+
+def _make_aci(build: Build) -> dict[str, Any]:
+    aci = manifests.agent_cluster_install(
+        _needs_install_config(build), _agent_config(build), build["Agent Hosts"], build.version, build.profile
+    )
+    manifests.check_agent_cluster_install(aci, build.profile)
+    return {"Config": aci, "File": dump(aci)}
+
+
+def _load_aci(build: Build, texts: Texts) -> dict[str, Any]:
+    aci, text = manifests.load_agent_cluster_install(_one(texts), build.log)
+    manifests.check_agent_cluster_install(aci, build.profile)
+    return {"Config": aci, "File": text}
+
+
+def _made(value: dict[str, Any]) -> dict[str, Any]:
+    return {"Config": value, "File": dump(value)}
+
+
+def _make_nmstate(build: Build) -> dict[str, Any]:
+    hosts, config = build["Agent Hosts"], build["Install Config"]
+    if config is not None:
+        agent_config.check_host_counts(hosts, install_config.replicas(config), build.log)
+    found = manifests.nmstate_configs(config, hosts, build.profile)
+    return {
+        "Config": found,
+        "File": manifests.dump_nmstate_configs(found),
+        "Network": network.static_files([doc["spec"] for doc in found]),
+    }
+
+
+def _load_nmstate(_build: Build, texts: Texts) -> dict[str, Any]:
+    text = _one(texts)
+    found = manifests.load_nmstate_configs(text)
+    return {"Config": found, "File": text, "Network": network.static_files([doc.get("spec", {}) for doc in found])}
+
+
+def _agent_manifests(build: Build) -> dict[str, str]:
+    """File name -> text of every ZTP manifest."""
+    nmstate = build["NMState Config"]
+    manifests.check_labels(build["InfraEnv Config"]["Config"], nmstate["Config"])
+    found = {
+        "pull-secret.yaml": build["Agent PullSecret"]["File"],
+        "infraenv.yaml": build["InfraEnv Config"]["File"],
+        "nmstateconfig.yaml": nmstate["File"],
+        "agent-cluster-install.yaml": build["AgentClusterInstall Config"]["File"],
+        "cluster-deployment.yaml": build["ClusterDeployment Config"]["File"],
+        "cluster-image-set.yaml": build["ClusterImageSet Config"]["File"],
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _secret(value: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "File": dump(value)}
+
+
+def _file(name: str, mode: int = PUBLIC) -> Any:
+    def files(value: dict[str, Any]) -> dict[str, tuple[bytes, int]]:
+        return {name: (value["File"].encode(), mode)} if value["File"] else {}
+
+    return files
+
+
+# --- mirrors ------------------------------------------------------------------------
+
+
+def _sources(config: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return (config or {}).get("imageDigestSources") or (config or {}).get("imageContentSources") or []
+
+
+def _make_registries(build: Build) -> dict[str, Any]:
+    config = build["Install Config"]
+    sources = _sources(config)
+    repository = re.sub(r"(@|:(?=[^/]*$)).*", "", build.release_image)
+    if sources:
+        if not mirrors.mirrors_of(build.release_image, [{"source": s["source"], "mirrors": [""]} for s in sources]):
+            kind = "imageDigestSources" if config.get("imageDigestSources") else "imageContentSources"
+            build.log.warning(
+                f"The {kind} configuration in install-config.yaml should have at least one source field matching the "
+                f"releaseImage value {build.release_image}"
+            )
+        try:
+            known = json.loads(config.get("pullSecret", "{}")).get("auths", {})
+        except ValueError:
+            known = {}
+        for host in dict.fromkeys(m.partition("/")[0] for s in sources for m in s.get("mirrors") or []):
+            if not any(key.partition("/")[0] == host for key in known):
+                build.log.warning(f'Mirror registry "{host}" is not found in pullSecret')
+    build.log.debug(f"The repository of the release image is {repository}")
+    return {"File": mirrors.render(sources, blocked=build.profile["blocked_mirrors"])}
+
+
+def _load_registries(build: Build, texts: Texts) -> dict[str, Any]:
+    text = _one(texts)
+    registries = mirrors.parse(text)
+    if registries:
+        if not all(entry["located"] for entry in registries):
+            build.log.warning(f"Location key not found in {mirrors.FILENAME}")
+        if not mirrors.mirrors_of(build.release_image, [{**entry, "mirrors": [""]} for entry in registries]):
+            build.log.warning(
+                f"{mirrors.FILENAME} should have an entry matching the releaseImage {build.release_image}"
+            )
+    return {"File": text}
+
+
+def _make_bundle(build: Build) -> dict[str, Any]:
+    text = (build["Install Config"] or {}).get("additionalTrustBundle", "")
+    return {"File": validation.certificates(text) if text else ""}
+
+
+def _load_bundle(_build: Build, texts: Texts) -> dict[str, Any]:
+    text = _one(texts)
+    if text.strip():
+        why = validation.bad_certificates(text)
+        if why:
+            raise InstallerError(f"failed to parse {mirrors.CA_FILENAME}: {why}")
+    return {"File": text}
+
+
+def _bundle_files(value: dict[str, Any]) -> dict[str, tuple[bytes, int]]:
+    return {mirrors.CA_FILENAME: (value["File"].encode(), PUBLIC)}
+
+
+# --- credentials --------------------------------------------------------------------
+
+
+def _signer(name: str) -> Asset:
+    key = "".join(part.capitalize() for part in name.split("-")).replace("Apiserver", "APIServer")
+    key = key.replace("Lb", "LB").replace("Kubeconfig", "KubeConfig")
+    crt, pem = f"tls/{name}.crt", f"tls/{name}.key"
+
+    def load(build: Build, texts: Texts) -> dict[str, str] | None:
+        if not build.options.load_certificates or len(texts) < 2:
+            return None
+        return {"key": texts[pem].decode(), "crt": texts[crt].decode()}
+
+    return Asset(
+        f"Certificate ({name})",
+        f"*tls.{key}CertKey",
+        generate=lambda _build: credentials.signer(name),
+        load=load,
+        sources=(pem, crt),
+        files=lambda value: {pem: (value["key"].encode(), SECRET), crt: (value["crt"].encode(), PUBLIC)},
+        keep=True,
+    )
+
+
+def _load_password(_build: Build, texts: Texts) -> dict[str, str] | None:
+    if "tls/kubeadmin-password.hash" not in texts:
+        return None
+    return {
+        "hash": texts["tls/kubeadmin-password.hash"].decode().strip(),
+        "password": texts.get("tls/kubeadmin-password", b"").decode().strip(),
+    }
+
+
+def signers_of(build: Build) -> dict[str, dict[str, str]]:
+    """The four signers by name."""
+    return {name: build[f"Certificate ({name})"] for name in credentials.SIGNERS}
+
+
+def _kubeconfig(build: Build) -> dict[str, str]:
+    spec = build["ClusterDeployment Config"]["Config"]["spec"]
+    text = credentials.kubeconfig(
+        spec["clusterName"], spec.get("baseDomain", ""), signers_of(build), build["Certificate (admin-kubeconfig-client)"]
+    )
+    return {"File": text}
+
+
+# --- the table ----------------------------------------------------------------------
+
+_IC, _AC, _AH, _RI = "Install Config", "Agent Config", "Agent Hosts", "Release Image"
+_CM = manifests.DIRECTORY
+_CERTIFICATES = tuple(f"Certificate ({name})" for name in credentials.SIGNERS)
+_ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
+        "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
+_MIRROR = ("Mirror Registries Config", "Mirror Registries Certificate File")
+
+ASSETS: tuple[Asset, ...] = (
+    Asset(_RI, "*releaseimage.Image", follow=True,
+          generate=lambda b: {"PullSpec": b.release_image, "Version": b.version, "Profile": b.profile["name"]}),
+    Asset("Agent Workflow", "*workflow.AgentWorkflow", generate=lambda _b: "install",
+          files=lambda value: {".agentworkflow": (value.encode(), PUBLIC)}),
+    Asset(_IC, "*agent.OptionalInstallConfig", load=_load_install_config, sources=(install_config.FILENAME,)),
+    Asset(_AC, "*agentconfig.AgentConfig", load=_load_agent_config, sources=(agent_config.FILENAME,)),
+    Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC), generate=_hosts),
+    Asset("Agent PullSecret", "*manifests.AgentPullSecret", (_IC, _RI),
+          generate=lambda b: _secret(manifests.pull_secret(_needs_install_config(b), b.profile)),
+          load=lambda _b, texts: {**manifests.load_pull_secret(_one(texts)), "File": _one(texts)},
+          sources=(f"{_CM}/pull-secret.yaml",), files=_file(f"{_CM}/pull-secret.yaml", SECRET),
+          possible=_has_install_config),
+    Asset("InfraEnv Config", "*manifests.InfraEnv", (_IC, _AC, _RI),
+          generate=lambda b: _made(manifests.infra_env(_needs_install_config(b), _agent_config(b), b.profile)),
+          load=lambda b, texts: _made(manifests.complete_infra_env(manifests.load_infra_env(_one(texts)), b.profile)),
+          sources=(f"{_CM}/infraenv.yaml",), files=_file(f"{_CM}/infraenv.yaml"), possible=_has_install_config),
+    Asset("InfraEnv Config File", "*manifests.InfraEnvFile",
+          generate=ignition.missing_infra_env,
+          load=lambda b, texts: _made(manifests.complete_infra_env(manifests.load_infra_env(_one(texts)), b.profile)),
+          sources=(f"{_CM}/infraenv.yaml",), volatile=True),
+    Asset("NMState Config", "*manifests.NMStateConfig", (_AH, _IC, _RI), generate=_make_nmstate, load=_load_nmstate,
+          sources=(f"{_CM}/nmstateconfig.yaml",), files=_file(f"{_CM}/nmstateconfig.yaml"), possible=_has_networks),
+    Asset("AgentClusterInstall Config", "*manifests.AgentClusterInstall", (_IC, _AH, _AC, _RI), generate=_make_aci,
+          load=_load_aci, sources=(f"{_CM}/agent-cluster-install.yaml",),
+          files=_file(f"{_CM}/agent-cluster-install.yaml", SECRET), possible=_has_install_config),
+    Asset("ClusterDeployment Config", "*manifests.ClusterDeployment", (_IC, _RI),
+          generate=lambda b: _made(manifests.cluster_deployment(_needs_install_config(b), b.profile)),
+          load=lambda _b, texts: {"Config": manifests.load_cluster_deployment(_one(texts)), "File": _one(texts)},
+          sources=(f"{_CM}/cluster-deployment.yaml",), files=_file(f"{_CM}/cluster-deployment.yaml"),
+          possible=_has_install_config),
+    Asset("ClusterImageSet Config", "*manifests.ClusterImageSet", (_IC, _RI),
+          generate=lambda b: _made(manifests.cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
+          load=lambda b, texts: {"Config": manifests.load_cluster_image_set(_one(texts), b.release_image),
+                                 "File": _one(texts)},
+          sources=(f"{_CM}/cluster-image-set.yaml",), files=_file(f"{_CM}/cluster-image-set.yaml")),
+    Asset("Agent Manifests", "*manifests.AgentManifests", _ZTP, generate=_agent_manifests, volatile=True),
+    Asset("Extra Manifests", "*manifests.ExtraManifests", load=_load_extra_manifests, sources=("openshift/*",),
+          removable=True),
+    Asset("Mirror Registries Config", "*mirror.RegistriesConf", (_IC, _RI), generate=_make_registries,
+          load=_load_registries, sources=(mirrors.FILENAME,), files=_file(mirrors.FILENAME), keep=True),
+    Asset("Mirror Registries Certificate File", "*mirror.CaBundle", (_IC,), generate=_make_bundle, load=_load_bundle,
+          sources=(mirrors.CA_FILENAME,), files=_bundle_files, keep=True),
+    *(_signer(name) for name in credentials.SIGNERS),
+    Asset("Certificate (admin-kubeconfig-client)", "*tls.AdminKubeConfigClientCertKey",
+          ("Certificate (admin-kubeconfig-signer)",),
+          generate=lambda b: credentials.admin_client(b["Certificate (admin-kubeconfig-signer)"])),
+    Asset("Kubeadmin Password", "*password.KubeadminPassword", generate=lambda _b: credentials.password(),
+          load=_load_password, sources=("tls/kubeadmin-password.hash", "tls/kubeadmin-password"),
+          files=lambda value: {"auth/kubeadmin-password": (value["password"].encode(), SECRET)}, keep=True),
+    Asset("Agent Installer InfraEnv ID", "*common.InfraEnvID", generate=lambda _b: str(uuid.uuid4())),
+    Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", generate=lambda _b: credentials.tokens()),
+    Asset("Fencing Credentials", "*manifests.FencingCredentials", (_IC,),
+          generate=lambda b: manifests.fencing_credentials(b[_IC]) if b[_IC] else ""),
+    Asset("Kubeconfig Admin Client (Agent)", "*kubeconfig.AgentAdminClient",
+          ("ClusterDeployment Config", *_CERTIFICATES, "Certificate (admin-kubeconfig-client)"),
+          generate=_kubeconfig, files=_file("auth/kubeconfig", SECRET)),
+    Asset("Agent Installer Ignition", "*image.Ignition",
+          ("Agent Workflow", "Agent Manifests", "Extra Manifests", *_CERTIFICATES, "Kubeadmin Password", _AC, _AH,
+           *_MIRROR, "Agent Installer API Auth Config", "Agent Installer InfraEnv ID", "Fencing Credentials"),
+          generate=ignition.install, volatile=True,
+          persist=lambda value: {key: value[key] for key in ("RendezvousIP", "CPUArch")}),
+    Asset("Agent ISO/PXE files Kernel Arguments", "*image.Kargs", ("AgentClusterInstall Config",),
+          generate=image.kernel_arguments, volatile=True),
+    Asset("Base ISO Image", "*image.BaseIso", ("Agent Manifests", *_MIRROR), generate=image.base_iso, volatile=True),
+    Asset("Agent Installer Artifacts", "*image.AgentArtifacts",
+          # The base ISO first: with it comes what the Ignition says of the OS image.
+          ("Agent Manifests", "Base ISO Image", "Agent Installer Ignition", "Agent ISO/PXE files Kernel Arguments", _AC),
+          generate=image.artifacts, volatile=True),
+    Asset("Agent Installer ISO", "*image.AgentImage", ("Agent Workflow", "Agent Installer Artifacts", "Agent Manifests"),
+          generate=image.agent_iso, volatile=True),
+    Asset("Agent Installer PXE Files", "*image.AgentPXEFiles", ("Agent Installer Artifacts", "Agent Manifests"),
+          generate=image.pxe_files, volatile=True),
+    Asset("Agent Config ISO", "*configimage.ConfigImage", ("Agent Installer Ignition",), generate=image.config_iso,
+          volatile=True),
+    Asset("Agent Installer Unconfigured Ignition", "*image.UnconfiguredIgnition",
+          ("InfraEnv Config File", "Agent PullSecret", "ClusterImageSet Config", "NMState Config", _AC,
+           "Mirror Registries Config", "Agent Installer API Auth Config", "Agent Installer InfraEnv ID"),
+          generate=ignition.unconfigured, volatile=True,
+          files=lambda value: {"unconfigured-agent.ign": (dumps(value["Config"]), 0o644)}),
+    Asset("Agent Config Template", "*agentconfig.Template", generate=lambda _b: agent_config.TEMPLATE, volatile=True,
+          files=lambda value: {agent_config.FILENAME: (value.encode(), SECRET)}),
+)  # fmt: skip

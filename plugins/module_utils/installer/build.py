@@ -1,0 +1,250 @@
+"""What one run of `create` knows besides its assets: options, environment, release."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..release.payload import Release, extract_file
+from ..release.registry import Registry, RegistryError
+from . import mirrors, state
+from .errors import InstallerError
+from .log import Log
+from .profiles import profile_for
+from .store import Store
+
+OS_IMAGES = "machine-os-images"
+STREAM = "coreos-stream.json"
+GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
+
+
+def _redact(text: str) -> str:
+    return re.sub(r'("password" ?: ?)"[^"]*"', r'\1"<redacted>"', text)
+
+
+@dataclass(frozen=True)
+class Options:
+    """directory: the `--dir`. assets: the text assets of the Ignition. cache: where base ISOs are kept.
+
+    release_image, release_version, release_profile: what is installed; empty ones are found out, see `Build`.
+    os_image: base ISO, a path or URL, by RPM architecture ("" for all). dry: write nothing, only say what would change.
+    """
+
+    directory: Path
+    assets: Path
+    cache: Path
+    release_image: str = ""
+    release_version: str = ""
+    release_profile: str = ""
+    os_image: dict[str, str] = field(default_factory=dict)
+    load_certificates: bool = False
+    lenient: bool = False
+    disable_image_policy: str = ""
+    interactive: bool = False
+    dry: bool = False
+
+    @classmethod
+    def from_environment(cls, environment: dict[str, str], directory: Path, assets: Path, **more: Any) -> Options:
+        """Take the switches that openshift-install takes from its environment, and agentlab's own."""
+        override = "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"
+        cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or "~").expanduser() / ".cache")
+        return cls(
+            directory=directory,
+            assets=assets,
+            cache=Path(cache) / "agentlab",
+            release_image=environment.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", ""),
+            release_version=environment.get("AGENTLAB_RELEASE_VERSION", ""),
+            release_profile=environment.get("AGENTLAB_RELEASE_PROFILE", ""),
+            os_image={
+                key.removeprefix(override).removeprefix("_").lower(): value
+                for key, value in environment.items()
+                if key == override or key.startswith(override + "_")
+            },
+            load_certificates=environment.get("OPENSHIFT_INSTALL_LOAD_CLUSTER_CERTS") == "true",
+            lenient=bool(environment.get("OPENSHIFT_INSTALL_INVOKER")),
+            disable_image_policy=environment.get("OPENSHIFT_INSTALL_EXPERIMENTAL_DISABLE_IMAGE_POLICY", ""),
+            **more,
+        )
+
+
+class Build:
+    """Handed to every asset: `options`, `log`, `store`, and the release, read when it is first needed."""
+
+    def __init__(self, options: Options, log: Log, store: Store) -> None:
+        self.options, self.log, self.store = options, log, store
+        self._releases: dict[str, Release] = {}
+
+        self.hint: dict[str, Any] = {}
+        self.changes: list[str] = []
+        self.diffs: list[dict[str, str]] = []
+
+    def title(self, name: str) -> str:
+        """What the release calls the asset `name`."""
+        return str(self.profile["base_iso_asset"]) if name == "Base ISO Image" else name
+
+    def changed(self, *names: str) -> None:
+        """Note that files of the directory are not, or would not be left, as they were."""
+        self.changes += [name for name in names if name not in self.changes]
+
+    def save(self, name: str, content: bytes, mode: int) -> None:
+        """Bring a file of the directory to this content and mode; noted when it was another."""
+        path = self.options.directory / name
+        try:
+            before: bytes | None = path.read_bytes()
+            same = before == content and path.stat().st_mode & 0o777 == mode
+        except FileNotFoundError:
+            before, same = None, False
+        if same:
+            return
+        self.changed(name)
+        if name.startswith("cluster-manifests/") and not name.endswith("pull-secret.yaml"):
+            self.diffs.append(
+                {
+                    "before_header": name, "after_header": name,
+                    "before": _redact((before or b"").decode("utf-8", "replace")), "after": _redact(content.decode()),
+                }
+            )  # fmt: skip
+        if not self.options.dry:
+            state.write_file(path, content, mode)
+
+    def save_rendezvous_ip(self) -> None:
+        """Write `rendezvousIP`."""
+        self.save("rendezvousIP", self["Agent Installer Ignition"]["RendezvousIP"].encode(), 0o644)
+
+    def os_image_metadata(self, arch: str) -> dict[str, str]:
+        """`url`, `version` and `rootfs_url` of the live ISO for RPM architecture `arch`, by the payload's stream metadata.
+
+        A payload that can't be read, or has none, gives the release's version and a URL that leads nowhere: the
+        service wants both well-formed and uses neither.
+        """
+        facts = self.release_facts
+        if facts.get("os_images"):
+            path = self.os_images_cache / STREAM
+            try:
+                if not path.exists():
+                    release = self.release()
+                    extract_file(release.registry, facts["os_images"], release.arch, f"coreos/{STREAM}", path)
+                metal = json.loads(path.read_text())["architectures"][arch]["artifacts"]["metal"]
+                disk, rootfs = metal["formats"]["iso"]["disk"], metal["formats"].get("pxe", {}).get("rootfs", {})
+                return {
+                    "url": disk["location"], "version": metal["release"], "rootfs_url": rootfs.get("location", "")
+                }  # fmt: skip
+            except (RegistryError, KeyError, ValueError) as error:
+                self.log.debug(f"unable to determine base ISO version: {error}")
+        return {"url": f"http://localhost/coreos/coreos-{arch}.iso", "version": self.version}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.store.value(name)
+
+    @functools.cached_property
+    def _payload(self) -> dict[str, Any]:
+        """payload.json of the lab payload that was built last; {} when there is none."""
+        try:
+            found = json.loads((self.options.cache / "payload" / "current" / "payload.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @functools.cached_property
+    def release_image(self) -> str:
+        """The pullspec of the release: named by the environment, the directory's last one, or the lab payload."""
+        found = (
+            self.options.release_image or self.store.own.get("release_image") or self._payload.get("release") or ""
+        )
+        if not found:
+            raise InstallerError(
+                "no release image is known: set OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE to its pullspec, or build the "
+                "lab payload: `agentlab payload build`"
+            )
+        return str(found)
+
+    @functools.cached_property
+    def version(self) -> str:
+        """The version of the release."""
+        if self.options.release_version:
+            return self.options.release_version
+        if self.store.own.get("version") and self.store.own.get("release_image") == self.release_image:
+            return str(self.store.own["version"])
+        if self._payload.get("release") == self.release_image and self._payload.get("version"):
+            return str(self._payload["version"])
+        try:
+            return self.release().version
+        except RegistryError as error:
+            raise InstallerError(
+                f"the version of the release is not known: {error}; set AGENTLAB_RELEASE_VERSION to do without"
+            ) from error
+
+    @functools.cached_property
+    def profile(self) -> dict[str, Any]:
+        """The release profile."""
+        if self.options.release_profile:
+            return profile_for(self.options.release_profile, "")
+        return profile_for(None, self.version)
+
+    def release(self) -> Release:
+        """The release, readable through the mirrors and with the pull secret and CA bundle of the inputs."""
+        config = self._maybe("Install Config") or self.hint
+        secret = config.get("pullSecret") or ""
+        manifest = self._maybe("Agent PullSecret")
+        if manifest:
+            secret = manifest["stringData"][".dockerconfigjson"]
+        conf = self._maybe("Mirror Registries Config")
+        registries = mirrors.parse(conf["File"]) if conf else [
+            {"source": entry.get("source", ""), "mirrors": entry.get("mirrors") or []}
+            for entry in config.get("imageDigestSources") or config.get("imageContentSources") or []
+        ]  # fmt: skip
+        bundle = (self._maybe("Mirror Registries Certificate File") or {}).get("File") or config.get(
+            "additionalTrustBundle", ""
+        )
+        try:
+            auths = (json.loads(secret) if secret else {}).get("auths", {})
+        except (ValueError, AttributeError):
+            auths = {}
+        infra = self._maybe("InfraEnv Config") or self._maybe("InfraEnv Config File") or {}
+        arch = (infra.get("Config", {}).get("spec") or {}).get("cpuArchitecture") or (
+            config.get("controlPlane", {}).get("architecture", "amd64")
+        )
+        key = json.dumps([secret, registries, bundle, arch], sort_keys=True)
+        if key not in self._releases:
+            registry = Registry(auths, bundle, lambda pullspec: mirrors.mirrors_of(pullspec, registries))
+            self._releases[key] = Release(self.release_image, registry, GO_ARCH.get(arch, arch))
+        return self._releases[key]
+
+    @functools.cached_property
+    def release_facts(self) -> dict[str, str]:
+        """What the release image says: `architecture`, `hw_requirements`, `os_images`, `utils`; or `error`, why it can't be read.
+
+        What a digest stands for never changes, so it is read once and kept in the state.
+        """
+        known: dict[str, str] = self.store.own.get("release_facts", {})
+        if known.get("pullspec") == self.release_image and "@sha256:" in self.release_image:
+            return known
+        try:
+            release = self.release()
+            facts = {
+                "pullspec": self.release_image,
+                "architecture": release.architecture,
+                "hw_requirements": release.hw_requirements,
+                "os_images": release.images.get(OS_IMAGES, ""),
+                "utils": release.images.get("agent-installer-utils", ""),
+            }
+        except RegistryError as error:
+            return {"error": str(error)}
+        self.store.own["release_facts"] = facts
+        return facts
+
+    @property
+    def os_images_cache(self) -> Path:
+        """Where files out of the payload's OS images are kept, by the digest of the image."""
+        digest = self.release_facts["os_images"].rpartition("@")[2]
+        return self.options.cache / "image_cache" / digest.replace(":", "-").replace("/", "_")
+
+    def _maybe(self, name: str) -> Any:
+        try:
+            return self.store.value(name)
+        except KeyError:
+            return None

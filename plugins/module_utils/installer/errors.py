@@ -1,0 +1,59 @@
+"""What the installer refuses, in the words of Kubernetes' field errors (k8s.io/apimachinery `field.Error`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+
+class InstallerError(ValueError):
+    """An input or a step was refused; the text is the whole message. `exit_code` is the process's."""
+
+    exit_code = 1
+
+
+class FieldErrors(list[str]):
+    """The errors of one file, collected, in order of discovery."""
+
+    def invalid(self, path: str, value: Any, detail: str) -> None:
+        """`value` is no good for the reason in `detail`."""
+        self.append(f"{path}: Invalid value: {quote(value)}: {detail}")
+
+    def required(self, path: str, detail: str = "") -> None:
+        """Something must be given at `path`."""
+        self.append(f"{path}: Required value" + (f": {detail}" if detail else ""))
+
+    def forbidden(self, path: str, detail: str) -> None:
+        """Nothing may be given at `path`."""
+        self.append(f"{path}: Forbidden: {detail}")
+
+    def unsupported(self, path: str, value: Any, supported: Iterable[str]) -> None:
+        """`value` is not one of `supported`."""
+        names = ", ".join(quote(name) for name in supported)
+        self.append(f"{path}: Unsupported value: {quote(value)}: supported values: {names}")
+
+    def duplicate(self, path: str, value: Any) -> None:
+        """`value` stands in the list a second time."""
+        self.append(f"{path}: Duplicate value: {quote(value)}")
+
+    def too_many(self, path: str, count: int, most: int) -> None:
+        """A list has `count` items where `most` are allowed."""
+        self.append(f"{path}: Too many: {count}: must have at most {most} items")
+
+    def text(self) -> str:
+        """One error bare, several as `[a, b]`, exact repetitions once."""
+        seen = list(dict.fromkeys(self))
+        return seen[0] if len(seen) == 1 else f"[{', '.join(seen)}]"
+
+    def check(self, prefix: str) -> None:
+        """Raise `InstallerError` with `prefix: errors` if there are any."""
+        if self:
+            raise InstallerError(f"{prefix}: {self.text()}")
+
+
+def quote(value: Any) -> str:
+    """`value` as Go prints it in a field error: strings quoted, numbers and booleans bare, the rest as JSON."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,433 @@
+"""Base ISO and boot images: agent ISO, PXE files, config image."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._deps import optional
+from ..ignition.config import dumps, files_of
+from ..release.payload import extract_files, read_matching
+from ..release.registry import RegistryError
+from . import check, manifests
+from .build import OS_IMAGES, STREAM, Build
+from .errors import InstallerError
+from .ignition import CONFIG_IMAGE_PATHS
+from .state import write_file
+
+if TYPE_CHECKING:
+    import pycdlib
+else:
+    pycdlib = optional("pycdlib")
+
+# Part of an image's fingerprint: raise it when the same inputs give other bytes.
+_FORMAT = 1
+
+
+def kernel_arguments(build: Build) -> list[str]:
+    """What the live system is booted with in addition."""
+    aci = build["AgentClusterInstall Config"]["Config"]
+    found = []
+    if (aci["spec"].get("external") or {}).get("platformName") == "oci":
+        found.append("console=ttyS0")
+    if manifests.overrides_of(aci).get("fips"):
+        found.append("fips=1")
+    return found
+
+
+# --- base ISO -----------------------------------------------------------------------
+
+
+def base_iso(build: Build) -> dict[str, str]:
+    """{"path", "identity"} of the live ISO to start from; path is "" when nothing may be fetched."""
+    arch = build["InfraEnv Config"]["Config"]["spec"].get("cpuArchitecture") or "x86_64"
+    images = build.options.os_image
+    override = images.get(arch) or images.get("")
+    try:
+        if override:
+            build.log.warning("Found override for OS Image. Please be warned, this is not advised")
+            return _override(build, override)
+        return _from_release(build, arch)
+    except (OSError, RegistryError) as error:
+        raise InstallerError(f"failed to get base ISO image: {error}") from error
+
+
+def _override(build: Build, place: str) -> dict[str, str]:
+    why = check.request_uri(place)
+    if why:
+        raise InstallerError(f"failed to get base ISO image: {why}")
+    path = Path(place.removeprefix("file://"))
+    if place.startswith(("http://", "https://")):
+        path = build.options.cache / "image_cache" / f"{hashlib.sha256(place.encode()).hexdigest()}.iso"
+        if not path.exists():
+            if build.options.dry:
+                return {"path": "", "identity": place}
+            _download(build, place, path)
+    if not path.is_file():
+        raise InstallerError(f"failed to get base ISO image: {path}: no such file")
+    status = path.stat()
+    return {"path": str(path), "identity": f"{path.name}:{status.st_size}:{status.st_mtime_ns}"}
+
+
+def _download(build: Build, url: str, target: Path) -> None:
+    build.log.info("Downloading base ISO")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(".part")
+    try:
+        with urllib.request.build_opener().open(url, timeout=60) as response, partial.open("wb") as out:
+            shutil.copyfileobj(response, out, 2**20)
+    except (urllib.error.URLError, OSError) as error:
+        partial.unlink(missing_ok=True)
+        raise InstallerError(f"failed to get base ISO image: {url}: {getattr(error, 'reason', error)}") from error
+    partial.replace(target)
+
+
+def _from_release(build: Build, arch: str) -> dict[str, str]:
+    facts = build.release_facts
+    if "error" in facts:
+        build.log.warning("Failed to extract base ISO from release payload - check registry configuration")
+        raise RegistryError(f"the base ISO comes from the release payload: {facts['error']}")
+    pullspec, name = facts["os_images"], f"coreos-{arch}.iso"
+    if not pullspec:
+        raise RegistryError(f"the release has no component {OS_IMAGES}")
+    folder = build.os_images_cache
+    path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / STREAM
+    if path.exists() and checksum.exists():
+        build.log.info("Verifying cached file")
+        if _sha256(path) == checksum.read_text().split()[0]:
+            build.log.info(f"Using cached Base ISO {path}")
+            return {"path": str(path), "identity": pullspec}
+        path.unlink()
+    if build.options.dry:
+        return {"path": "", "identity": pullspec}
+    build.log.info("Extracting base ISO from release payload")
+    release = build.release()
+    targets = {f"coreos/{target.name}": target for target in (path, checksum, stream)}
+    found = extract_files(release.registry, pullspec, release.arch, targets)
+    digest = found.get(f"coreos/{name}")
+    if digest is None:
+        raise InstallerError(
+            f"failed to get base ISO image: base ISO for {arch} not found in release image, check release image "
+            "architecture"
+        )
+    stated = checksum.read_text().split()[0] if checksum.exists() else digest
+    if stated != digest:
+        path.unlink()
+        checksum.unlink()
+        raise RegistryError(f"{pullspec}: /coreos/{name} has sha256 {digest}, not {stated}")
+    checksum.write_text(f"{digest}\n")
+    build.log.info(f"Base ISO obtained from release and cached at [{path}]")
+    return {"path": str(path), "identity": pullspec}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+# --- artifacts ------------------------------------------------------------------------
+
+
+def artifacts(build: Build) -> dict[str, Any]:
+    """All that an image is made of, and its fingerprint."""
+    aci = build["AgentClusterInstall Config"]["Config"]
+    agent = (build["Agent Config"] or {}).get("Config")
+    ignition = build["Agent Installer Ignition"]
+    external = aci["spec"].get("platformType") == "External"
+    minimal = agent is not None and (external or bool(agent.get("minimalISO")))
+    base_url = ((agent or {}).get("bootArtifactsBaseURL") or "").strip("/")
+    found: dict[str, Any] = {
+        "arch": ignition["CPUArch"],
+        "ignition": dumps(ignition["Config"]).decode(),
+        "kargs": build["Agent ISO/PXE files Kernel Arguments"],
+        "base": build["Base ISO Image"],
+        "agent_files": agent_files(build),
+        "base_url": base_url,
+        "minimal": minimal,
+        "external": external,
+        "rootfs_url": build.os_image_metadata(ignition["CPUArch"]).get("rootfs_url", "") if minimal else "",
+    }
+    identity = [
+        _FORMAT, found["ignition"], found["kargs"], found["base"]["identity"], found["agent_files"]["identity"], base_url,
+        minimal, found["rootfs_url"],
+    ]  # fmt: skip
+    found["fingerprint"] = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+    return found
+
+
+# --- text interface ---------------------------------------------------------------------
+
+_TUI = ["usr/bin/agent-tui", "usr/lib64/libnmstate.so.*"]
+# Runs in the initrd, before the switch to the real root.
+_TUI_HOOK = b"""#!/bin/bash
+# Puts the text interface of the installer into the real root.
+if [[ -d /agent-files ]]; then
+    cp /agent-files/* "$NEWROOT/usr/local/bin/"
+    for file in /agent-files/*; do
+        chroot "$NEWROOT" chcon system_u:object_r:bin_t:s0 "/usr/local/bin/${file##*/}" || true
+    done
+fi
+"""
+
+
+def agent_files(build: Build) -> dict[str, str]:
+    """{"path", "identity"} of a compressed cpio archive with agent-tui, for the initrd; "" when the payload has none.
+
+    External platform oci goes without: it has a serial console only.
+    """
+    aci = build["AgentClusterInstall Config"]["Config"]
+    pullspec = build.release_facts.get("utils", "")
+    if not pullspec or (aci["spec"].get("external") or {}).get("platformName") == "oci":
+        return {"path": "", "identity": ""}
+    digest = pullspec.rpartition("@")[2].replace(":", "-").replace("/", "_")
+    path = build.options.cache / "files_cache" / digest / "agent-files.cpio.gz"
+    if not path.exists() and not build.options.dry:
+        from ..coreos import cpio
+
+        release = build.release()
+        found = read_matching(release.registry, pullspec, release.arch, _TUI)
+        members = {f"agent-files/{Path(name).name}": cpio.File(data, 0o555) for name, data in found.items()}
+        if any(name.endswith("agent-tui") for name in members):
+            members["usr/lib/dracut/hooks/pre-pivot/99-agent-copy-files.sh"] = cpio.File(_TUI_HOOK, 0o755)
+            packed = cpio.compress(cpio.archive(members))
+        else:
+            build.log.debug(f"{pullspec} has no agent-tui")
+            packed = b""
+        write_file(path, packed, 0o644)
+    empty = not path.exists() or path.stat().st_size == 0
+    return {"path": "" if empty else str(path), "identity": pullspec}
+
+
+# --- images -----------------------------------------------------------------------------
+
+
+def _fresh(build: Build, kind: str, fingerprint: str, paths: list[Path]) -> bool:
+    """Whether the files of the last run are still what this run would make."""
+    known = build.store.own.get("images", {}).get(kind, {})
+    if known.get("fingerprint") != fingerprint:
+        return False
+    return bool(known.get("files") == _stamps(build, paths))
+
+
+def _stamps(build: Build, paths: list[Path]) -> dict[str, list[int]]:
+    found = {}
+    for path in paths:
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        found[str(path.relative_to(build.options.directory))] = [status.st_size, status.st_mtime_ns]
+    return found
+
+
+def _record(build: Build, kind: str, fingerprint: str, paths: list[Path]) -> None:
+    images = build.store.own.setdefault("images", {})
+    images[kind] = {"fingerprint": fingerprint, "files": _stamps(build, paths)}
+
+
+def agent_iso(build: Build) -> None:
+    """Write `agent.<arch>.iso`, and the rootfs of a minimal one."""
+    parts = build["Agent Installer Artifacts"]
+    arch, directory = parts["arch"], build.options.directory
+    target = directory / f"agent.{arch}.iso"
+    if parts["minimal"]:
+        why = "for External platform" if parts["external"] else "based on configuration"
+        build.log.info(f"Minimal ISO will be created {why}")
+    rootfs = directory / "boot-artifacts" / f"agent.{arch}-rootfs.img"
+    outputs = [target, *([rootfs] if parts["minimal"] and parts["base_url"] else [])]
+    if _fresh(build, "iso", parts["fingerprint"], outputs):
+        build.log.debug(f"{target} is up to date")
+    else:
+        build.changed(*(str(path.relative_to(directory)) for path in outputs))
+        if not build.options.dry:
+            directory.mkdir(parents=True, exist_ok=True)
+            (_write_minimal if parts["minimal"] else _write_full)(build, parts, target, rootfs)
+            _record(build, "iso", parts["fingerprint"], outputs)
+    if parts["minimal"]:
+        if parts["base_url"]:
+            build.log.info(
+                f"RootFS file created in: {rootfs.parent}. Upload it at {parts['base_url']}/{rootfs.name}"
+            )
+        build.log.info(f"Generated minimal ISO at {target}")
+    else:
+        build.log.info(f"Generated ISO at {target}.")
+    if parts["external"]:
+        build.log.info(
+            "When using External oci platform, always make sure CCM manifests were added in the openshift directory."
+        )
+    build.save_rendezvous_ip()
+
+
+def _write_full(_build: Build, parts: dict[str, Any], target: Path, _rootfs: Path) -> None:
+    from ..coreos.iso import LiveIso
+
+    with LiveIso(Path(parts["base"]["path"])) as iso:
+        _embed(iso, parts)
+        iso.save_as(target, grow=True, overwrite=True)
+
+
+def _embed(iso: Any, parts: dict[str, Any]) -> None:
+    iso.ignition = parts["ignition"].encode()
+    if parts["kargs"]:
+        iso.edit_kargs(append=parts["kargs"])
+    if parts["agent_files"]["path"]:
+        iso.append_to_initrd(Path(parts["agent_files"]["path"]).read_bytes())
+
+
+def _write_minimal(_build: Build, parts: dict[str, Any], target: Path, rootfs: Path) -> None:
+    from ..coreos import miniso
+    from ..coreos.iso import LiveIso
+
+    base_url = parts["base_url"]
+    url = f"{base_url}/{rootfs.name}" if base_url else parts["rootfs_url"]
+    if not url:
+        raise InstallerError(
+            f"no RootFSURL found for {parts['arch']}: give bootArtifactsBaseURL in agent-config.yaml, as the payload names none"
+        )
+    if re.search(r"[$\\]", url):
+        raise InstallerError(f"invalid rootfs URL {url!r}: it must not contain $ or \\")
+    rootfs.unlink(missing_ok=True)
+    if base_url:
+        rootfs.parent.mkdir(mode=0o750, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".minimal-") as work:
+        plain = Path(work) / target.name
+        with LiveIso(parts["base"]["path"]) as full:
+            miniso.extract(full, plain, url, rootfs if base_url else None)
+        with LiveIso(plain) as iso:
+            _embed(iso, parts)
+            iso.save(grow=True)
+        plain.replace(target)
+
+
+# --- PXE --------------------------------------------------------------------------------
+
+
+def pxe_files(build: Build) -> None:
+    """Write `boot-artifacts/agent.<arch>-{initrd.img,rootfs.img,vmlinuz}`, the iPXE script, and what s390x needs."""
+    parts = build["Agent Installer Artifacts"]
+    directory = build.options.directory
+    folder, prefix = directory / "boot-artifacts", f"agent.{parts['arch']}"
+    s390x = parts["arch"] == "s390x"
+    names = [f"{prefix}-initrd.img", f"{prefix}-rootfs.img", f"{prefix}-{'kernel.img' if s390x else 'vmlinuz'}"]
+    if parts["base_url"]:
+        names.append(f"{prefix}.ipxe")
+    if s390x:
+        names += [f"{prefix}-initrd.addrsize", f"{prefix}-generic.ins"]
+    outputs = [folder / name for name in names]
+    if not parts["base"]["path"]:
+        build.changed(*(str(path.relative_to(directory)) for path in outputs))
+        return
+    kargs = _pxe_kargs(parts)
+    if not _fresh(build, "pxe", parts["fingerprint"], outputs):
+        build.changed(*(str(path.relative_to(directory)) for path in outputs))
+        if not build.options.dry:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o750, parents=True)
+            _write_pxe(parts, folder, prefix, kargs)
+            _record(build, "pxe", parts["fingerprint"], outputs)
+    if s390x:
+        build.log.info(f"Created boot artefacts for s390x in {folder} directory")
+    if parts["base_url"]:
+        build.log.info(f"Created iPXE script {prefix}.ipxe in {folder} directory")
+    build.log.info(f"PXE boot artifacts created in: {folder}")
+    build.log.info(f"Kernel parameters for PXE boot: {kargs}")
+    build.save_rendezvous_ip()
+
+
+def _pxe_kargs(parts: dict[str, Any]) -> str:
+    from ..coreos.iso import LiveIso
+
+    with LiveIso(parts["base"]["path"]) as iso:
+        default = iso.kargs.default if iso.kargs else ""
+    default = re.sub(r"coreos\.liveiso=\S+ ?", "", default)
+    return default + "".join(f" {argument}" for argument in parts["kargs"])
+
+
+def _write_pxe(parts: dict[str, Any], folder: Path, prefix: str, kargs: str) -> None:
+    from ..coreos import cpio, image
+    from ..coreos.iso import LiveIso
+
+    s390x = parts["arch"] == "s390x"
+    kernel = "kernel.img" if s390x else "vmlinuz"
+    tui = parts["agent_files"]["path"]
+    archives = [Path(tui).read_bytes()] if tui else []
+    archives.append(cpio.compress(cpio.archive({"config.ign": parts["ignition"].encode()})))
+    embedded = cpio.join(archives)
+    with LiveIso(parts["base"]["path"]) as iso:
+        for name, behind in (("initrd.img", embedded), ("rootfs.img", b""), (kernel, b"")):
+            source = "vmlinuz" if name == kernel and not _has(iso, f"images/pxeboot/{kernel}") else name
+            record = iso.fs.find_file(f"images/pxeboot/{source}")
+            with image.new_file(folder / f"{prefix}-{name}", mode=0o644) as out:
+                for block in image.blocks(iso.fd, record.offset, record.size):
+                    out.write(block)
+                if behind:
+                    out.write(b"\0" * (-record.size % 4) + behind)
+        if s390x:
+            size = (folder / f"{prefix}-initrd.img").stat().st_size
+            address = iso.fs.read("images/initrd.addrsize")[:8]
+            (folder / f"{prefix}-initrd.addrsize").write_bytes(address + size.to_bytes(8, "big"))
+            generic = iso.fs.read("generic.ins").decode()
+            for name in ("kernel.img", "initrd.img", "initrd.addrsize"):
+                generic = re.sub(rf"\S*/?{re.escape(name)}", f"{prefix}-{name}", generic)
+            (folder / f"{prefix}-generic.ins").write_text(generic)
+    if parts["base_url"]:
+        base = parts["base_url"]
+        script = (
+            "#!ipxe\n"
+            f"initrd --name initrd {base}/{prefix}-initrd.img\n"
+            f"kernel {base}/{prefix}-{kernel} initrd=initrd coreos.live.rootfs_url={base}/{prefix}-rootfs.img {kargs}\n"
+            "boot\n"
+        )
+        path = folder / f"{prefix}.ipxe"
+        path.write_text(script)
+        path.chmod(0o600)
+
+
+def _has(iso: Any, path: str) -> bool:
+    from ..coreos.errors import NotFound
+
+    try:
+        iso.fs.find_file(path)
+    except NotFound:
+        return False
+    return True
+
+
+# --- config image -------------------------------------------------------------------------
+
+
+def config_iso(build: Build) -> None:
+    """Write `agentconfig.noarch.iso`: the files of the Ignition that a host without configuration lacks."""
+    from ..coreos import cpio, image
+
+    ignition = build["Agent Installer Ignition"]
+    target = build.options.directory / "agentconfig.noarch.iso"
+    modes = {entry["path"]: entry.get("mode", 0o600) for entry in ignition["Config"]["storage"]["files"]}
+    contents = files_of(ignition["Config"])
+    chosen = [path for part in CONFIG_IMAGE_PATHS for path in contents if part in path]
+    members = {path: cpio.File(contents[path], modes[path]) for path in dict.fromkeys(chosen)}
+    packed = cpio.compress(cpio.archive(members, parents=False, ordered=True))
+    fingerprint = hashlib.sha256(packed).hexdigest()
+    if not _fresh(build, "config", fingerprint, [target]):
+        build.changed(target.name)
+        if not build.options.dry:
+            with image.new_file(target, overwrite=True) as out:
+                _config_image(packed, out)
+            _record(build, "config", fingerprint, [target])
+    build.save_rendezvous_ip()
+
+
+def _config_image(packed: bytes, out: Any) -> None:
+    iso = pycdlib.PyCdlib()
+    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident="agent_configimage")
+    iso.add_fp(io.BytesIO(packed), len(packed), "/CONFIG.GZ;1", rr_name="config.gz")
+    iso.write_fp(out)
+    iso.close()

@@ -1,0 +1,245 @@
+"""install-config.yaml: parse, upconvert older forms, fill in defaults. Validation is in `validation`."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+from typing import Any
+
+from . import check
+from .errors import FieldErrors, InstallerError
+from .log import Log
+from .schema import decode_file
+from .shapes import INSTALL_CONFIG
+
+FILENAME = "install-config.yaml"
+ON_PREM = ("baremetal", "vsphere", "nutanix", "none", "external")
+_ROLE_ORDER = {"master": 0, "arbiter": 1, "worker": 2}
+
+
+def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
+    """Decode install-config.yaml into canonical keys, upconverted to v1, without defaults.
+
+    With `lenient` (an invoker is set) unknown fields are warnings. Raises `InstallerError`.
+    """
+    unknown: list[str] = []
+    try:
+        config: dict[str, Any] = decode_file(text, FILENAME, INSTALL_CONFIG, unknown=unknown)
+    except InstallerError as error:
+        raise InstallerError(f"failed to create install config: {error}") from error
+    if unknown:
+        stray = unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]"
+        message = (
+            f"failed to parse first occurrence of unknown field: failed to unmarshal {FILENAME}: "
+            f"error unmarshaling JSON: while decoding JSON: {stray}"
+        )
+        if not lenient:
+            raise InstallerError(f"failed to create install config: {message}")
+        log.warning(message)
+    errors = FieldErrors()
+    version = config.get("apiVersion", "")
+    if not version:
+        errors.required("apiVersion", "install-config version required")
+    elif version not in ("v1", "v1beta3", "v1beta4"):
+        errors.invalid("apiVersion", version, 'install-config version must be "v1"')
+    if not errors:
+        config["apiVersion"] = "v1"
+        _upconvert(config, errors, log)
+    if errors:
+        raise InstallerError(f"failed to create install config: {errors.text()}")
+    return config
+
+
+def _upconvert(config: dict[str, Any], errors: FieldErrors, log: Log) -> None:
+    networking = config.get("networking", {})
+    if networking.get("type") and not networking.get("networkType"):
+        networking["networkType"] = networking["type"]
+    if networking.get("machineCIDR") and not networking.get("machineNetwork"):
+        networking["machineNetwork"] = [{"cidr": networking["machineCIDR"]}]
+    if networking.get("serviceCIDR") and not networking.get("serviceNetwork"):
+        networking["serviceNetwork"] = [networking["serviceCIDR"]]
+    if networking.get("clusterNetworks") and not networking.get("clusterNetwork"):
+        networking["clusterNetwork"] = networking["clusterNetworks"]
+    for name in ("type", "machineCIDR", "serviceCIDR", "clusterNetworks"):
+        networking.pop(name, None)
+    for entry in networking.get("clusterNetwork", []):
+        length = entry.pop("hostSubnetLength", 0)
+        net = check.network(entry.get("cidr"))
+        if length and net is not None:
+            entry.setdefault("hostPrefix", net.max_prefixlen - length)
+    if config.get("imageContentSources"):
+        log.warning("imageContentSources is deprecated, please use ImageDigestSources")
+    platform = config.get("platform", {})
+    for name in ("baremetal", "vsphere", "nutanix"):
+        section = platform.get(name)
+        if section is not None:
+            _upconvert_vips(section, f"platform.{name}", errors)
+    if platform.get("vsphere") is not None:
+        _upconvert_vsphere(platform["vsphere"])
+
+
+def _upconvert_vips(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
+    for old, new in (("apiVIP", "apiVIPs"), ("ingressVIP", "ingressVIPs")):
+        value = section.pop(old, "")
+        if value and not section.get(new):
+            section[new] = [value]
+        elif value and value not in section[new]:
+            errors.invalid(f"{path}.{old}", value, f"must be one of {new}, or not be given")
+
+
+def _upconvert_vsphere(vsphere: dict[str, Any]) -> None:
+    old = {
+        name: vsphere.pop(name, "")
+        for name in ("vCenter", "username", "password", "datacenter", "defaultDatastore", "folder", "cluster",
+                     "resourcePool", "network")
+    }  # fmt: skip
+    if not any(old.values()):
+        return
+    # Upstream remembers that the old fields were used: errors then name them.
+    vsphere["deprecatedFields"] = True
+    if not vsphere.get("vcenters"):
+        center = {
+            "server": old["vCenter"], "user": old["username"], "password": old["password"],
+            "datacenters": [old["datacenter"]] if old["datacenter"] else [],
+        }  # fmt: skip
+        vsphere["vcenters"] = [{key: value for key, value in center.items() if value}]
+    if not vsphere.get("failureDomains"):
+        datacenter = old["datacenter"]
+
+        def full(kind: str, value: str) -> str:
+            return value if not value or value.startswith("/") else f"/{datacenter}/{kind}/{value}"
+
+        topology = {
+            "datacenter": datacenter, "computeCluster": full("host", old["cluster"]),
+            "networks": [old["network"]] if old["network"] else [],
+            "datastore": full("datastore", old["defaultDatastore"]), "resourcePool": old["resourcePool"],
+            "folder": full("vm", old["folder"]),
+        }  # fmt: skip
+        vsphere["failureDomains"] = [
+            {
+                "name": "generated-failure-domain", "region": "generated-region", "zone": "generated-zone",
+                "server": old["vCenter"], "topology": {key: value for key, value in topology.items() if value},
+            }
+        ]  # fmt: skip
+
+
+def set_defaults(config: dict[str, Any], profile: dict[str, Any], version: str) -> None:
+    """Fill in what was left out, in place."""
+    networking = config.setdefault("networking", {})
+    networking.setdefault("networkType", "OVNKubernetes")
+    if not networking.get("machineNetwork"):
+        networking["machineNetwork"] = [{"cidr": "10.0.0.0/16"}]
+    if not networking.get("serviceNetwork"):
+        networking["serviceNetwork"] = ["172.30.0.0/16"]
+    if not networking.get("clusterNetwork"):
+        networking["clusterNetwork"] = [{"cidr": "10.128.0.0/14", "hostPrefix": 23}]
+    for entry in networking["clusterNetwork"]:
+        net = check.network(entry.get("cidr"))
+        if net is not None and not entry.get("hostPrefix"):
+            entry["hostPrefix"] = 64 if net.version == 6 else 23
+    config.setdefault("controlPlane", {}).setdefault("name", "master")
+    if not config.get("compute"):
+        config["compute"] = [{"name": "worker"}]
+    for pool, replicas in [
+        (config["controlPlane"], 3),
+        *((pool, 3 if pool.get("name", "worker") == "worker" else 0) for pool in config["compute"]),
+        *([(config["arbiter"], 0)] if config.get("arbiter") is not None else []),
+    ]:
+        pool.setdefault("replicas", replicas)
+        pool.setdefault("hyperthreading", "Enabled")
+        pool.setdefault("architecture", "amd64")
+    config.setdefault("publish", "External")
+    config.setdefault("additionalTrustBundlePolicy", "Proxyonly")
+    if profile["os_image_stream"]:
+        config.setdefault("osImageStream", default_stream(version))
+    platform = config.setdefault("platform", {})
+    if platform.get("baremetal") is not None:
+        _baremetal_defaults(config, platform["baremetal"])
+    for name in ("vsphere", "nutanix"):
+        section = platform.get(name)
+        if section is not None:
+            section.setdefault("dnsRecordsType", "Internal")
+    for domain in (platform.get("vsphere") or {}).get("failureDomains") or []:
+        topology = domain.setdefault("topology", {})
+        if topology.get("computeCluster") and not topology.get("resourcePool"):
+            topology["resourcePool"] = f"{topology['computeCluster']}/Resources"
+    if platform.get("external") is not None:
+        platform["external"].setdefault("platformName", "Unknown")
+        platform["external"].setdefault("cloudControllerManager", "")
+
+
+def default_stream(version: str) -> str:
+    """The OS image stream that a release installs when none is asked for."""
+    major = version.lstrip("v").partition(".")[0]
+    return "rhel-10" if major.isdigit() and int(major) >= 5 else "rhel-9"
+
+
+def _baremetal_defaults(config: dict[str, Any], section: dict[str, Any]) -> None:
+    section.setdefault("libvirtURI", "qemu:///system")
+    section.setdefault("externalBridge", "baremetal")
+    section.setdefault("provisioningBridge", "provisioning")
+    kind = section.setdefault("provisioningNetwork", "Managed")
+    if kind != "Disabled":
+        section.setdefault("provisioningNetworkCIDR", "172.22.0.0/24")
+        net = check.network(section["provisioningNetworkCIDR"])
+        if net is not None and net.num_addresses > 16:
+            section.setdefault("bootstrapProvisioningIP", str(net.network_address + 2))
+            section.setdefault("clusterProvisioningIP", str(net.network_address + 3))
+            if kind == "Managed" and not section.get("provisioningDHCPExternal"):
+                last = net.broadcast_address - 1
+                section.setdefault("provisioningDHCPRange", f"{net.network_address + 10},{last}")
+    for host in section.get("hosts", []):
+        host.setdefault("bootMode", "UEFI")
+    section["hosts"] = sorted(section.get("hosts", []), key=lambda host: _ROLE_ORDER.get(host.get("role", ""), 3))
+    domain = f"{config.get('metadata', {}).get('name', '')}.{config.get('baseDomain', '')}"
+    for field, name in (("apiVIPs", f"api.{domain}"), ("ingressVIPs", f"test.apps.{domain}")):
+        if not section.get(field):
+            found = _lookup(name)
+            if found:
+                section[field] = [found]
+
+
+def _lookup(name: str, seconds: float = 5.0) -> str:
+    """The first address of `name`, or "" when the resolver has none within `seconds`."""
+    found: list[str] = []
+
+    def resolve() -> None:
+        try:
+            found.append(str(socket.getaddrinfo(name, None)[0][4][0]))
+        except (OSError, UnicodeError):
+            return
+
+    worker = threading.Thread(target=resolve, daemon=True)
+    worker.start()
+    worker.join(seconds)
+    return found[0] if found else ""
+
+
+def platform_name(config: dict[str, Any]) -> str:
+    """The platform that is set; "" when none is."""
+    return next((name for name, value in config.get("platform", {}).items() if value is not None), "")
+
+
+def replicas(config: dict[str, Any]) -> dict[str, int]:
+    """Replicas by role: master, arbiter, worker."""
+    return {
+        "master": config["controlPlane"].get("replicas", 0),
+        "arbiter": (config.get("arbiter") or {}).get("replicas", 0),
+        "worker": sum(pool.get("replicas", 0) for pool in config.get("compute", [])),
+    }
+
+
+def machine_network_of(config: dict[str, Any], ip: str) -> str:
+    """The machine network that `ip` belongs to, as CIDR text; "" when none."""
+    for entry in config["networking"]["machineNetwork"]:
+        net = check.network(entry.get("cidr"))
+        if net is not None and ipaddress.ip_address(ip) in net:
+            return cidr(entry["cidr"])
+    return ""
+
+
+def cidr(text: str) -> str:
+    """A CIDR as Go prints it: host bits are masked, IPv6 is compressed."""
+    net = check.network(text)
+    return str(net) if net is not None else text

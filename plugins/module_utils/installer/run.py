@@ -1,0 +1,144 @@
+"""`create`: fetch the assets of a target, write their files, remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .assets import ASSETS
+from .build import Build, Options
+from .errors import InstallerError
+from .log import Log
+from .store import Store
+
+_SIGNERS = tuple(asset.name for asset in ASSETS if asset.name.endswith("-signer)"))
+_AUTH = ("Kubeconfig Admin Client (Agent)", "Kubeadmin Password")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a sub-command makes: assets in order; `said` is the success line's place, relative to the directory."""
+
+    title: str
+    assets: tuple[str, ...]
+    said: tuple[str, ...] | None = None
+
+
+TARGETS: dict[str, Target] = {
+    "agent-config-template": Target("Agent-Config-Template", ("Agent Config Template",), ("",)),
+    "cluster-manifests": Target(
+        "Cluster-Manifests",
+        ("Agent Workflow", "Agent Manifests", "Mirror Registries Config", "Mirror Registries Certificate File"),
+        ("cluster-manifests", "mirror"),
+    ),
+    "image": Target("Image", ("Agent Installer ISO", *_AUTH)),
+    "pxe-files": Target("PXE-Files", ("Agent Installer PXE Files", *_AUTH)),
+    "config-image": Target("Config-Image", ("Agent Config ISO", *_AUTH), ("",)),
+    "unconfigured-ignition": Target(
+        "Unconfigured-Ignition", ("Agent Installer Unconfigured Ignition",), ("unconfigured-agent.ign",)
+    ),
+    "certificates": Target("Certificates", (*_SIGNERS, "Kubeadmin Password"), ("tls",)),
+}
+_ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
+        "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
+
+
+@dataclass
+class Result:
+    """changed: files that are, or with `dry` would be, different from before; diffs in Ansible's form; rendezvous_ip if known."""
+
+    changed: list[str] = field(default_factory=list)
+    diffs: list[dict[str, str]] = field(default_factory=list)
+    rendezvous_ip: str = ""
+    release_image: str = ""
+    version: str = ""
+
+
+def create(targets: list[str], options: Options, log: Log, *, consume: bool = False) -> Result:
+    """Make `targets`, in order, in `options.directory`. Raises `InstallerError`; its text is upstream's fatal line."""
+    if not options.dry:
+        options.directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+    store = Store(ASSETS, options.directory, log)
+    build = Build(options, log, store)
+    fetched: list[str] = []
+    for name in targets:
+        target = TARGETS[name]
+        if name == "certificates" and not build.profile["certificates"]:
+            raise InstallerError(f"create certificates is not known to release {build.profile['name']}")
+        for asset in target.assets:
+            store.fetch(asset, build)
+            fetched.append(asset)
+        outputs = _outputs(store, target, name)
+        for path, (content, mode) in outputs.items():
+            build.save(path, content, mode)
+        for path, (content, mode) in store.outputs(store.remade()).items():
+            if (options.directory / path).exists():
+                build.save(path, content, mode)
+        if target.said is not None:
+            places = " and ".join(str(options.directory / part) if part else str(options.directory) for part in target.said)
+            log.info(f"{target.title} created in: {places}")
+    if not options.dry and targets != ["agent-config-template"]:
+        store.own["consumed"] = consume or bool(store.own.get("consumed"))
+        _remember(build, store)
+        if consume:
+            _consume(store, fetched, options.directory, log)
+    try:
+        ip = store.value("Agent Installer Ignition").get("RendezvousIP", "")
+    except KeyError:
+        ip = (store.state.get("*image.Ignition") or {}).get("RendezvousIP", "")
+    known = vars(build)
+    return Result(build.changes, build.diffs, ip, known.get("release_image", ""), known.get("version", ""))
+
+
+def _outputs(store: Store, target: Target, name: str) -> dict[str, tuple[bytes, int]]:
+    if name == "cluster-manifests":
+        return store.outputs((*target.assets, *_ZTP))
+    found = store.outputs(target.assets)
+    if name == "certificates":
+        password = store.value("Kubeadmin Password")
+        del found["auth/kubeadmin-password"]
+        found["tls/kubeadmin-password"] = (password["password"].encode(), 0o600)
+        found["tls/kubeadmin-password.hash"] = (password["hash"].encode(), 0o600)
+    return found
+
+
+def _remember(build: Build, store: Store) -> None:
+    known = vars(build)
+    for name in ("release_image", "version"):
+        if name in known:
+            store.own[name] = known[name]
+    if "profile" in known:
+        store.own["profile"] = known["profile"]["name"]
+    store.remember()
+
+
+def _consume(store: Store, fetched: list[str], directory: Path, log: Log) -> None:
+    """Delete the inputs of this run as upstream does, but not what it has made."""
+    kept = set(store.outputs((*fetched, *(_ZTP if "Agent Manifests" in fetched else ()))))
+    for name, paths in store.inputs().items():
+        gone = [path for path in paths if path not in kept]
+        if gone:
+            log.info(f"Consuming {name} from target directory")
+        for path in gone:
+            (directory / path).unlink(missing_ok=True)
+            parent = (directory / path).parent
+            if parent != directory and not any(parent.iterdir()):
+                parent.rmdir()
+
+
+def graph() -> str:
+    """The assets and what they are made from, in the language of Graphviz."""
+    lines = ["digraph G {", "rankdir=LR;"]
+    lines += [f'"{asset.name}" [ shape=box ];' for asset in ASSETS]
+    lines += [f'"{target.title}" [ shape=ellipse ];' for target in TARGETS.values()]
+    lines += [f'"{need}" -> "{asset.name}";' for asset in ASSETS for need in asset.needs]
+    lines += [f'"{asset}" -> "{target.title}";' for target in TARGETS.values() for asset in target.assets]
+    return "\n".join([*lines, "}", ""])
+
+
+def exit_code(error: Exception) -> int:
+    """The process's exit status for an error of `create`."""
+    return 3 if "failed to create install config" in str(error) else 1
+
+
+__all__ = ["TARGETS", "Build", "Options", "Result", "create", "exit_code", "graph"]

@@ -1,0 +1,134 @@
+"""Strict decoding of YAML and JSON into the shapes that Go structs give them.
+
+A shape is data: `STR`, `INT`, `BOOL`, `RAW`, `[shape]` for a list, `Map(shape)`, or `Struct(name, {field: shape})`. Keys are
+matched without regard to case, as Go's encoding/json does, and come out spelled as in the shape and in its order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import InstallerError
+from .yamlio import Position, load
+
+STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
+
+
+@dataclass(frozen=True)
+class Map:
+    """A free mapping of strings to `shape`."""
+
+    shape: Any
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A Go struct: its name, which errors mention, and its fields in order."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unknown: list[str] | None = None) -> Any:
+    """Decode the single YAML document `text` of the file `name`.
+
+    Every unknown field (unless `strict` is false) and every wrong type is collected and raised as one `InstallerError`
+    with line and column. With a list in `unknown`, unknown fields go there as finished messages and are no error.
+    Absent and null fields are absent in the result.
+    """
+    value, position = load(text, name)
+    return decode(value, name, shape, position, strict=strict, unknown=unknown)
+
+
+def decode(
+    value: Any, name: str, shape: Struct, position: Position, *, strict: bool = True, unknown: list[str] | None = None
+) -> Any:
+    """Decode an already parsed document; see `decode_file`."""
+    errors: list[str] = []
+    strays: list[str] = []
+    result = _decode({} if value is None else value, shape, (), shape.name, position, errors, strays)
+    if unknown is not None:
+        unknown += strays
+    elif strict:
+        errors = strays + errors
+    if errors:
+        text = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+        raise InstallerError(f"failed to unmarshal {name}: error unmarshaling JSON: while decoding JSON: {text}")
+    return result
+
+
+def _where(path: tuple[str | int, ...], position: Position) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else ("." if text else "") + str(part)
+    line, column = position.get(path, (0, 0))
+    return f" ({text}, line {line}, column {column})" if line else f" ({text})" if text else ""
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+_GO = {STR: str, INT: int, BOOL: bool}
+
+
+def _decode(
+    value: Any, shape: Any, path: tuple[str | int, ...], owner: str, position: Position, errors: list[str],
+    strays: list[str],
+) -> Any:
+    if shape is RAW:
+        return value
+    if isinstance(shape, str):
+        wanted = _GO[shape]
+        if isinstance(value, wanted) and (shape == BOOL or not isinstance(value, bool)):
+            return value
+    elif isinstance(shape, list):
+        if isinstance(value, list):
+            return [
+                _decode(item, shape[0], (*path, index), owner, position, errors, strays)
+                for index, item in enumerate(value)
+                if item is not None
+            ]
+    elif isinstance(value, dict):
+        if isinstance(shape, Map):
+            return {
+                str(key): _decode(item, shape.shape, (*path, key), owner, position, errors, strays)
+                for key, item in value.items()
+                if item is not None
+            }
+        known = {field.lower(): field for field in shape.fields}
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            field = known.get(str(key).lower())
+            if field is None:
+                strays.append(f'json: unknown field "{key}"' + _where((*path, key), position))
+            elif item is not None:
+                found[field] = _decode(
+                    item, shape.fields[field], (*path, key), f"{shape.name}.{field}", position, errors, strays
+                )
+        return {field: found[field] for field in shape.fields if field in found}
+    wanted_text = (
+        shape if isinstance(shape, str) else "list" if isinstance(shape, list) else getattr(shape, "name", "map")
+    )
+    errors.append(
+        f"json: cannot unmarshal {_kind(value)} into Go struct field {owner} of type {wanted_text}"
+        + _where(path, position)
+    )
+    return None
+
+
+def ordered(value: Any, shape: Any) -> Any:
+    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last."""
+    if isinstance(shape, Struct) and isinstance(value, dict):
+        known = {name: ordered(value[name], inner) for name, inner in shape.fields.items() if name in value}
+        return known | {name: item for name, item in value.items() if name not in known}
+    if isinstance(shape, list) and isinstance(value, list):
+        return [ordered(item, shape[0]) for item in value]
+    return value

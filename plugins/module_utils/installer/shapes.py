@@ -1,0 +1,257 @@
+"""The fields of every input, as data; sources: the public API types of openshift/installer, hive and assisted-service."""
+
+from __future__ import annotations
+
+from .schema import BOOL, INT, RAW, STR, Map, Struct
+
+OBJECT_META = Struct(
+    "ObjectMeta",
+    {
+        "name": STR, "generateName": STR, "namespace": STR, "selfLink": STR, "uid": STR, "resourceVersion": STR,
+        "generation": INT, "creationTimestamp": RAW, "deletionTimestamp": RAW, "deletionGracePeriodSeconds": INT,
+        "labels": Map(STR), "annotations": Map(STR), "ownerReferences": RAW, "finalizers": [STR], "managedFields": RAW,
+    },
+)
+TYPE_META = {"kind": STR, "apiVersion": STR, "metadata": OBJECT_META}
+PROXY = Struct("Proxy", {"httpProxy": STR, "httpsProxy": STR, "noProxy": STR})
+REFERENCE = Struct("LocalObjectReference", {"name": STR})
+NAMESPACED = Struct("Reference", {"name": STR, "namespace": STR})
+SELECTOR = Struct("LabelSelector", {"matchLabels": Map(STR), "matchExpressions": RAW})
+
+ROOT_DEVICE_HINTS = Struct(
+    "RootDeviceHints",
+    {
+        "deviceName": STR, "hctl": STR, "model": STR, "vendor": STR, "serialNumber": STR, "minSizeGigabytes": INT,
+        "wwn": STR, "wwnWithExtension": STR, "wwnVendorExtension": STR, "rotational": BOOL,
+    },
+)
+BMC = Struct("BMC", {"username": STR, "password": STR, "address": STR, "disableCertificateVerification": BOOL})
+INTERFACE = Struct("Interface", {"name": STR, "macAddress": STR})
+
+AGENT_HOST = Struct(
+    "Host",
+    {
+        "hostname": STR, "interfaces": [INTERFACE], "role": STR, "rootDeviceHints": ROOT_DEVICE_HINTS,
+        "networkConfig": RAW, "BMC": BMC,
+    },
+)
+AGENT_CONFIG = Struct(
+    "Config",
+    {
+        **TYPE_META,
+        "additionalNTPSources": [STR], "rendezvousIP": STR, "bootArtifactsBaseURL": STR, "minimalISO": BOOL,
+        "hosts": [AGENT_HOST],
+    },
+)
+
+_FENCING = Struct(
+    "Fencing",
+    {
+        "credentials": [
+            Struct(
+                "Credential",
+                {
+                    "hostName": STR, "macAddress": STR, "username": STR, "password": STR, "address": STR,
+                    "certificateVerification": STR,
+                },
+            )
+        ]
+    },
+)
+_POOL = Struct(
+    "MachinePool",
+    {
+        "name": STR, "replicas": INT, "platform": RAW, "hyperthreading": STR, "architecture": STR, "diskSetup": RAW,
+        "fencing": _FENCING, "management": RAW,
+    },
+)
+_LOAD_BALANCER = Struct("LoadBalancer", {"type": STR})
+_BAREMETAL = Struct(
+    "BareMetalPlatform",
+    {
+        "libvirtURI": STR, "clusterProvisioningIP": STR, "provisioningHostIP": STR, "bootstrapProvisioningIP": STR,
+        "externalBridge": STR, "externalMACAddress": STR, "provisioningNetwork": STR, "provisioningBridge": STR,
+        "provisioningMACAddress": STR, "provisioningNetworkInterface": STR, "provisioningNetworkCIDR": STR,
+        "provisioningDHCPExternal": BOOL, "provisioningDHCPRange": STR, "provisioningNetworkGateway": STR,
+        "hosts": [
+            Struct(
+                "Host",
+                {
+                    "name": STR, "bmc": BMC, "role": STR, "bootMACAddress": STR, "hardwareProfile": STR,
+                    "rootDeviceHints": ROOT_DEVICE_HINTS, "bootMode": STR, "networkConfig": RAW,
+                },
+            )
+        ],
+        "defaultMachinePlatform": RAW, "apiVIP": STR, "apiVIPs": [STR], "ingressVIP": STR, "ingressVIPs": [STR],
+        "bootstrapOSImage": STR, "clusterOSImage": STR, "bootstrapExternalStaticIP": STR,
+        "bootstrapExternalStaticGateway": STR, "bootstrapExternalStaticDNS": STR, "loadBalancer": _LOAD_BALANCER,
+        "additionalNTPServers": [STR], "dnsRecordsType": STR,
+    },
+)
+_VSPHERE = Struct(
+    "VSpherePlatform",
+    {
+        "vCenter": STR, "username": STR, "password": STR, "datacenter": STR, "defaultDatastore": STR, "folder": STR,
+        "clusterOSImage": STR, "apiVIP": STR, "apiVIPs": [STR], "ingressVIP": STR, "ingressVIPs": [STR],
+        "defaultMachinePlatform": RAW, "cluster": STR, "resourcePool": STR, "network": STR, "diskType": STR,
+        "vcenters": [
+            Struct(
+                "VCenter",
+                {"server": STR, "port": INT, "user": STR, "password": STR, "datacenters": [STR]},
+            )
+        ],
+        "failureDomains": [
+            Struct(
+                "FailureDomain",
+                {
+                    "name": STR, "region": STR, "zone": STR, "server": STR, "zoneType": STR, "regionType": STR,
+                    "hostGroup": STR,
+                    "topology": Struct(
+                        "Topology",
+                        {
+                            "datacenter": STR, "computeCluster": STR, "networks": [STR], "datastore": STR,
+                            "resourcePool": STR, "folder": STR, "template": STR, "tagIDs": [STR], "hostGroup": STR,
+                        },
+                    ),
+                },
+            )
+        ],
+        "nodeNetworking": RAW, "loadBalancer": _LOAD_BALANCER, "hosts": RAW, "dnsRecordsType": STR,
+    },
+)
+_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT})
+_NUTANIX = Struct(
+    "NutanixPlatform",
+    {
+        "clusterOSImage": STR, "preloadedOSImageName": STR,
+        "prismCentral": Struct("PrismCentral", {"endpoint": _ENDPOINT, "username": STR, "password": STR}),
+        "prismElements": [Struct("PrismElement", {"uuid": STR, "endpoint": _ENDPOINT, "name": STR})],
+        "apiVIP": STR, "apiVIPs": [STR], "ingressVIP": STR, "ingressVIPs": [STR], "subnetUUIDs": [STR],
+        "defaultMachinePlatform": RAW, "loadBalancer": _LOAD_BALANCER, "failureDomains": RAW,
+        "prismAPICallTimeout": INT, "dnsRecordsType": STR,
+    },
+)
+_EXTERNAL = Struct("ExternalPlatform", {"platformName": STR, "cloudControllerManager": STR})
+
+_SOURCES = [Struct("ImageSource", {"source": STR, "mirrors": [STR], "sourcePolicy": STR})]
+
+INSTALL_CONFIG = Struct(
+    "InstallConfig",
+    {
+        **TYPE_META,
+        "additionalTrustBundle": STR, "additionalTrustBundlePolicy": STR, "sshKey": STR, "baseDomain": STR,
+        "networking": Struct(
+            "Networking",
+            {
+                "networkType": STR,
+                "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
+                "clusterNetwork": [
+                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT, "hostSubnetLength": INT})
+                ],
+                "serviceNetwork": [STR], "clusterNetworkMTU": INT,
+                "ovnKubernetesConfig": Struct(
+                    "OVNKubernetesConfig", {"ipv4": Struct("IPv4OVNKubernetesConfig", {"internalJoinSubnet": STR})}
+                ),
+                "machineCIDR": STR, "type": STR, "serviceCIDR": STR,
+                "clusterNetworks": [
+                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT, "hostSubnetLength": INT})
+                ],
+            },
+        ),
+        "controlPlane": _POOL, "arbiter": _POOL, "compute": [_POOL],
+        "platform": Struct(
+            "Platform",
+            {
+                "aws": RAW, "azure": RAW, "baremetal": _BAREMETAL, "external": _EXTERNAL, "gcp": RAW, "ibmcloud": RAW,
+                "none": RAW, "openstack": RAW, "ovirt": RAW, "powervs": RAW, "vsphere": _VSPHERE, "nutanix": _NUTANIX,
+                "libvirt": RAW, "alibabacloud": RAW,
+            },
+        ),
+        "pullSecret": STR, "proxy": PROXY, "imageContentSources": _SOURCES, "imageDigestSources": _SOURCES,
+        "publish": STR, "fips": BOOL, "cpuPartitioningMode": STR, "credentialsMode": STR,
+        "bootstrapInPlace": Struct("BootstrapInPlace", {"installationDisk": STR}),
+        "capabilities": Struct(
+            "Capabilities", {"baselineCapabilitySet": STR, "additionalEnabledCapabilities": [STR]}
+        ),
+        "featureSet": STR, "featureGates": [STR], "operatorPublishingStrategy": RAW, "osImageStream": STR,
+    },
+)
+
+AGENT_CLUSTER_INSTALL = Struct(
+    "AgentClusterInstall",
+    {
+        **TYPE_META,
+        "spec": Struct(
+            "AgentClusterInstallSpec",
+            {
+                "sshPublicKey": STR, "imageSetRef": REFERENCE, "clusterDeploymentRef": REFERENCE,
+                "clusterMetadata": RAW, "manifestsConfigMapRef": REFERENCE, "manifestsConfigMapRefs": [REFERENCE],
+                "networking": Struct(
+                    "Networking",
+                    {
+                        "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
+                        "clusterNetwork": [Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT})],
+                        "serviceNetwork": [STR], "networkType": STR, "userManagedNetworking": BOOL,
+                    },
+                ),
+                "provisionRequirements": Struct(
+                    "ProvisionRequirements", {"controlPlaneAgents": INT, "arbiterAgents": INT, "workerAgents": INT}
+                ),
+                "controlPlane": RAW, "arbiter": RAW, "compute": RAW, "apiVIP": STR, "apiVIPs": [STR],
+                "ingressVIP": STR, "ingressVIPs": [STR], "holdInstallation": BOOL, "ignitionEndpoint": RAW,
+                "diskEncryption": Struct("DiskEncryption", {"enableOn": STR, "mode": STR, "tangServers": STR}),
+                "proxy": PROXY, "platformType": STR, "external": _EXTERNAL, "mastersSchedulable": BOOL,
+                "loadBalancer": RAW,
+            },
+        ),
+        "status": RAW,
+    },
+)
+CLUSTER_DEPLOYMENT = Struct(
+    "ClusterDeployment",
+    {
+        **TYPE_META,
+        "spec": Struct(
+            "ClusterDeploymentSpec",
+            {
+                "clusterName": STR, "baseDomain": STR, "platform": RAW, "pullSecretRef": REFERENCE,
+                "preserveOnDelete": BOOL, "controlPlaneConfig": RAW, "ingress": RAW, "certificateBundles": RAW,
+                "manageDNS": BOOL, "clusterMetadata": RAW, "installed": BOOL, "provisioning": RAW,
+                "clusterInstallRef": RAW, "clusterPoolRef": RAW, "hibernateAfter": RAW, "powerState": STR,
+                "installAttemptsLimit": INT, "boundServiceAccountSigningKeySecretRef": RAW,
+            },
+        ),
+        "status": RAW,
+    },
+)
+CLUSTER_IMAGE_SET = Struct(
+    "ClusterImageSet",
+    {**TYPE_META, "spec": Struct("ClusterImageSetSpec", {"releaseImage": STR}), "status": RAW},
+)
+INFRA_ENV = Struct(
+    "InfraEnv",
+    {
+        **TYPE_META,
+        "spec": Struct(
+            "InfraEnvSpec",
+            {
+                "proxy": PROXY, "additionalNTPSources": [STR], "sshAuthorizedKey": STR, "pullSecretRef": REFERENCE,
+                "agentLabels": Map(STR), "nmStateConfigLabelSelector": SELECTOR, "clusterRef": NAMESPACED,
+                "kernelArguments": RAW, "ignitionConfigOverride": STR, "cpuArchitecture": STR, "ipxeScriptType": STR,
+                "osImageVersion": STR, "additionalTrustBundle": STR, "imageType": STR,
+            },
+        ),
+        "status": RAW,
+    },
+)
+SECRET = Struct(
+    "Secret", {**TYPE_META, "data": Map(STR), "stringData": Map(STR), "type": STR, "immutable": BOOL}
+)
+NMSTATE_CONFIG = Struct(
+    "NMStateConfig",
+    {
+        **TYPE_META,
+        "spec": Struct("NMStateConfigSpec", {"interfaces": [INTERFACE], "config": RAW}),
+        "status": RAW,
+    },
+)

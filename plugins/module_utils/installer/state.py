@@ -1,0 +1,83 @@
+"""`.openshift_install_state.json`: what a directory's last `create` knew, keyed by asset as upstream's is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .errors import InstallerError
+from .profiles import PROFILES
+
+FILENAME = ".openshift_install_state.json"
+OWN = "agentlab"
+"""Key of what upstream doesn't keep: hashes of inputs and outputs, release, fingerprints."""
+
+
+class StateError(InstallerError):
+    """The state file is missing or lacks what was asked for."""
+
+
+def load(directory: Path) -> dict[str, Any]:
+    """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse."""
+    path = directory / FILENAME
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise StateError(f"failed to read {path}: {error}") from error
+    if not isinstance(state, dict):
+        raise StateError(f"failed to read {path}: not a mapping of assets")
+    return state
+
+
+def write_file(path: Path, content: bytes, mode: int) -> None:
+    """Replace `path` by `content` in one step."""
+    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+def save(directory: Path, state: dict[str, Any]) -> None:
+    """Write the state (0600: it holds keys and tokens)."""
+    write_file(directory / FILENAME, json.dumps(state, indent=1).encode(), 0o600)
+
+
+class WaitFor(NamedTuple):
+    """What `wait-for` needs: rendezvous_ip; token and the scheme it is for; initialize_limit in seconds."""
+
+    rendezvous_ip: str
+    token: str
+    scheme: str
+    initialize_limit: float
+
+
+def load_wait_for(directory: Path) -> WaitFor:
+    """Read what `wait-for` needs of an installation's directory. Raises `StateError`."""
+    state = load(directory)
+    ip = (state.get("*image.Ignition") or {}).get("RendezvousIP", "")
+    if not ip:
+        raise StateError(
+            "failed to load AgentConfig, NMStateConfig, InstallConfig, or AgentHosts: "
+            f"{directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first"
+        )
+    token = (state.get("*gencrypto.AuthConfig") or {}).get("WatcherAuthToken", "")
+    if not token:
+        raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no watcher token")
+    own = state.get(OWN, {})
+    platform = ((state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}).get("spec", {})
+    profile = PROFILES.get(own.get("profile", ""), next(iter(PROFILES.values())))
+    limits: dict[str, float] = profile["initialize_limits"]
+    return WaitFor(ip, token, "watcher", limits.get(platform.get("platformType", ""), limits[""]))

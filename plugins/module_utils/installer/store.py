@@ -1,0 +1,242 @@
+"""Assets, in the order of what they are made from; what is on disk or in the state file is not made again.
+
+The rules are those of openshift-install's asset store. What differs: inputs stay where they are, so "it is on disk"
+says nothing. An input counts as changed when its hash isn't the recorded one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..coreos.errors import CoreosError
+from . import state as state_file
+from .errors import InstallerError
+from .log import Log
+
+
+@dataclass(frozen=True)
+class Asset:
+    """One asset.
+
+    name: what messages call it; key: its key in the state file; needs: names of what it is made from.
+    generate(build) makes its value: anything JSON can hold, or None. load(build, texts) reads it from `sources`, file names
+    relative to the directory or a pattern `folder/*`. files(value) gives what to write: path -> (content, mode).
+    follow: the value is what `generate` says now; what is made from it is made again when the last run's was another.
+    removable: when its files are gone, so is it, unless the last run consumed its inputs.
+    keep: what is on disk wins over what it would be made from, unless that has changed since.
+    volatile: made anew each time; persist(value) is what the state file keeps of it nevertheless.
+    """
+
+    name: str
+    key: str
+    needs: tuple[str, ...] = ()
+    generate: Callable[[Any], Any] | None = None
+    load: Callable[[Any, dict[str, bytes]], Any] | None = None
+    sources: tuple[str, ...] = ()
+    files: Callable[[Any], dict[str, tuple[bytes, int]]] | None = None
+    possible: Callable[[Any], bool] = lambda _build: True
+    follow: bool = False
+    removable: bool = False
+    keep: bool = False
+    volatile: bool = False
+    persist: Callable[[Any], Any] = lambda _value: None
+
+
+@dataclass
+class _Found:
+    value: Any
+    source: str  # "disk", "state" or "" (to be made)
+    dirty: list[str] = field(default_factory=list)  # changed inputs that it is made from
+
+
+class Store:
+    """Fetches assets for one directory. `build` is handed to their functions; it reads other assets through `value`."""
+
+    def __init__(self, assets: Iterable[Asset], directory: Path, log: Log) -> None:
+        self.assets = {asset.name: asset for asset in assets}
+        self.directory, self.log = directory, log
+        self.state = state_file.load(directory)
+        self.own: dict[str, Any] = self.state.setdefault(state_file.OWN, {})
+        # What lay on disk after the last run, and what was last made from the inputs: they differ where people edit.
+        self.hashes: dict[str, str] = self.own.setdefault("hashes", {})
+        self.made: dict[str, str] = self.own.setdefault("made", {})
+        self._found: dict[str, _Found] = {}
+        self._values: dict[str, Any] = {}
+        self._read: dict[str, dict[str, bytes]] = {}
+
+    def value(self, name: str) -> Any:
+        """The value of an asset that was fetched before."""
+        return self._values[name]
+
+    def fetch(self, name: str, build: Any) -> Any:
+        """Load or make `name` and all that it is made from. Raises `InstallerError` with the chain of assets."""
+        try:
+            self._load(name, build)
+            return self._fetch(name, build)
+        except InstallerError as error:
+            raise InstallerError(f"failed to fetch {name}: {error}") from error
+        except ValueError as error:
+            raise InstallerError(f"failed to fetch {name}: {error}") from error
+
+    def _texts(self, asset: Asset) -> dict[str, bytes]:
+        if asset.name not in self._read:
+            texts = {}
+            for source in asset.sources:
+                if "*" in source:
+                    paths = sorted(path for path in self.directory.glob(source) if path.is_file())
+                else:
+                    paths = [self.directory / source]
+                for path in paths:
+                    try:
+                        texts[str(path.relative_to(self.directory))] = path.read_bytes()
+                    except (FileNotFoundError, IsADirectoryError):
+                        continue
+                    except OSError as error:
+                        raise InstallerError(f"failed to load {path.name} file: {error}") from error
+            self._read[asset.name] = texts
+        return self._read[asset.name]
+
+    def _load(self, name: str, build: Any) -> _Found:
+        if name in self._found:
+            return self._found[name]
+        asset = self.assets[name]
+        dirty: list[str] = []
+        for need in asset.needs:
+            parent = self._load(need, build)
+            dirty += [item for item in parent.dirty if item not in dirty]
+        if asset.follow:
+            found = _Found(asset.generate(build) if asset.generate else None, "state")
+            if asset.key in self.state and self.state[asset.key] != found.value:
+                found.dirty = [f"the {name.lower()}"]
+            self._found[name] = found
+            return found
+        value, on_disk, texts = None, False, {}
+        if asset.load is not None:
+            texts = self._texts(asset)
+            try:
+                value = asset.load(build, texts) if texts else None
+                on_disk = value is not None
+            except ValueError as error:
+                # What we made of other inputs, and nobody edited, may well not fit the new ones: it is made again.
+                if not dirty or self.made.get(asset.key) != _digest(texts):
+                    raise InstallerError(f'failed to load asset "{name}": {error}') from error
+                on_disk = True
+        recorded, made = self.hashes.get(asset.key), self.made.get(asset.key)
+        changed = on_disk and _digest(texts) != recorded
+        edited = on_disk and recorded is not None and _digest(texts) != made
+        found = _Found(None, "")
+        if dirty and asset.generate is not None and asset.possible(_Peek(self._found)):
+            if edited:
+                raise InstallerError(
+                    f"{_and(dirty)} and {_and(texts)} have both changed since {_and(texts)} was made: to have it made "
+                    f"again remove it, to keep it as it is undo the change of {_and(dirty)}"
+                )
+            if on_disk and recorded is None and not asset.keep:
+                self.log.warning(
+                    f"Discarding the {name} that was provided in the target directory because its dependencies are "
+                    "dirty and it needs to be regenerated"
+                )
+            if on_disk and recorded is None and asset.keep:
+                found = _Found(value, "disk")
+        elif on_disk and changed:
+            self.log.debug(f"Using {name} loaded from target directory")
+            found = _Found(value, "disk")
+        elif not on_disk and made is not None and recorded != made:
+            self.log.debug(f"{name} was edited and is gone, so it is made again")
+            found.dirty = [*asset.sources]
+        elif not on_disk and recorded is not None and asset.removable and not self.own.get("consumed"):
+            found = _Found(None, "disk", [*asset.sources])
+        elif asset.key in self.state and not asset.volatile:
+            self.log.debug(f"Using {name} loaded from state file")
+            found = _Found(self.state[asset.key], "state")
+        elif on_disk:
+            found = _Found(value, "disk")
+        found.dirty += dirty + (list(texts) if found.source == "disk" and changed else [])
+        self._found[name] = found
+        return found
+
+    def _fetch(self, name: str, build: Any) -> Any:
+        if name in self._values:
+            return self._values[name]
+        asset, found = self.assets[name], self._found[name]
+        if found.source:
+            self._values[name] = found.value
+            return found.value
+        for need in asset.needs:
+            try:
+                self._fetch(need, build)
+            except ValueError as error:
+                raise InstallerError(f'failed to fetch dependency of "{name}": {error}') from error
+        if asset.generate is None:
+            self._values[name] = None
+            return None
+        self.log.debug(f"Generating {name}...")
+        try:
+            self._values[name] = asset.generate(build)
+        except (ValueError, CoreosError) as error:
+            raise InstallerError(f'failed to generate asset "{build.title(name)}": {error}') from error
+        return self._values[name]
+
+    def outputs(self, names: Iterable[str]) -> dict[str, tuple[bytes, int]]:
+        """The files of the fetched assets `names`: relative path -> (content, mode)."""
+        found: dict[str, tuple[bytes, int]] = {}
+        for name in names:
+            asset = self.assets[name]
+            if asset.files is not None and self._values.get(name) is not None:
+                found |= asset.files(self._values[name])
+        return found
+
+    def remade(self) -> list[str]:
+        """Names of the assets that were made in this run though their files lie in the directory."""
+        return [name for name in self._values if not self._found[name].source and self._read.get(name)]
+
+    def remember(self) -> None:
+        """Put the values of this run, and the hashes of the files they stand for, into the state and save it."""
+        for name, value in self._values.items():
+            asset = self.assets[name]
+            if value is not None:
+                kept = asset.persist(value) if asset.volatile else value
+                if kept is not None:
+                    self.state[asset.key] = kept
+            elif self._found[name].source == "disk":
+                self.state.pop(asset.key, None)
+            if asset.load is None or self._found[name].source == "state":
+                continue
+            self._read.pop(name, None)
+            texts = self._texts(asset)
+            hashes = [self.hashes, *([self.made] if self._found[name].source == "" else [])]
+            for known in hashes:
+                if texts:
+                    known[asset.key] = _digest(texts)
+                else:
+                    known.pop(asset.key, None)
+        state_file.save(self.directory, self.state)
+
+    def inputs(self) -> dict[str, list[str]]:
+        """Name of each asset of this run that lies in the directory -> its files there."""
+        return {name: list(self._texts(self.assets[name])) for name in self._found if self.assets[name].load}
+
+
+class _Peek:
+    """What `possible` may ask for: the values found so far, before anything is made."""
+
+    def __init__(self, found: dict[str, _Found]) -> None:
+        self._found = found
+
+    def __call__(self, name: str) -> Any:
+        return self._found[name].value
+
+
+def _digest(texts: dict[str, bytes]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(texts):
+        total.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
+    return total.hexdigest()
+
+
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(names)

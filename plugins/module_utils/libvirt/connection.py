@@ -1,0 +1,58 @@
+"""A connection to libvirt, and its errors as ours.
+
+Without a sandbox (check mode before it is made) there is nothing to connect to: the connection is None, and nothing is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .._deps import optional
+from ..sandbox import LabError
+
+if TYPE_CHECKING:
+    import libvirt
+else:
+    libvirt = optional("libvirt", "libvirt-python")
+
+URI = "qemu:///system"
+
+
+@contextlib.contextmanager
+def connect(uri: str = URI) -> Iterator[Any]:
+    """Open `uri`; what libvirt refuses inside becomes a `LabError` with libvirt's own words."""
+    if os.environ.get("AGENTLAB_NO_SANDBOX"):
+        yield None
+        return
+    libvirt.registerErrorHandler(lambda context, error: None, None)
+    try:
+        connection = libvirt.open(uri)
+    except libvirt.libvirtError as error:
+        raise LabError(f"no connection to libvirt at {uri}: {error}: is libvirtd running, and are you allowed in?") from error
+    try:
+        yield connection
+    except libvirt.libvirtError as error:
+        raise LabError(f"libvirt at {uri}: {error}") from error
+    finally:
+        connection.close()
+
+
+def lookup(owner: Any, method: str, name: str) -> Any | None:
+    """Return `owner.method(name)`, or None when libvirt knows no such object or there is no `owner`."""
+    if owner is None:
+        return None
+    try:
+        return getattr(owner, method)(name)
+    except libvirt.libvirtError as error:
+        missing = {
+            libvirt.VIR_ERR_NO_DOMAIN,
+            libvirt.VIR_ERR_NO_NETWORK,
+            libvirt.VIR_ERR_NO_STORAGE_POOL,
+            libvirt.VIR_ERR_NO_STORAGE_VOL,
+        }
+        if error.get_error_code() in missing:
+            return None
+        raise

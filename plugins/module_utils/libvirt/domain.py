@@ -1,0 +1,198 @@
+"""Nodes of a plan as libvirt domains (https://libvirt.org/formatdomain.html).
+
+Boot order is disk, then CD: an empty disk falls through to the agent ISO, a written one boots. It stands in `<os>`, not at
+the devices, because the BMC emulator rewrites the CD device.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..sandbox import LabError
+from .connection import lookup
+from .xmldiff import difference, element, text, unified
+
+METADATA = "{https://agentlab.test/xmlns/1.0}node"
+# What RHEL 9 needs (x86-64-v2). `-cpu max` costs TCG half of its speed.
+TCG_CPU = "Nehalem"
+UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
+
+
+def render(
+    node: Mapping[str, Any], cluster: str, *, pool: str, domain_type: str, console: Path, network_boot: bool = False
+) -> ET.Element:
+    """Return the definition of `node` (an entry of a plan's `nodes`).
+
+    pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; network_boot:
+    whether an empty disk falls through to the network instead of the CD.
+    """
+    scsi = any(disk["bus"] == "scsi" for disk in node["disks"])
+    return element(
+        "domain",
+        {"type": domain_type},
+        element("name", text=node["domain"]),
+        element("uuid", text=node["uuid"]),
+        element("metadata", None, element(METADATA, {"cluster": cluster, "name": node["name"], "role": node["role"]})),
+        element("memory", {"unit": "KiB"}, text=node["memory_mib"] * 1024),
+        element("vcpu", text=node["vcpus"]),
+        element(
+            "os",
+            {"firmware": "efi"} if node["firmware"] == "uefi" else None,
+            element("type", {"arch": "x86_64", "machine": "q35"}, text="hvm"),
+            element("firmware", None, element("feature", {"enabled": "no", "name": "secure-boot"}))
+            if node["firmware"] == "uefi"
+            else None,
+            element("boot", {"dev": "hd"}),
+            element("boot", {"dev": "network" if network_boot else "cdrom"}),
+        ),
+        element("features", None, element("acpi"), element("apic"), *_translation(domain_type)),
+        _cpu(domain_type),
+        element("clock", {"offset": "utc"}),
+        element("on_poweroff", text="destroy"),
+        element("on_reboot", text="restart"),
+        element("on_crash", text="destroy"),
+        element(
+            "devices",
+            None,
+            *(_disk(disk, pool) for disk in node["disks"]),
+            element("controller", {"type": "scsi", "index": 0, "model": "virtio-scsi"}) if scsi else None,
+            element("controller", {"type": "usb", "model": "none"}),
+            *(_interface(nic) for nic in node["nics"]),
+            element("serial", {"type": "pty"}, element("log", {"file": console, "append": "on"})),
+            element("memballoon", {"model": "none"}),
+            element("rng", {"model": "virtio"}, element("backend", {"model": "random"}, text="/dev/urandom")),
+            element("tpm", {"model": "tpm-crb"}, element("backend", {"type": "emulator", "version": "2.0"})) if node["tpm"] else None,
+        ),
+    )
+
+
+def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
+    """Define domains so that they are as `wanted`; return a difference (`before`, `after`) for each that was not.
+
+    Raises `LabError` for a domain of that name that is another's, and for a change of a running machine.
+    """
+    changes = []
+    for tree in wanted:
+        name, ours = tree.findtext("name"), tree.findtext("uuid")
+        domain = lookup(connection, "lookupByName", str(name))
+        if domain is not None and domain.UUIDString() != ours:
+            raise LabError(f"domain {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER")
+        diff = difference(defined(domain) if domain is not None else None, tree)
+        if not diff:
+            continue
+        if domain is not None and domain.isActive():
+            raise LabError(f"domain {name} would change while it runs: destroy the cluster first\n{unified(diff)}")
+        changes.append({**diff, "name": name})
+        if not check:
+            connection.defineXML(text(tree))
+    return changes
+
+
+def _devices(tree: ET.Element) -> ET.Element:
+    found = tree.find("devices")
+    if found is None:
+        raise LabError(f"libvirt gave a domain without devices: {ET.tostring(tree, encoding='unicode')[:200]}")
+    return found
+
+
+def defined(domain: Any) -> ET.Element:
+    """Return the persistent definition without what is not ours to compare: the CD, and the machine type's version."""
+    tree = ET.fromstring(domain.XMLDesc(2))  # VIR_DOMAIN_XML_INACTIVE
+    devices = _devices(tree)
+    for disk in devices.findall("disk"):
+        if disk.get("device") == "cdrom":
+            devices.remove(disk)
+    for controller in devices.findall("controller"):
+        if (controller.get("type"), controller.get("model")) not in {("scsi", "virtio-scsi"), ("usb", "none")}:
+            devices.remove(controller)
+    machine = tree.find("os/type")
+    if machine is not None and machine.get("machine", "").startswith("pc-q35"):
+        machine.set("machine", "q35")
+    for feature in tree.findall("os/firmware/feature"):
+        if feature.get("name") != "secure-boot":
+            tree.find("os/firmware").remove(feature)  # type: ignore[union-attr]
+    return tree
+
+
+def remove(connection: Any, name: str, cluster: str) -> bool:
+    """Stop and undefine domain `name` of `cluster`, with its NVRAM and TPM state; return whether it was there."""
+    domain = lookup(connection, "lookupByName", name)
+    if domain is None or not _is_of(domain, cluster):
+        return False
+    if domain.isActive():
+        domain.destroy()
+    if domain.isPersistent():
+        domain.undefineFlags(UNDEFINE)
+    return True
+
+
+def set_cdrom(connection: Any, name: str, image: str | None) -> bool:
+    """Put `image` (None: nothing) into the CD of domain `name`, for the next cold start; return whether that changed it."""
+    tree = ET.fromstring(connection.lookupByName(name).XMLDesc(2))
+    devices = _devices(tree)
+    present = [disk for disk in devices.findall("disk") if disk.get("device") == "cdrom"]
+    files = [source.get("file") for disk in present for source in disk.findall("source")]
+    if files == ([image] if image else []):
+        return False
+    for disk in present:
+        devices.remove(disk)
+    buses = [target.get("bus", "") for target in devices.findall("disk/target")]
+    bus = "scsi" if "scsi" in buses else "sata"
+    if image:
+        devices.append(
+            element(
+                "disk",
+                {"type": "file", "device": "cdrom"},
+                element("driver", {"name": "qemu", "type": "raw"}),
+                element("source", {"file": image}),
+                element("target", {"dev": "sdx", "bus": bus}),
+                element("readonly"),
+                element("address", {"type": "drive", "controller": 0, "bus": 0, "target": 0, "unit": buses.count(bus)}),
+            )
+        )
+    connection.defineXML(ET.tostring(tree, encoding="unicode"))
+    return True
+
+
+def _is_of(domain: Any, cluster: str) -> bool:
+    mark = ET.fromstring(domain.XMLDesc(2)).find(f"metadata/{METADATA}")
+    return mark is not None and mark.get("cluster") == cluster
+
+
+def _translation(domain_type: str) -> list[ET.Element]:
+    # A small cache of translated code: what is left of the live system in it slows the first boot from disk by half.
+    if domain_type == "kvm":
+        return []
+    return [element("tcg", None, element("tb-cache", {"unit": "KiB"}, text=131072))]
+
+
+def _cpu(domain_type: str) -> ET.Element:
+    if domain_type == "kvm":
+        return element("cpu", {"mode": "host-passthrough", "check": "none"})
+    return element(
+        "cpu", {"mode": "custom", "match": "exact", "check": "none"}, element("model", {"fallback": "forbid"}, text=TCG_CPU)
+    )
+
+
+def _disk(disk: Mapping[str, Any], pool: str) -> ET.Element:
+    return element(
+        "disk",
+        {"type": "volume", "device": "disk"},
+        element("driver", {"name": "qemu", "type": "qcow2", "cache": "unsafe", "discard": "unmap"}),
+        element("source", {"pool": pool, "volume": disk["name"]}),
+        element("target", {"dev": disk["target"], "bus": disk["bus"]}),
+        element("serial", text=disk["serial"]),
+    )
+
+
+def _interface(nic: Mapping[str, Any]) -> ET.Element:
+    return element(
+        "interface",
+        {"type": "network"},
+        element("mac", {"address": nic["mac"]}),
+        element("source", {"network": nic["network"]}),
+        element("model", {"type": "virtio"}),
+    )

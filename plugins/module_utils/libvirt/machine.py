@@ -1,0 +1,55 @@
+"""A domain as a machine that boots without a BMC: from a CD (boot mode `cdrom`), or from the network (`pxe`)."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import domain, storage
+
+
+class Machine:
+    """Domain `name`; the methods are those of `redfish.client.Bmc`. `insert` takes a path instead of a URL.
+
+    has_cd: False for one that boots from the network; its media are the lab's file server's.
+    """
+
+    def __init__(self, connection: Any, name: str, has_cd: bool = True) -> None:
+        self._connection, self._name, self._has_cd = connection, name, has_cd
+        self._domain = connection.lookupByName(name)
+
+    def power(self) -> str:
+        return "on" if self._domain.isActive() else "off"
+
+    def power_on(self) -> bool:
+        if self._domain.isActive():
+            return False
+        self._domain.create()
+        return True
+
+    def power_off(self) -> bool:
+        if not self._domain.isActive():
+            return False
+        self._domain.destroy()
+        return True
+
+    def insert(self, url: str) -> bool:
+        return self._has_cd and domain.set_cdrom(self._connection, self._name, url)
+
+    def eject(self) -> bool:
+        return self._has_cd and domain.set_cdrom(self._connection, self._name, None)
+
+    def boot_from_cd(self) -> None:
+        """Nothing to do: an empty disk falls through to what follows it."""
+
+
+def blank(connection: Any, pool: str, node: Mapping[str, Any]) -> None:
+    """Make `node`, which is off, a machine that was never used: empty disks, fresh firmware variables."""
+    found = connection.storagePoolLookupByName(pool)
+    for disk in node["disks"]:
+        storage.blank(found, disk)
+    variables = ET.fromstring(connection.lookupByName(node["domain"]).XMLDesc(2)).findtext("os/nvram")
+    if variables:
+        Path(variables).unlink(missing_ok=True)

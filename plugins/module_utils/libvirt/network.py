@@ -1,0 +1,217 @@
+"""Networks of a plan as libvirt networks (https://libvirt.org/formatnetwork.html).
+
+libvirt's dnsmasq serves each: DHCP with reservations by MAC (IPv4) or DUID-LL (IPv6), router advertisements, and names.
+A machine network without NAT still has a default route, because nodes are refused without one: `forward mode='open'`
+where the namespace is ours (NAT is `sandbox.uplink`'s there); on a plain libvirt, where that would switch on the
+host's forwarding, an isolated network whose router is told by an option of dnsmasq.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import subprocess
+import uuid
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..sandbox import LabError
+from .connection import lookup
+from .xmldiff import difference, element, text, unified
+
+DNSMASQ = "{http://libvirt.org/schemas/network/dnsmasq/1.0}"
+_NAMESPACE = uuid.UUID("0f3bd9f6-1f0e-5c55-9d10-7b4de4a3a6f0")
+
+
+def render(
+    network: Mapping[str, Any], owner: str, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
+) -> ET.Element:
+    """Return the definition of `network` (an entry of a plan's `networks`).
+
+    owner: name of the cluster, which makes the UUID; private: whether the network namespace is a sandbox's; forwarders:
+    name servers for what the lab does not know (only with `nat`); boot_file: URL of the iPXE script for those that boot
+    from the network (the network cards' own firmware is iPXE, which fetches it).
+    """
+    name = network["name"]
+    families = {subnet["family"]: subnet for subnet in network["subnets"]}
+    served = network["domain"] is not None
+    dns = network["dns"]
+    return element(
+        "network",
+        None,
+        element("name", text=name),
+        element("uuid", text=identity(owner, name)),
+        _forward(network, private),
+        element("bridge", {"name": network["bridge"], "stp": "off", "delay": "0"}),
+        element("mtu", {"size": network["mtu"]}),
+        element("mac", {"address": _mac(owner, name)}),
+        element("domain", {"name": network["domain"], "localOnly": "yes"}) if served else None,
+        element(
+            "dns",
+            None,
+            *(element("forwarder", {"addr": address}) for address in forwarders if network["nat"]),
+            *(
+                element("host", {"ip": host["ip"]}, *(element("hostname", text=label) for label in host["names"]))
+                for host in dns["hosts"]
+            ),
+        )
+        if dns["hosts"] or (forwarders and network["nat"])
+        else None,
+        *(_ip(subnet, network["reservations"]) for subnet in network["subnets"]),
+        element(
+            f"{DNSMASQ}options",
+            None,
+            *(
+                element(f"{DNSMASQ}option", {"value": value})
+                for value in [*_options(network, families, served, private, forwarders), *_boot_options(boot_file, families)]
+            ),
+        ),
+    )
+
+
+def identity(owner: str, name: str) -> str:
+    """Return the UUID of network `name` of cluster `owner`: it tells ours from another's of the same name."""
+    return str(uuid.uuid5(_NAMESPACE, f"{owner}/network/{name}"))
+
+
+def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
+    """Define and start networks so that they are as `wanted`; return a difference (`before`, `after`) for each that was not.
+
+    Raises `LabError` for a network of that name that is another's, and for a change under running machines.
+    """
+    changes = []
+    for tree in wanted:
+        name, ours = tree.findtext("name"), tree.findtext("uuid")
+        network = lookup(connection, "networkLookupByName", str(name))
+        if network is not None and network.UUIDString() != ours:
+            raise LabError(f"network {name} exists in libvirt and was not made by this cluster: choose another name, or remove it")
+        diff = difference(ET.fromstring(network.XMLDesc(INACTIVE)) if network is not None else None, tree)
+        if network is not None and network.isActive():
+            if not diff:
+                continue
+            _refuse_if_used(connection, str(name), diff)
+        changes.append({**(diff or {"before": "stopped\n", "after": "started\n"}), "name": name})
+        if check:
+            continue
+        if network is not None and diff and network.isActive():
+            network.destroy()
+        if network is None or diff:
+            network = connection.networkDefineXML(text(tree))
+        network.create()
+        settle_addresses(tree)
+    return changes
+
+
+def remove(connection: Any, name: str, owner: str) -> bool:
+    """Remove network `name` of cluster `owner`; return whether it was there."""
+    network = lookup(connection, "networkLookupByName", name)
+    if network is None or network.UUIDString() != identity(owner, name):
+        return False
+    if network.isActive():
+        network.destroy()
+    if network.isPersistent():
+        network.undefine()
+    return True
+
+
+INACTIVE = 1  # VIR_NETWORK_XML_INACTIVE
+
+
+def settle_addresses(tree: ET.Element) -> None:
+    """Make the bridge's IPv6 addresses usable at once.
+
+    Without a port a bridge has no carrier, duplicate address detection does not end, and nothing can listen there.
+    """
+    bridge = tree.find("bridge")
+    link = bridge.get("name", "") if bridge is not None else ""
+    table = Path("/proc/net/if_inet6")
+    lines = table.read_text().splitlines() if table.exists() else []
+    tentative = {line.split()[0] for line in lines if line.split()[5] == link and int(line.split()[4], 16) & 0x40}
+    for ip in tree.findall("ip"):
+        address, prefix = ip.get("address", ""), ip.get("prefix", "")
+        if ip.get("family") == "ipv6" and _packed(address) in tentative:
+            place = [f"{address}/{prefix}", "dev", link]
+            for command in (["delete", *place], ["add", *place, "nodad"]):
+                subprocess.run(["ip", "-6", "address", *command], check=True, capture_output=True)
+
+
+def _packed(address: str) -> str:
+    return ipaddress.IPv6Address(address).packed.hex()
+
+
+def _mac(owner: str, name: str) -> str:
+    return "52:54:00:" + hashlib.sha256(f"{owner}/{name}".encode()).digest()[:3].hex(":")
+
+
+def _forward(network: Mapping[str, Any], private: bool) -> ET.Element | None:
+    if private:
+        return element("forward", {"mode": "open"})
+    if network["nat"]:
+        six = any(subnet["family"] == "ipv6" for subnet in network["subnets"])
+        return element("forward", {"mode": "nat"}, element("nat", {"ipv6": "yes"}) if six else None)
+    return None
+
+
+def _ip(subnet: Mapping[str, Any], reservations: Sequence[Mapping[str, Any]]) -> ET.Element:
+    dhcp = subnet["dhcp"]
+    lease = {"expiry": dhcp["lease_minutes"], "unit": "minutes"} if dhcp else {}
+    six = subnet["family"] == "ipv6"
+    return element(
+        "ip",
+        {"family": subnet["family"], "address": subnet["gateway"], "prefix": subnet["prefix"]},
+        element(
+            "dhcp",
+            None,
+            element("range", {"start": dhcp["start"], "end": dhcp["end"]}, element("lease", lease)),
+            *(
+                element(
+                    "host",
+                    {"id": entry["duid"], "mac": entry["mac"], "name": entry["name"], "ip": entry["ip"]},
+                    element("lease", lease),
+                )
+                for entry in reservations
+                if (entry["duid"] is not None) == six
+            ),
+        )
+        if dhcp
+        else None,
+    )
+
+
+def _options(
+    network: Mapping[str, Any], families: Mapping[str, Mapping[str, Any]], served: bool, private: bool, forwarders: Sequence[str]
+) -> list[str]:
+    options = [f"address=/{entry['domain']}/{entry['ip']}" for entry in network["dns"]["wildcards"]]
+    if private and not (network["nat"] and forwarders):
+        options.append("no-resolv")
+    if not served:
+        # The machine network names everything; a second resolver and a second way out would only be wrong.
+        options += ["dhcp-option=6", "dhcp-option=option6:dns-server"]
+        if not network["nat"]:
+            options += ["dhcp-option=3", f"ra-param={network['bridge']},0,0"]
+    elif not network["nat"] and not private:
+        if "ipv4" in families:
+            options.append(f"dhcp-option=3,{families['ipv4']['gateway']}")
+        if "ipv6" in families:
+            options.append(f"ra-param={network['bridge']},0,1800")
+    return options
+
+
+def _boot_options(boot_file: str | None, families: Mapping[str, Any]) -> list[str]:
+    if not boot_file:
+        return []
+    return [f"dhcp-boot={boot_file}"] if "ipv4" in families else [f"dhcp-option=option6:bootfile-url,{boot_file}"]
+
+
+def _refuse_if_used(connection: Any, name: str, diff: dict[str, str]) -> None:
+    users = []
+    for domain in connection.listAllDomains(1):  # VIR_CONNECT_LIST_DOMAINS_ACTIVE
+        tree = ET.fromstring(domain.XMLDesc())
+        if any(source.get("network") == name for source in tree.findall("devices/interface/source")):
+            users.append(domain.name())
+    if users:
+        raise LabError(
+            f"network {name} would change while {', '.join(sorted(users))} use it: destroy the cluster first\n{unified(diff)}"
+        )

@@ -1,0 +1,83 @@
+"""The storage pool of a cluster, a directory of its own, and the disks in it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..sandbox import LabError
+from .connection import lookup
+from .xmldiff import element, text
+
+GIB = 1024**3
+
+
+def pool(connection: Any, name: str, directory: str, *, check: bool = False) -> tuple[Any | None, bool]:
+    """Return the running pool `name` at `directory`, made if needed, and whether it had to be made or started."""
+    found = lookup(connection, "storagePoolLookupByName", name)
+    if found is not None:
+        path = ET.fromstring(found.XMLDesc()).findtext("target/path")
+        if path != directory:
+            raise LabError(f"storage pool {name} exists in libvirt at {path}, not at {directory}: remove it first")
+        if found.isActive():
+            return found, False
+    if check:
+        return found, True
+    if found is None:
+        tree = element("pool", {"type": "dir"}, element("name", text=name), element("target", None, element("path", text=directory)))
+        found = connection.storagePoolDefineXML(text(tree))
+        found.build()
+    found.create()
+    return found, True
+
+
+def missing(pool: Any | None, disks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return those of `disks` that are not in `pool`; `LabError` for one of another size."""
+    volumes = {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
+    absent = []
+    for disk in disks:
+        volume = volumes.get(disk["name"])
+        if volume is None:
+            absent.append(disk)
+        elif volume.info()[1] != disk["size_gib"] * GIB:
+            raise LabError(
+                f"disk {disk['name']} has {volume.info()[1] / GIB:g} GiB, not {disk['size_gib']}: destroy the cluster first"
+            )
+    return absent
+
+
+def create(pool: Any, disk: Mapping[str, Any]) -> None:
+    """Create an empty qcow2 disk."""
+    tree = element(
+        "volume",
+        None,
+        element("name", text=disk["name"]),
+        element("capacity", {"unit": "GiB"}, text=disk["size_gib"]),
+        element("target", None, element("format", {"type": "qcow2"})),
+    )
+    pool.createXML(text(tree))
+
+
+def blank(pool: Any, disk: Mapping[str, Any]) -> None:
+    """Make a disk empty again."""
+    volume = lookup(pool, "storageVolLookupByName", disk["name"])
+    if volume is not None:
+        volume.delete()
+    create(pool, disk)
+
+
+def remove(connection: Any, name: str) -> bool:
+    """Remove pool `name` with everything in it; return whether it was there."""
+    found = lookup(connection, "storagePoolLookupByName", name)
+    if found is None:
+        return False
+    if not found.isActive():
+        found.create()
+    found.refresh()
+    for volume in found.listAllVolumes():
+        volume.delete()
+    found.destroy()
+    found.delete()
+    found.undefine()
+    return True

@@ -1,0 +1,98 @@
+"""XML as libvirt wants it, and the comparison of what we want with what is defined.
+
+libvirt completes a definition (addresses, defaults, controllers), so two documents that mean the same differ. What counts
+is the projection of the defined one on the wanted one: the elements and attributes that the wanted one mentions, and all
+siblings of an element that may occur several times.
+"""
+
+from __future__ import annotations
+
+import difflib
+import xml.etree.ElementTree as ET
+from typing import Any
+
+
+def element(tag: str, attributes: dict[str, Any] | None = None, *children: ET.Element | None, text: Any = None) -> ET.Element:
+    """Return an element; attributes that are None and children that are None are left out."""
+    made = ET.Element(tag, {name: str(value) for name, value in (attributes or {}).items() if value is not None})
+    made.extend(child for child in children if child is not None)
+    if text is not None:
+        made.text = str(text)
+    return made
+
+
+def text(tree: ET.Element) -> str:
+    """Return the document, indented, attributes in order of their names."""
+    return "\n".join(_lines(tree, 0)) + "\n"
+
+
+def project(defined: ET.Element, wanted: ET.Element) -> ET.Element:
+    """Return of `defined` what `wanted` speaks of.
+
+    Children are paired by tag, in order; those of `defined` that have no partner stay when `wanted` has the tag at all.
+    """
+    made = ET.Element(wanted.tag, {name: defined.get(name, "") for name in wanted.attrib if name in defined.attrib})
+    if (defined.text or "").strip():
+        made.text = (defined.text or "").strip()
+    theirs: dict[str, list[ET.Element]] = {}
+    for child in defined:
+        theirs.setdefault(child.tag, []).append(child)
+    for child in wanted:
+        if theirs.get(child.tag):
+            made.append(project(theirs[child.tag].pop(0), child))
+    for tag in {child.tag for child in wanted}:
+        made.extend(theirs.get(tag, []))
+    return made
+
+
+def difference(defined: ET.Element | None, wanted: ET.Element) -> dict[str, str] | None:
+    """Return `{"before", "after"}` for Ansible's diff, or None when `defined` is what is wanted."""
+    after = text(wanted)
+    before = text(project(defined, wanted)) if defined is not None else ""
+    return None if before == after else {"before": before, "after": after}
+
+
+def unified(diff: dict[str, str]) -> str:
+    """Return a difference as a person reads it."""
+    return "\n".join(difflib.unified_diff(diff["before"].splitlines(), diff["after"].splitlines(), lineterm="", n=1))
+
+
+def _lines(node: ET.Element, depth: int) -> list[str]:
+    pad = "  " * depth
+    attributes = "".join(f" {_name(name)}={_quoted(value)}" for name, value in sorted(node.attrib.items()))
+    tag = _name(node.tag)
+    spaces = "".join(
+        f" xmlns:{prefix}={_quoted(uri)}" for uri, prefix in NAMESPACES.items() if depth == 0 and _uses(node, uri)
+    )
+    content = (node.text or "").strip()
+    if not len(node):
+        if not content:
+            return [f"{pad}<{tag}{spaces}{attributes}/>"]
+        return [f"{pad}<{tag}{spaces}{attributes}>{_escaped(content)}</{tag}>"]
+    inner = [line for child in node for line in _lines(child, depth + 1)]
+    return [f"{pad}<{tag}{spaces}{attributes}>", *inner, f"{pad}</{tag}>"]
+
+
+NAMESPACES = {
+    "http://libvirt.org/schemas/network/dnsmasq/1.0": "dnsmasq",
+    "https://agentlab.test/xmlns/1.0": "agentlab",
+}
+
+
+def _uses(node: ET.Element, uri: str) -> bool:
+    return any(child.tag.startswith(f"{{{uri}}}") for child in node.iter())
+
+
+def _name(tag: str) -> str:
+    if not tag.startswith("{"):
+        return tag
+    uri, __, local = tag[1:].partition("}")
+    return f"{NAMESPACES.get(uri, 'ns')}:{local}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _quoted(value: str) -> str:
+    return "'" + _escaped(value).replace("'", "&apos;") + "'"

@@ -1,0 +1,65 @@
+"""The installer's log: logfmt lines on stderr, everything in `<dir>/.openshift_install.log`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+LEVELS = ("trace", "debug", "info", "warning", "error", "fatal")
+COLOURS = {"trace": 37, "debug": 37, "info": 36, "warning": 33, "error": 31, "fatal": 31}
+LOG_FILE = ".openshift_install.log"
+_PLAIN = re.compile(r"[A-Za-z0-9\-._/@^+]+")
+
+
+class Log:
+    """Writes a line for each message.
+
+    directory: where the log file lies (None: no file); level: the least severe that stderr shows. On a terminal
+    the lines look as logrus shows them there; otherwise they are `level=info msg=text`.
+    emit: replaces stderr, for a live view that owns the terminal.
+    """
+
+    def __init__(self, directory: Path | None, level: str = "info", emit: Callable[[str], None] | None = None) -> None:
+        if level not in LEVELS:
+            raise ValueError(f'not a valid logrus Level: "{level}"')
+        self.threshold = LEVELS.index(level)
+        self.tty = sys.stderr.isatty()
+        self.emit = emit or _to_stderr
+        self.file = directory / LOG_FILE if directory else None
+
+    def __call__(self, level: str, text: str) -> None:
+        if self.file:
+            _append(self.file, level, text)
+        if LEVELS.index(level) < self.threshold:
+            return
+        if self.tty:
+            self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {text}")
+        else:
+            self.emit(f"level={level} msg={text}")
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _append(path: Path, level: str, text: str) -> None:
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f'time="{stamp}" level={level} msg={quote(text)}\n'
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(handle, line.encode())
+    finally:
+        os.close(handle)
+
+
+def quote(text: str) -> str:
+    """A logfmt value: bare when it may be, else in double quotes with escapes."""
+    if _PLAIN.fullmatch(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

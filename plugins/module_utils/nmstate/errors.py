@@ -1,0 +1,19 @@
+"""What the nmstate library raises."""
+
+from __future__ import annotations
+
+
+class NmstateError(Exception):
+    """A network state that cannot be turned into keyfiles.
+
+    `kind` is nmstate's name for the sort of error (`InvalidArgument`, `NotImplementedError`, `NotSupportedError`). The text
+    is `<kind>: <message>`, one line.
+    """
+
+    def __init__(self, message: str, kind: str = "InvalidArgument") -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+
+def not_implemented(message: str) -> NmstateError:
+    return NmstateError(message, "NotImplementedError")

@@ -1,0 +1,326 @@
+"""What a schema cannot say about a profile.
+
+Each check is a generator of `Problem`s over a complete profile; `check` runs them all, so that one report names
+everything. A check passes over what another one already reports.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._deps import optional
+from .build import mac_address, node_names
+from .model import Problem
+from .presets import FAMILIES
+from .profile import LABEL, Positions, problem
+
+if TYPE_CHECKING:
+    import netaddr
+else:
+    netaddr = optional("netaddr")
+
+Path = tuple[Any, ...]
+Finding = tuple[Path, Any, str]
+"""Path of the field, its value, and what would be right."""
+
+_VERSIONS = {"ipv4": 4, "ipv6": 6}
+_BRIDGE_LENGTH = 15
+
+# What OVN-Kubernetes keeps for itself (join, transit and masquerade subnets).
+_OVN_INTERNAL = (
+    "100.64.0.0/16",
+    "100.88.0.0/16",
+    "169.254.0.0/17",
+    "fd98::/64",
+    "fd97::/64",
+    "fd69::/112",
+)
+
+
+def check(profile: Mapping[str, Any], cluster: str, source: str, positions: Positions) -> list[Problem]:
+    """Return all that is wrong with a complete profile, for a cluster of that name."""
+    found = [item for test in _CHECKS for item in test(profile, cluster)]
+    return [problem(source, positions, path, value, remedy) for path, value, remedy in found]
+
+
+def _check_cluster(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
+    if not re.fullmatch(LABEL, cluster) or len(cluster) > 54:
+        yield (
+            ("cluster",),
+            cluster,
+            "a cluster's name is at most 54 lower-case letters, digits and `-`, such as ostest",
+        )
+    bridge = profile["network"]["bridge"] or f"{cluster}bm"
+    if len(bridge) > _BRIDGE_LENGTH:
+        yield (
+            ("network", "bridge"),
+            bridge,
+            f"the name of a bridge has at most {_BRIDGE_LENGTH} characters, this has {len(bridge)}; "
+            "choose a shorter cluster name, or give `network.bridge`",
+        )
+
+
+def _check_counts(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    masters, arbiters, workers = (profile[role]["count"] for role in ("master", "arbiter", "worker"))
+    topology = profile["topology"]
+    if masters not in (1, 2, 3, 4, 5):
+        yield ("master", "count"), masters, "a control plane has 1 to 5 masters"
+    if masters == 2 and arbiters != 1 and topology != "tnf":
+        yield ("master", "count"), 2, "two masters need one arbiter (topology tna) or fencing (topology tnf)"
+    if topology == "tnf" and (masters, arbiters) != (2, 0):
+        yield ("master", "count"), masters, "two-node fencing has 2 masters and no arbiter"
+    if arbiters and masters != 2:
+        yield ("arbiter", "count"), arbiters, f"an arbiter goes with 2 masters, not {masters}: must be 0"
+    if masters == 1 and workers:
+        yield ("worker", "count"), workers, "a single node has no workers: must be 0, or 3 masters"
+
+
+def _check_platform(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    if profile["master"]["count"] == 1:
+        if profile["platform"] == "baremetal":
+            yield ("platform",), "baremetal", "a single node has platform none or external"
+        network_type = profile["installer"]["network_type"]
+        if network_type != "OVNKubernetes":
+            yield ("installer", "network_type"), network_type, "a single node has OVNKubernetes"
+
+
+def _check_release(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    release = profile["release"]
+    if release["payload"] == "ocp":
+        if not release["image"]:
+            yield ("release", "image"), None, "a real payload needs the pullspec of its release image"
+        if not profile["installer"]["pull_secret_file"]:
+            yield (
+                ("installer", "pull_secret_file"),
+                None,
+                "a real payload needs a file with the pull secret of its registries",
+            )
+    elif release["image"]:
+        yield ("release", "image"), release["image"], "only `payload: ocp` takes a release image"
+
+
+def _check_hypervisor(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    kind, host = profile["hypervisor"]["kind"], profile["hypervisor"]["host"]
+    if kind == "ssh" and not host:
+        yield ("hypervisor", "host"), None, "a hypervisor reached by ssh needs its name or address"
+    if kind != "ssh" and host:
+        yield ("hypervisor", "host"), host, f"only goes with `kind: ssh`, not with {kind}"
+
+
+def _check_nodes(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
+    names = [name for name, _role, _index in node_names(profile)]
+    networks = 1 + len(profile["extra_networks"])
+    for name, node in profile["nodes"].items():
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            yield ("nodes", name), None, f"no node has this name; {hint}"
+        for nic in node.get("nics", {}):
+            if int(nic[3:]) >= networks:
+                yield ("nodes", name, "nics", nic), None, f"there is no such interface: the last is eth{networks - 1}"
+    yield from _duplicates(_node_values(profile, "uuid"))
+    yield from _duplicates(_macs(profile, cluster))
+
+
+def _node_values(profile: Mapping[str, Any], key: str) -> Iterator[tuple[Path, str]]:
+    for name, node in profile["nodes"].items():
+        if node.get(key):
+            yield ("nodes", name, key), node[key].lower()
+
+
+def _macs(profile: Mapping[str, Any], cluster: str) -> Iterator[tuple[Path, str]]:
+    for index, (name, _role, _number) in enumerate(node_names(profile)):
+        for position in range(1 + len(profile["extra_networks"])):
+            nic = f"eth{position}"
+            given = profile["nodes"].get(name, {}).get("nics", {}).get(nic, {}).get("mac")
+            yield ("nodes", name, "nics", nic, "mac"), (given or mac_address(cluster, nic, index)).lower()
+
+
+def _duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
+    seen: dict[str, Path] = {}
+    for path, value in values:
+        if value in seen:
+            first = ".".join(str(part) for part in seen[value])
+            yield path, value, f"is already that of {first}; each must be its own"
+        seen.setdefault(value, path)
+
+
+class _Named(NamedTuple):
+    path: Path
+    family: str
+    network: Any
+
+
+def _lan(profile: Mapping[str, Any]) -> list[_Named]:
+    """The subnets that bridges carry: machine network and extra networks."""
+    found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
+    for index, extra in enumerate(profile["extra_networks"]):
+        found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
+    return [named._replace(network=netaddr.IPNetwork(named.network)) for named in found]
+
+
+def _cluster_ranges(profile: Mapping[str, Any]) -> list[_Named]:
+    installer, found = profile["installer"], []
+    for family in FAMILIES[profile["stack"]]:
+        found += [
+            _Named(("installer", "cluster_network", family, index, "cidr"), family, entry["cidr"])
+            for index, entry in enumerate(installer["cluster_network"][family])
+        ]
+        found.append(_Named(("installer", "service_network", family), family, installer["service_network"][family]))
+    return [named._replace(network=netaddr.IPNetwork(named.network)) for named in found]
+
+
+def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
+    named = _lan(profile) + _cluster_ranges(profile)
+    for path, family, network in named:
+        if network.version != _VERSIONS[family]:
+            yield path, str(network), f"must be an {'IPv4' if family == 'ipv4' else 'IPv6'} network"
+    for index, (path, _family, network) in enumerate(named):
+        for other in named[:index]:
+            if _overlap(network, other.network):
+                first = ".".join(str(part) for part in other.path)
+                yield path, str(network), f"overlaps with {first} ({other.network}); choose another range"
+        for internal in _OVN_INTERNAL if profile["installer"]["network_type"] == "OVNKubernetes" else ():
+            if _overlap(network, netaddr.IPNetwork(internal)):
+                yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes keeps for itself"
+    bridge = profile["network"]["bridge"] or f"{cluster}bm"
+    names: list[tuple[Path, str]] = [(("network", "bridge"), bridge)]
+    for index, extra in enumerate(profile["extra_networks"]):
+        names.append((("extra_networks", index, "name"), extra.get("bridge") or extra["name"]))
+        if not extra.get("ipv4") and not extra.get("ipv6"):
+            yield ("extra_networks", index), None, "needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.221.0/24`"
+    yield from _duplicates(iter(names))
+    for family in FAMILIES[profile["stack"]]:
+        for index, entry in enumerate(profile["installer"]["cluster_network"][family]):
+            prefix = netaddr.IPNetwork(entry["cidr"]).prefixlen
+            if entry["host_prefix"] < prefix:
+                yield (
+                    ("installer", "cluster_network", family, index, "host_prefix"),
+                    entry["host_prefix"],
+                    f"must be at least {prefix}, the length of {entry['cidr']}: each node gets a part of it",
+                )
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    return one.version == other.version and (one in other or other in one)
+
+
+def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    """Each address that is derived by offset must exist in its network, and be nobody else's."""
+    offsets = profile["network"]["offsets"]
+    dhcp = profile["addressing"] == "dhcp"
+    first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
+    count = len(node_names(profile))
+    last = max(first + count - 1, *(offsets[name] for name in ("gateway", "ingress", "api")))
+    if dhcp:
+        last = max(last, offsets["dhcp_end"])
+    for path, _family, network in _lan(profile):
+        # The last address of an IPv4 network is its broadcast address.
+        top = network.size - (2 if network.version == 4 else 1)
+        if last > top:
+            yield (
+                path,
+                str(network),
+                f"is too small: addresses up to offset {last} are used (network.offsets, {count} nodes), "
+                f"it ends at {top}",
+            )
+    if offsets["dhcp_start"] > offsets["dhcp_end"]:
+        yield (
+            ("network", "offsets", "dhcp_start"),
+            offsets["dhcp_start"],
+            f"must not be greater than dhcp_end, {offsets['dhcp_end']}",
+        )
+    names = ["gateway"]
+    if profile["master"]["count"] > 1:
+        names += [name for name in ("ingress", "api") if profile["vips"][name] is None]
+    for index, name in enumerate(names):
+        path, value = ("network", "offsets", name), offsets[name]
+        for other in names[:index]:
+            if value == offsets[other]:
+                yield path, value, f"is already the offset of {other}"
+        if first <= value < first + count:
+            yield path, value, f"is the address of a node: nodes have the offsets {first} to {first + count - 1}"
+        if dhcp and offsets["dhcp_start"] <= value <= offsets["dhcp_end"]:
+            yield (
+                path,
+                value,
+                f"lies in the DHCP range, {offsets['dhcp_start']} to {offsets['dhcp_end']}; choose one outside",
+            )
+
+
+def _check_addresses(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    """Addresses that the profile gives must lie in their network and in no other's place."""
+    stack = FAMILIES[profile["stack"]]
+    machine = {f: netaddr.IPNetwork(profile["network"][f]) for f in stack}
+    given: list[tuple[Path, str]] = []
+    for name in ("api", "ingress"):
+        addresses = profile["vips"][name]
+        if addresses is None:
+            continue
+        path: Path = ("vips", name)
+        yield from _one_of_each(path, addresses, stack)
+        for index, text in enumerate(addresses):
+            given.append(((*path, index), text))
+            yield from _outside((*path, index), text, machine)
+    for name, node in profile["nodes"].items():
+        for nic, settings in node.get("nics", {}).items():
+            position = int(nic[3:])
+            addresses = settings.get("addresses") or []
+            path = ("nodes", name, "nics", nic, "addresses")
+            if not addresses or position > len(profile["extra_networks"]):
+                continue
+            subnets = machine
+            if position:
+                extra = profile["extra_networks"][position - 1]
+                subnets = {f: netaddr.IPNetwork(extra[f]) for f in _VERSIONS if extra.get(f)}
+            else:
+                yield from _one_of_each(path, addresses, stack)
+            for index, text in enumerate(addresses):
+                given.append(((*path, index), text))
+                yield from _outside((*path, index), text, subnets)
+    yield from _duplicates((path, str(netaddr.IPAddress(text))) for path, text in given)
+    offsets = profile["network"]["offsets"]
+    taken = {str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.size}
+    for path, text in given:
+        owner = taken.get(str(netaddr.IPAddress(text)))
+        if owner:
+            yield path, text, f"is the address of the {owner}; choose another"
+
+
+def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> Iterator[Finding]:
+    if [_family(text) for text in addresses] != list(stack):
+        wanted = " and one ".join("IPv4" if family == "ipv4" else "IPv6" for family in stack)
+        yield path, addresses, f"must be one {wanted} address, in this order"
+
+
+def _family(text: str) -> str:
+    return "ipv6" if ":" in text else "ipv4"
+
+
+def _outside(path: Path, text: str, subnets: Mapping[str, Any]) -> Iterator[Finding]:
+    network = subnets.get(_family(text))
+    if network is not None and netaddr.IPAddress(text) not in network:
+        yield path, text, f"lies outside of its network, {network}"
+
+
+def _check_ports(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    services = ("registry", "bmc", "http")
+    values = ((("services", name, "port"), str(profile["services"][name]["port"])) for name in services)
+    yield from _duplicates(values)
+
+
+_CHECKS = (
+    _check_cluster,
+    _check_counts,
+    _check_platform,
+    _check_release,
+    _check_hypervisor,
+    _check_nodes,
+    _check_networks,
+    _check_room,
+    _check_addresses,
+    _check_ports,
+)

@@ -1,0 +1,134 @@
+"""From a plan to the installer's input: install-config.yaml, agent-config.yaml, and the lab's extra manifest.
+
+Formats: `openshift-install explain installconfig`, and the AgentConfig `v1beta1` of the agent-based installer.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .model import Node, Plan
+from .profile import merge
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, trust_bundle: str) -> dict[str, Any]:
+    """Return install-config.yaml (v1).
+
+    pull_secret: `{"auths": {...}}` of the user; the lab registry's is added. ssh_key: lines of authorized_keys.
+    trust_bundle: certificates in PEM, or nothing. The plan's `installer.install_config` is laid over the result.
+    """
+    cluster, installer = plan["cluster"], plan["installer"]
+    architecture = _ARCHITECTURES[cluster["arch"]]
+
+    def pool(name: str, role: str) -> dict[str, Any]:
+        return {"name": name, "replicas": len(_of(plan, role)), "architecture": architecture}
+
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "baseDomain": cluster["base_domain"],
+        "metadata": {"name": cluster["name"]},
+        "controlPlane": pool("master", "master"),
+        "compute": [pool("worker", "worker")],
+        "networking": {
+            "networkType": installer["network_type"],
+            "clusterNetwork": [
+                {"cidr": network["cidr"], "hostPrefix": network["host_prefix"]}
+                for network in installer["cluster_network"]
+            ],
+            "machineNetwork": [{"cidr": cidr} for cidr in installer["machine_network"]],
+            "serviceNetwork": installer["service_network"],
+        },
+        "platform": _platform(plan),
+        "pullSecret": json.dumps(merge(pull_secret, registry_auth(plan)), separators=(",", ":"), sort_keys=True),
+        "sshKey": ssh_key,
+    }
+    if _of(plan, "arbiter"):
+        config["arbiter"] = pool("arbiter", "arbiter")
+    if cluster["topology"] == "tnf":
+        config["controlPlane"]["fencing"] = {"credentials": [_fencing(node) for node in _of(plan, "master")]}
+    if installer["fips"]:
+        config["fips"] = True
+    if trust_bundle:
+        config["additionalTrustBundle"] = trust_bundle
+    if installer["image_digest_sources"]:
+        config["imageDigestSources"] = installer["image_digest_sources"]
+    return merge(config, installer["install_config"])
+
+
+def agent_config(plan: Plan) -> dict[str, Any]:
+    """Return agent-config.yaml (v1beta1). The plan's `installer.agent_config` is laid over the result."""
+    config: dict[str, Any] = {
+        "apiVersion": "v1beta1",
+        "kind": "AgentConfig",
+        "metadata": {"name": plan["cluster"]["name"]},
+        "rendezvousIP": plan["rendezvous_ip"],
+        "additionalNTPSources": plan["installer"]["ntp_sources"],
+    }
+    if plan["boot"]["mode"] in ("minimal", "pxe"):
+        config["bootArtifactsBaseURL"] = plan["services"]["http"]["url"]
+    if plan["boot"]["mode"] == "minimal":
+        config["minimalISO"] = True
+    config["hosts"] = [_host(node) for node in plan["nodes"]]
+    return merge(config, plan["installer"]["agent_config"])
+
+
+def settings_manifest(plan: Plan) -> dict[str, Any] | None:
+    """Return the ConfigMap with the run's settings and faults; None when everything is as upstream has it."""
+    if not plan["settings"] and not plan["faults"]:
+        return None
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "agentlab-settings", "namespace": "openshift-config"},
+        "data": {**plan["settings"], "faults": json.dumps(plan["faults"])},
+    }
+
+
+def registry_auth(plan: Plan) -> dict[str, Any]:
+    """Return the part of a pull secret that the lab's registry asks for."""
+    registry = plan["services"]["registry"]
+    token = base64.b64encode(f"{registry['username']}:{registry['password']}".encode()).decode()
+    return {"auths": {f"{plan['services']['host']}:{registry['port']}": {"auth": token}}}
+
+
+def _of(plan: Plan, role: str) -> list[Node]:
+    return [node for node in plan["nodes"] if node["role"] == role]
+
+
+def _platform(plan: Plan) -> dict[str, Any]:
+    platforms: dict[str, dict[str, Any]] = {
+        "none": {},
+        "external": {"platformName": "agentlab"},
+        "baremetal": {"apiVIPs": plan["vips"]["api"], "ingressVIPs": plan["vips"]["ingress"]},
+    }
+    name = plan["cluster"]["platform"]
+    return {name: platforms[name]}
+
+
+def _fencing(node: Node) -> dict[str, Any]:
+    bmc = node["bmc"]
+    return {
+        "hostname": node["name"],
+        "address": bmc["address"].replace("redfish-virtualmedia+", "redfish+", 1),
+        "username": bmc["username"],
+        "password": bmc["password"],
+        "certificateVerification": "Disabled",
+    }
+
+
+def _host(node: Node) -> dict[str, Any]:
+    host: dict[str, Any] = {
+        "hostname": node["name"],
+        "role": node["role"],
+        "interfaces": [{"name": nic["name"], "macAddress": nic["mac"]} for nic in node["nics"]],
+    }
+    if node["root_device"]:
+        host["rootDeviceHints"] = {"deviceName": node["root_device"]}
+    if node["network_config"]:
+        host["networkConfig"] = node["network_config"]
+    return host

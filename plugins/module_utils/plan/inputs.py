@@ -1,0 +1,91 @@
+"""The installer's input in the run directory.
+
+The installer removes its input after use ("consumes" it). Therefore what was written last is kept in `inputs/`: as long as
+the plan says the same, a consumed file is not written again, and a file that people changed is theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..keys import ensure_ssh_key
+from ..sandbox import tls
+from ..sandbox.inventory import served_names
+from .configs import agent_config, install_config, settings_manifest
+from .model import Plan
+from .rundir import Change, RunError, dump
+
+LAST = "inputs"
+_INSTALL_CONFIG, _AGENT_CONFIG = "install-config.yaml", "agent-config.yaml"
+_SETTINGS = "openshift/agentlab-settings.yaml"
+# What the installer leaves behind when it has consumed its input.
+_CONSUMERS = ("cluster-manifests", ".openshift_install_state.json")
+_LATER = "(made by the run)"
+
+
+def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
+    """Return what would have to be written; makes the run's keys when they are not there, unless `check`.
+
+    Raises `RunError` for files that the plan names and that cannot be used.
+    """
+    keyless = check and not (run_dir / "ssh").exists()
+    ssh_key = _LATER if keyless else ensure_ssh_key(run_dir)
+    trust_bundle = _authority(plan, run_dir, check)
+    installer = plan["installer"]
+    if installer["ssh_key_file"]:
+        ssh_key += "\n" + _read(installer["ssh_key_file"], "installer.ssh_key_file").strip()
+    settings = settings_manifest(plan)
+    wanted = {
+        _INSTALL_CONFIG: install_config(
+            plan,
+            pull_secret=_pull_secret(installer["pull_secret_file"]),
+            ssh_key=ssh_key,
+            trust_bundle=trust_bundle,
+        ),
+        _AGENT_CONFIG: agent_config(plan),
+        **({_SETTINGS: settings} if settings else {}),
+    }
+    consumed = any((run_dir / name).exists() for name in _CONSUMERS)
+    return [change for name, data in wanted.items() for change in _changes(run_dir, name, dump(data), consumed)]
+
+
+def _changes(run_dir: Path, name: str, text: str, consumed: bool) -> list[Change]:
+    path, last = run_dir / name, run_dir / LAST / Path(name).name
+    before = _text(last)
+    if before == text and (path.exists() or consumed):
+        return []
+    changes = [Change(path, _text(path), text, 0o600)]
+    return changes if before == text else [*changes, Change(last, before, text, 0o600)]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _authority(plan: Plan, run_dir: Path, check: bool) -> str:
+    """The certificate of the run's authority, which `prepare` makes too."""
+    directory = run_dir / "tls"
+    made = tls.ensure(directory, plan["cluster"]["name"], served_names(plan), check=check)
+    return f"{_LATER}\n" if check and made else (directory / "ca.crt").read_text(encoding="utf-8")
+
+
+def _read(name: str, field: str) -> str:
+    try:
+        return Path(name).expanduser().read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{field} is {name!r}: cannot be read: {error.strerror}") from error
+
+
+def _pull_secret(name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {"auths": {}}
+    field = "installer.pull_secret_file"
+    try:
+        found = json.loads(_read(name, field))
+    except json.JSONDecodeError as error:
+        raise RunError(f"{field} is {name!r}: not JSON: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("auths"), dict):
+        raise RunError(f'{field} is {name!r}: not a pull secret, which is {{"auths": {{...}}}}')
+    return found

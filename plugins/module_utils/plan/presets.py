@@ -1,0 +1,142 @@
+"""What a profile differs from: defaults, topologies and their sizes.
+
+The numbers are those of dev-scripts (`common.sh`, `network.sh`), so that results compare and users can move over; the
+sizes under `lab` are for the lab payload, with which HA fits into 16 GiB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+ROLES = ("master", "arbiter", "worker")
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "ipv4": ("ipv4",),
+    "ipv6": ("ipv6",),
+    "dualstack": ("ipv4", "ipv6"),
+}
+
+DEFAULTS: dict[str, Any] = {
+    "topology": "sno",
+    "stack": "ipv4",
+    "addressing": "dhcp",
+    "platform": None,
+    "base_domain": "test.metalkube.org",
+    "arch": "x86_64",
+    "release": {"payload": "lab", "version": None, "profile": None, "image": None, "overrides": {}},
+    "hypervisor": {
+        "kind": "sandbox",
+        "host": None,
+        "user": None,
+        "state_dir": "/var/lib/agentlab",
+        "egress": False,
+        "route": False,
+        "domain_type": "auto",
+    },
+    "network": {
+        "bridge": None,
+        "mtu": 1500,
+        "nat": None,
+        "ipv4": "192.168.111.0/24",
+        "ipv6": "fd2e:6f44:5dd8:c956::/120",
+        "lease_minutes": 60,
+        "offsets": {
+            "gateway": 1,
+            "ingress": 4,
+            "api": 5,
+            "dhcp_start": 20,
+            "dhcp_end": 60,
+            "dhcp_nodes": 20,
+            "static_nodes": 80,
+        },
+    },
+    "extra_networks": [],
+    "master": {"count": 1},
+    "arbiter": {"count": 0},
+    "worker": {"count": 0},
+    "nodes": {},
+    "vips": {"api": None, "ingress": None},
+    "services": {
+        "registry": {"port": 5000, "username": "ocp-user", "password": "ocp-pass"},
+        "bmc": {"port": 8000, "username": "admin", "password": "password"},
+        "http": {"port": 8089},
+        "ntp": {"port": 123},
+    },
+    "boot": {"mode": "redfish"},
+    "installer": {
+        "ssh_key_file": None,
+        "pull_secret_file": None,
+        "network_type": "OVNKubernetes",
+        "cluster_network": {
+            "ipv4": [{"cidr": "10.128.0.0/14", "host_prefix": 23}],
+            "ipv6": [{"cidr": "fd01::/48", "host_prefix": 64}],
+        },
+        "service_network": {"ipv4": "172.30.0.0/16", "ipv6": "fd02::/112"},
+        "ntp_sources": None,
+        "image_digest_sources": None,
+        "fips": False,
+        "install_config": {},
+        "agent_config": {},
+    },
+    "settings": {},
+    "faults": [],
+}
+
+MACHINE: dict[str, Any] = {
+    "firmware": "uefi",
+    "tpm": False,
+    "root_device": None,
+    "disk_bus": "scsi",
+    "extra_disks": [],
+}
+
+
+def _sizes(**roles: tuple[int, int, int, int]) -> dict[str, Any]:
+    keys = ("count", "vcpus", "memory_mib", "disk_gib")
+    return {role: dict(zip(keys, values, strict=True)) for role, values in roles.items()}
+
+
+# role: count, vCPUs, MiB of memory, GiB of disk
+TOPOLOGIES: dict[str, dict[str, dict[str, Any]]] = {
+    "ocp": {
+        "sno": _sizes(master=(1, 8, 32768, 100)),
+        "snomin": _sizes(master=(1, 4, 32768, 100)),
+        "compact": _sizes(master=(3, 4, 32768, 100)),
+        "ha": _sizes(master=(3, 4, 24576, 100), worker=(2, 4, 16384, 100)),
+        "4control": _sizes(master=(4, 4, 24576, 100)),
+        "5control": _sizes(master=(5, 4, 24576, 100)),
+        "tna": _sizes(master=(2, 8, 32768, 100), arbiter=(1, 2, 8192, 50)),
+        "tnf": _sizes(master=(2, 8, 32768, 100)),
+    },
+    "lab": {
+        "sno": _sizes(master=(1, 2, 4096, 20)),
+        "snomin": _sizes(master=(1, 1, 4096, 20)),
+        "compact": _sizes(master=(3, 2, 3072, 20)),
+        "ha": _sizes(master=(3, 2, 3072, 20), worker=(2, 1, 2048, 20)),
+        "4control": _sizes(master=(4, 1, 3072, 20)),
+        "5control": _sizes(master=(5, 1, 3072, 20)),
+        "tna": _sizes(master=(2, 2, 3072, 20), arbiter=(1, 1, 2048, 20)),
+        "tnf": _sizes(master=(2, 2, 3072, 20)),
+    },
+}
+
+# What a role's machines get that the topology does not size (a worker added to COMPACT, say).
+ROLE_SIZES: dict[str, dict[str, Any]] = {
+    "ocp": _sizes(master=(0, 4, 24576, 100), arbiter=(0, 2, 8192, 50), worker=(0, 4, 16384, 100)),
+    "lab": _sizes(master=(0, 2, 3072, 20), arbiter=(0, 1, 2048, 20), worker=(0, 1, 2048, 20)),
+}
+
+LAB_VERSION = "4.22.0-lab"
+LATEST_RELEASE = "4.22"
+RELEASES = ("4.18", "4.19", "4.20", "4.21", "4.22")
+
+# dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
+SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack"}
+
+# What nodes use of a hypervisor beyond their memory: QEMU's own MiB, GiB that an installation writes per node and once.
+CAPACITY: dict[str, dict[str, int]] = {
+    "ocp": {"vm_overhead_mib": 300, "node_gib": 40, "shared_gib": 20},
+    "lab": {"vm_overhead_mib": 150, "node_gib": 3, "shared_gib": 3},
+}
+
+OVERCOMMIT = 4

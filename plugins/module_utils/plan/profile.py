@@ -1,0 +1,296 @@
+"""Profiles: read, judge, complete.
+
+`load` is the way in for everybody: it returns a complete profile or raises `ProfileError` with all that is wrong.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._deps import optional
+from . import presets
+from .model import Problem, ProfileError
+from .schema import SCHEMA
+from .settings import lab_settings
+
+if TYPE_CHECKING:
+    import jsonschema
+    import netaddr
+    import yaml
+else:
+    jsonschema = optional("jsonschema")
+    netaddr = optional("netaddr")
+    yaml = optional("yaml", "PyYAML")
+
+Positions = Mapping[tuple[Any, ...], tuple[int, int]]
+
+_CASELESS = ("topology", "stack", "addressing")
+# In capitals only: dev-scripts' HA_IPV4 has static addresses, the profile ha_ipv4 has not.
+_SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV4|IPV6)(?P<dhcp>_DHCP)?")
+
+
+def load(name: str | Path, folder: Path | None = None, cluster: str = "ostest") -> dict[str, Any]:
+    """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
+
+    Raises `ProfileError` with everything that the schema finds or, when that finds nothing, what the checks for a cluster
+    of that name do.
+    """
+    from .checks import check
+
+    raw, source, positions = read(name, folder)
+    problems = list(schema_problems(raw, source, positions))
+    if problems:
+        raise ProfileError(problems)
+    profile = complete(raw)
+    problems = check(profile, cluster, source, positions)
+    if problems:
+        raise ProfileError(problems)
+    return profile
+
+
+def read(name: str | Path, folder: Path | None = None) -> tuple[dict[str, Any], str, Positions]:
+    """Return what stands in the profile `name`, the name of its file, and the line and column of each field.
+
+    Raises `ProfileError` when there is no such file, or it is not a YAML mapping.
+    """
+    path = find(name, folder)
+    if path is None:
+        scenario_profile = scenario(str(name))
+        if scenario_profile is not None:
+            return scenario_profile, f"scenario {name}", {}
+        raise ProfileError([_missing(str(name), folder)])
+    return parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def find(name: str | Path, folder: Path | None) -> Path | None:
+    """Return the file that `name` means: a path, or the name of a profile in `folder`; None when there is none."""
+    candidates = [Path(name)]
+    if folder is not None:
+        candidates += [folder / f"{name}{suffix}" for suffix in ("", ".yml", ".yaml")]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _missing(name: str, folder: Path | None) -> Problem:
+    known = sorted(path.stem for path in folder.glob("*.y*ml")) if folder else []
+    near = difflib.get_close_matches(Path(name).stem.lower(), known, n=3)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    elif known:
+        hint = f"give a path, a scenario such as HA_IPV4V6_DHCP, or one of {', '.join(known)}"
+    else:
+        hint = "give the path of a file, or a scenario such as HA_IPV4V6_DHCP"
+    return Problem(name, "-", None, f"there is no such profile; {hint}")
+
+
+def parse(text: str, source: str) -> tuple[dict[str, Any], str, Positions]:
+    """Parse the text of a profile; as `read`."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        raw = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+        raise ProfileError([Problem(where, "-", None, f"not valid YAML: {error.problem}")]) from error
+    except yaml.YAMLError as error:
+        raise ProfileError([Problem(source, "-", None, f"not valid YAML: {error}")]) from error
+    positions: dict[tuple[Any, ...], tuple[int, int]] = {}
+    duplicates = list(_walk(node, (), positions)) if node else []
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, dict):
+        raise ProfileError([Problem(source, "-", raw, "a profile is a mapping of fields, such as `topology: sno`")])
+    if duplicates:
+        raise ProfileError([problem(source, positions, path, None, "is given twice; keep one") for path in duplicates])
+    for key in _CASELESS:
+        if isinstance(raw.get(key), str):
+            raw[key] = raw[key].lower()
+    return raw, source, positions
+
+
+def _walk(
+    node: Any, path: tuple[Any, ...], positions: dict[tuple[Any, ...], tuple[int, int]]
+) -> Iterator[tuple[Any, ...]]:
+    """Record where each field stands; yield those given twice, of which YAML would silently keep the last."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            here = (*path, key.value)
+            if here in positions:
+                yield here
+            positions[here] = (key.start_mark.line + 1, key.start_mark.column + 1)
+            yield from _walk(value, here, positions)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            positions[(*path, index)] = (value.start_mark.line + 1, value.start_mark.column + 1)
+            yield from _walk(value, (*path, index), positions)
+
+
+def scenario(name: str) -> dict[str, Any] | None:
+    """Return the profile that a dev-scripts scenario (`COMPACT_IPV6`), or the name of a topology, means; None when it is none."""
+    if name.lower() in presets.TOPOLOGIES["lab"]:
+        return {"topology": name.lower()}
+    match = _SCENARIO.fullmatch(name)
+    if match is None or match["topology"].lower() not in presets.TOPOLOGIES["lab"]:
+        return None
+    return {
+        "topology": match["topology"].lower(),
+        "stack": presets.SCENARIO_STACKS[match["stack"].lower()],
+        "addressing": "dhcp" if match["dhcp"] else "static",
+    }
+
+
+def complete(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay a profile over the defaults, the presets of its payload, and its topology."""
+    profile = merge(presets.DEFAULTS, {})
+    payload = raw.get("release", {}).get("payload", profile["release"]["payload"])
+    topology = raw.get("topology", profile["topology"])
+    for role in presets.ROLES:
+        profile[role] = {**presets.MACHINE, **presets.ROLE_SIZES[payload][role]}
+    profile = merge(profile, presets.TOPOLOGIES[payload][topology])
+    if payload == "lab":
+        profile = merge(profile, {"settings": lab_settings(), "release": {"version": presets.LAB_VERSION}})
+    profile = merge(profile, raw)
+    profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}
+    release = profile["release"]
+    if release["profile"] is None:
+        line = ".".join((release["version"] or "").split(".")[:2])
+        release["profile"] = line if line in presets.RELEASES else presets.LATEST_RELEASE
+    return profile
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with `over` laid over it: mappings are merged, everything else is replaced. Shares nothing mutable."""
+    merged = {key: _copy(value) for key, value in base.items()}
+    for key, value in over.items():
+        old = merged.get(key)
+        both = isinstance(old, dict) and isinstance(value, Mapping)
+        merged[key] = merge(old, value) if both else _copy(value)  # type: ignore[arg-type]
+    return merged
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+# ---------------------------------------------------------------------------------------------------- schema
+
+
+def _is_cidr(text: str) -> bool:
+    if "/" not in text:
+        return False
+    try:
+        network = netaddr.IPNetwork(text)
+    except (netaddr.AddrFormatError, ValueError):
+        return False
+    return bool(network.ip == network.network)
+
+
+def _is_ip(text: str) -> bool:
+    return bool(netaddr.valid_ipv4(text, netaddr.INET_PTON) or netaddr.valid_ipv6(text))
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def _is_mac(text: str) -> bool:
+    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", text):
+        return False
+    return not int(text[:2], 16) & 1
+
+
+LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "cidr": (_is_cidr, "a network in CIDR form without host bits, such as 192.168.111.0/24"),
+    "ip": (_is_ip, "an IPv4 or IPv6 address, such as 192.168.111.20"),
+    "mac": (_is_mac, "a unicast MAC, such as 00:1a:2b:3c:4d:5e"),
+    "uuid": (_is_uuid, "a UUID, such as 123e4567-e89b-42d3-a456-426614174000"),
+    "bridge": (
+        lambda text: bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", text)),
+        "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",
+    ),
+    "file": (
+        lambda text: text.startswith(("/", "~/")),
+        "a path from the root or from home, such as ~/.ssh/id_rsa.pub",
+    ),
+    "domain": (
+        lambda text: bool(re.fullmatch(rf"{LABEL}(\.{LABEL})*", text)),
+        "a domain in lower case, such as test.metalkube.org",
+    ),
+}
+
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping of fields",
+    "null": "null",
+}
+
+
+def schema_problems(raw: Mapping[str, Any], source: str, positions: Positions) -> Iterator[Problem]:
+    """Yield everything in which a profile, as it was read, differs from the schema."""
+    checker = jsonschema.FormatChecker(formats=())
+    for name, (test, _meaning) in FORMATS.items():
+        checker.checks(name)(lambda value, test=test: not isinstance(value, str) or test(value))
+    validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=checker)
+    for error in sorted(validator.iter_errors(raw), key=lambda error: [str(part) for part in error.absolute_path]):
+        path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties":
+            known = list(error.schema["properties"])
+            for key in error.instance:
+                if key not in known:
+                    yield problem(source, positions, (*path, key), None, _unknown_key(str(key), known))
+        elif error.validator == "propertyNames" or "propertyNames" in error.absolute_schema_path:
+            yield problem(source, positions, (*path, error.instance), None, "interfaces are named eth0, eth1, ...")
+        elif error.validator == "required":
+            # One error for each field that is missing, which only its message names: 'name' is a required property
+            missing = error.message.split("'")[1]
+            yield problem(source, positions, (*path, missing), None, "is needed here")
+        else:
+            yield problem(source, positions, path, error.instance, _remedy(error))
+
+
+def _unknown_key(key: str, known: list[str]) -> str:
+    lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(key.lower(), lower, n=1, cutoff=0.5)
+    if near:
+        return f"unknown field; did you mean `{lower[near[0]]}`?"
+    return f"unknown field; there are {', '.join(f'`{name}`' for name in sorted(known))}"
+
+
+def _remedy(error: Any) -> str:
+    rule, wanted = error.validator, error.validator_value
+    if rule == "type":
+        types = [wanted] if isinstance(wanted, str) else wanted
+        return f"must be {' or '.join(_TYPES[name] for name in types)}"
+    if rule == "enum":
+        choices = [str(choice) for choice in wanted if choice is not None]
+        near = difflib.get_close_matches(str(error.instance).lower(), choices, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return f"{hint}must be {choices[0] if len(choices) == 1 else 'one of ' + ', '.join(choices)}"
+    if rule == "format":
+        return f"must be {FORMATS[wanted][1]}"
+    if rule in ("minimum", "maximum"):
+        return f"must be at {'least' if rule == 'minimum' else 'most'} {wanted}"
+    if rule == "minLength":
+        return "must not be empty"
+    if rule == "const":
+        return f"must be {wanted}"
+    return f"must match {wanted}"
+
+
+def problem(source: str, positions: Positions, path: tuple[Any, ...], value: Any, remedy: str) -> Problem:
+    position = positions.get(path)
+    where = f"{source}:{position[0]}:{position[1]}" if position else source
+    return Problem(where, ".".join(str(part) for part in path) or "-", value, remedy)

@@ -1,0 +1,157 @@
+"""The run directory's first three files: `profile.yaml`, `plan.yaml`, `inventory.yml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import state
+from .._deps import optional
+from ..report.redact import redact
+from . import profile
+from .build import build
+from .model import Plan
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = optional("yaml", "PyYAML")
+
+PLAN = "plan.yaml"
+PROFILE = "profile.yaml"
+INVENTORY = "inventory.yml"
+_HOW = "agentlab plan PROFILE --write"
+_MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644}
+
+
+class Change(NamedTuple):
+    """One file that is not as it should be: its text before (empty when it is new) and after."""
+
+    path: Path
+    before: str
+    after: str
+    mode: int
+
+    def diff(self) -> dict[str, str]:
+        """Return the change as Ansible shows it, without secrets."""
+        name = str(self.path)
+        return {
+            "before": redact(self.before),
+            "after": redact(self.after),
+            "before_header": name,
+            "after_header": name,
+        }
+
+
+class RunError(ValueError):
+    """A run directory that cannot be used as asked."""
+
+
+def prepare(
+    run_dir: Path, name: str | None, folder: Path | None, cluster: str, *, refuse: bool = True
+) -> tuple[Plan, list[Change]]:
+    """Return the plan of the run in `run_dir`, and what would have to change there.
+
+    name: the profile (as `profile.load`); None: the plan that stands in the run directory, as people left it.
+    Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
+    cluster which still exists (unless `refuse` is off, to look only).
+    """
+    if name is None:
+        plan = load_plan(run_dir)
+        wanted = {}
+    else:
+        text = _text(name, folder)
+        plan = build(profile.load(name, folder, cluster), cluster)
+        wanted = {PROFILE: text, PLAN: dump(plan)}
+        if refuse:
+            _refuse_other(run_dir, plan, name)
+    wanted[INVENTORY] = dump(inventory(plan, run_dir))
+    changes = []
+    for file, text in wanted.items():
+        path = run_dir / file
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        if before != text:
+            changes.append(Change(path, before, text, _MODES[file]))
+    return plan, changes
+
+
+def write(changes: list[Change]) -> None:
+    """Write what was found to be different."""
+    for change in changes:
+        state.write_atomic(change.path, change.after, change.mode)
+
+
+def load_plan(run_dir: Path) -> Plan:
+    """Return the plan that stands in `run_dir`. Raises `RunError` when there is none, or it is no plan."""
+    path = run_dir / PLAN
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path}: there is no plan yet; make one: {_HOW}") from None
+    except yaml.YAMLError as error:
+        raise RunError(f"{path}: not valid YAML: {error}") from error
+    missing = [key for key in Plan.__annotations__ if not isinstance(found, dict) or key not in found]
+    if missing:
+        raise RunError(f"{path}: not a plan, it has no {', '.join(missing)}; make it anew: {_HOW}")
+    return found  # type: ignore[no-any-return]
+
+
+def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
+    """Return the inventory of a run: `hypervisors` carry the machines, `observers` reach them and see the run directory."""
+    hypervisor, cluster = plan["hypervisor"], plan["cluster"]["name"]
+    local = {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}
+    hosts: dict[str, dict[str, Any]] = {
+        "sandbox": {
+            **local,
+            "ansible_connection": "agentlab.ocp.sandbox",
+            "agentlab_sandbox": cluster,
+            "agentlab_state_dir": hypervisor["state_dir"],
+        },
+        "local": local,
+        "ssh": {"ansible_host": hypervisor["host"], "ansible_user": hypervisor["user"]},
+    }
+    kind = hypervisor["kind"]
+    carrier = {"hypervisor": {key: value for key, value in hosts[kind].items() if value is not None}}
+    return {
+        "all": {
+            "vars": {"agentlab_cluster": cluster, "agentlab_run_dir": str(run_dir.absolute())},
+            "children": {
+                "hypervisors": {"hosts": carrier},
+                "observers": {"hosts": {"observer": local} if kind == "ssh" else {"hypervisor": None}},
+            },
+        }
+    }
+
+
+def dump(data: Any) -> str:
+    """Return YAML as people read it: in the order of the data, without aliases."""
+
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc,name-defined]
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+            super().increase_indent(flow, False)
+
+    Dumper.add_representer(str, _text_node)
+    return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, width=120))
+
+
+def _text_node(dumper: Any, value: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+def _text(name: str, folder: Path | None) -> str:
+    path = profile.find(name, folder)
+    return path.read_text(encoding="utf-8") if path else dump(profile.read(name, folder)[0])
+
+
+def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:
+    if not (run_dir / PLAN).exists() or not state.load(run_dir)["created"]:
+        return
+    if load_plan(run_dir) != plan:
+        cluster = plan["cluster"]["name"]
+        raise RunError(
+            f"{run_dir / PLAN}: the cluster {cluster} exists with another plan than profile {name} gives: "
+            f"remove it first (agentlab destroy --cluster {cluster}), or choose another name (CLUSTER=, --cluster)"
+        )

@@ -1,0 +1,171 @@
+"""The JSON schema (draft 2020-12) of a profile. Everything is optional: what a profile does not say is a default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .presets import FAMILIES, RELEASES, TOPOLOGIES
+from .settings import SETTINGS
+
+
+def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def _number(minimum: int, maximum: int, *types: str) -> dict[str, Any]:
+    return {"type": ["integer", *types], "minimum": minimum, "maximum": maximum}
+
+
+def _list(items: dict[str, Any], *types: str) -> dict[str, Any]:
+    return {"type": ["array", *types], "items": items}
+
+
+TEXT = {"type": "string", "minLength": 1}
+TEXT_OR_NULL = {"type": ["string", "null"], "minLength": 1}
+FILE_OR_NULL = {"type": ["string", "null"], "format": "file"}
+FLAG = {"type": "boolean"}
+FREE = {"type": "object"}
+CIDR = {"type": "string", "format": "cidr"}
+IP = {"type": "string", "format": "ip"}
+MAC = {"type": "string", "format": "mac"}
+PORT = _number(1, 65535)
+BRIDGE = {"type": ["string", "null"], "format": "bridge"}
+BUS = {"enum": ["scsi", "sata", "virtio"]}
+DISK = _object({"size_gib": _number(1, 65536), "bus": BUS}, required=["size_gib"])
+CREDENTIALS = {"username": TEXT, "password": TEXT}
+
+MACHINE = {
+    "vcpus": _number(1, 256),
+    "memory_mib": _number(512, 1 << 22),
+    "disk_gib": _number(1, 65536),
+    "disk_bus": BUS,
+    "extra_disks": _list(DISK),
+    "firmware": {"enum": ["uefi", "bios"]},
+    "tpm": FLAG,
+    "root_device": TEXT_OR_NULL,
+}
+ROLE = {**MACHINE, "count": _number(0, 100)}
+NODE = {
+    **MACHINE,
+    "uuid": {"type": "string", "format": "uuid"},
+    "nics": {
+        "type": "object",
+        "propertyNames": {"pattern": "^eth[0-9]+$"},
+        "additionalProperties": _object({"mac": MAC, "addresses": _list(IP)}),
+    },
+    "network_config": FREE,
+    "bmc": _object({"address": TEXT, **CREDENTIALS}),
+}
+
+SCHEMA: dict[str, Any] = _object(
+    {
+        "topology": {"enum": list(TOPOLOGIES["lab"])},
+        "stack": {"enum": list(FAMILIES)},
+        "addressing": {"enum": ["dhcp", "static"]},
+        "platform": {"enum": ["none", "baremetal", "external", None]},
+        "base_domain": {"type": "string", "format": "domain"},
+        "arch": {"enum": ["x86_64"]},
+        "release": _object(
+            {
+                "payload": {"enum": list(TOPOLOGIES)},
+                "version": TEXT_OR_NULL,
+                "profile": {"enum": [*RELEASES, None]},
+                "image": TEXT_OR_NULL,
+                "overrides": {"type": "object", "additionalProperties": TEXT},
+            }
+        ),
+        "hypervisor": _object(
+            {
+                "kind": {"enum": ["sandbox", "local", "ssh"]},
+                "host": TEXT_OR_NULL,
+                "user": TEXT_OR_NULL,
+                "state_dir": {"type": "string", "pattern": "^/[^ ]*[^/ ]$"},
+                "egress": FLAG,
+                "route": FLAG,
+                "domain_type": {"enum": ["auto", "kvm", "qemu"]},
+            }
+        ),
+        "network": _object(
+            {
+                "bridge": BRIDGE,
+                "mtu": _number(1280, 9216),
+                "nat": {"type": ["boolean", "null"]},
+                "ipv4": CIDR,
+                "ipv6": CIDR,
+                "lease_minutes": _number(2, 525600),
+                "offsets": _object(
+                    {
+                        name: _number(1, 1 << 24)
+                        for name in (
+                            "gateway",
+                            "ingress",
+                            "api",
+                            "dhcp_start",
+                            "dhcp_end",
+                            "dhcp_nodes",
+                            "static_nodes",
+                        )
+                    }
+                ),
+            }
+        ),
+        "extra_networks": _list(
+            _object(
+                {
+                    "name": {"type": "string", "format": "bridge"},
+                    "bridge": BRIDGE,
+                    "mtu": _number(1280, 9216),
+                    "nat": FLAG,
+                    "ipv4": CIDR,
+                    "ipv6": CIDR,
+                },
+                required=["name"],
+            )
+        ),
+        "master": _object(ROLE),
+        "arbiter": _object(ROLE),
+        "worker": _object(ROLE),
+        "nodes": {"type": "object", "additionalProperties": _object(NODE)},
+        "vips": _object({"api": _list(IP, "null"), "ingress": _list(IP, "null")}),
+        "services": _object(
+            {
+                "registry": _object({"port": PORT, **CREDENTIALS}),
+                "bmc": _object({"port": PORT, **CREDENTIALS}),
+                "http": _object({"port": PORT}),
+                "ntp": _object({"port": {"const": 123}}),
+            }
+        ),
+        "boot": _object({"mode": {"enum": ["redfish", "cdrom", "pxe", "minimal", "manual"]}}),
+        "installer": _object(
+            {
+                "ssh_key_file": FILE_OR_NULL,
+                "pull_secret_file": FILE_OR_NULL,
+                "network_type": {"enum": ["OVNKubernetes", "Calico", "Cilium", "Contrail"]},
+                "cluster_network": _object(
+                    {
+                        family: _list(
+                            _object(
+                                {"cidr": CIDR, "host_prefix": _number(1, 128)},
+                                required=["cidr", "host_prefix"],
+                            )
+                        )
+                        for family in ("ipv4", "ipv6")
+                    }
+                ),
+                "service_network": _object({"ipv4": CIDR, "ipv6": CIDR}),
+                "ntp_sources": _list(TEXT, "null"),
+                "image_digest_sources": _list(
+                    _object({"source": TEXT, "mirrors": _list(TEXT)}, required=["source", "mirrors"]),
+                    "null",
+                ),
+                "fips": FLAG,
+                "install_config": FREE,
+                "agent_config": FREE,
+            }
+        ),
+        "settings": _object(
+            {name: {"type": ["integer", "string"], "pattern": "^[0-9]+(ms|s|m|h)?$"} for name in SETTINGS}
+        ),
+        "faults": _list(FREE),
+    }
+)

@@ -1,0 +1,108 @@
+"""Boot the machines of a cluster from an image, once; a new image means a redeploy.
+
+Which image a machine was booted from stands in `<state_dir>/boot.json`: `{node: image identity}`. A machine that was booted
+from this image is left alone, or switched on again; another one gets empty disks and boots from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from ..state import write_atomic
+
+FILE = "boot.json"
+PARALLEL = 4
+
+
+class Machine(Protocol):
+    """What booting needs of a machine: `client.Bmc` and `..libvirt.machine.Machine` have it."""
+
+    def power(self) -> str: ...
+    def power_on(self) -> bool: ...
+    def power_off(self) -> bool: ...
+    def insert(self, url: str) -> bool: ...
+    def eject(self) -> bool: ...
+    def boot_from_cd(self) -> None: ...
+
+
+def identity(files: Iterable[Path]) -> str:
+    """Return what tells these files from later ones."""
+    found = [path.stat() for path in sorted(files)]
+    return hashlib.sha256(repr([(one.st_size, one.st_mtime_ns) for one in found]).encode()).hexdigest()
+
+
+def order(nodes: Sequence[Mapping[str, Any]], rendezvous_ip: str) -> list[Mapping[str, Any]]:
+    """Return the nodes with the rendezvous host first: the others look for it from their first minute."""
+
+    def is_rendezvous(node: Mapping[str, Any]) -> bool:
+        return any(address["ip"] == rendezvous_ip for nic in node["nics"] for address in nic["addresses"])
+
+    return sorted(nodes, key=lambda node: not is_rendezvous(node))
+
+
+def boot(
+    nodes: Sequence[Mapping[str, Any]],
+    connect: Callable[[Mapping[str, Any]], Machine],
+    image_url: str,
+    image_id: str,
+    state_dir: Path,
+    blank: Callable[[Mapping[str, Any]], None],
+    *,
+    check: bool = False,
+) -> list[dict[str, str]]:
+    """Boot `nodes`, in their order, from `image_url`; return what was done (`name`, `before`, `after`).
+
+    connect: gives the machine of a node; image_id: identity of the image behind the URL; blank: empties the disks
+    of a node that is off.
+    """
+    path, lock = state_dir / FILE, Lock()
+    booted: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    done: dict[str, dict[str, str]] = {}
+    machines: dict[str, Machine] = {}
+
+    def prepare(node: Mapping[str, Any]) -> None:
+        name = node["name"]
+        machine = machines[name] = connect(node)
+        power = machine.power()
+        if booted.get(name) == image_id:
+            if power == "off":
+                done[name] = {"name": name, "before": "off\n", "after": "on\n"}
+            return
+        done[name] = {"name": name, "before": f"{power}\n", "after": f"on, from {image_url}\n"}
+        if check:
+            return
+        machine.power_off()
+        blank(node)
+        # The emulator takes the file that the URL had when it was inserted, so a new image needs a new insertion.
+        machine.eject()
+        machine.insert(image_url)
+        machine.boot_from_cd()
+
+    def start(node: Mapping[str, Any]) -> None:
+        name = node["name"]
+        if name not in done:
+            return
+        machines[name].power_on()
+        with lock:
+            booted[name] = image_id
+            write_atomic(path, json.dumps(booted, indent=1) + "\n")
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        list(pool.map(prepare, nodes))
+        if not check:
+            start(nodes[0])
+            list(pool.map(start, nodes[1:]))
+    return [done[node["name"]] for node in nodes if node["name"] in done]
+
+
+def eject(nodes: Sequence[Mapping[str, Any]], connect: Callable[[Mapping[str, Any]], Machine]) -> list[str]:
+    """Take the medium out of each of `nodes`; return the names of those that had one."""
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        had = list(pool.map(lambda node: connect(node).eject(), nodes))
+    return [node["name"] for node, one in zip(nodes, had, strict=True) if one]

@@ -1,0 +1,104 @@
+"""sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
+
+Differs from the command `sushy-emulator` in three things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+which upstream forgets. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
+(upstream's `SUSHY_EMULATOR_IGNORE_BOOT_DEVICE` replaces it by the floppy). Media go from the download into the pool by a
+rename, not by a second copy, and an ejected image leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import sys
+import xml.etree.ElementTree as ET
+from typing import Any
+
+
+class BootOrderStays:
+    """What is laid over sushy-tools' LibvirtDriver, which is not imported before the program runs."""
+
+    DEVICE_TYPE_MAP: dict[str, str]
+    STORAGE_POOL: str
+    _get_domain: Any
+    _logger: Any
+    _uri: str
+
+    def set_boot_device(self, identity: str, boot_source: str) -> None:
+        """Accept, do nothing."""
+        self._logger.info("boot device of %s stays as defined, %s was asked for", identity, boot_source)
+
+    def get_boot_device(self, identity: str) -> str:
+        """Say what was accepted: clients look whether it was."""
+        return "Cd" if self.get_boot_image(identity, "Cd")[0] else "Hdd"
+
+    def get_boot_image(self, identity: str, device: str) -> tuple[str, bool, bool]:
+        """Return (path, read-only, inserted) of the medium in the definition."""
+        tree = ET.fromstring(self._get_domain(identity, readonly=True).XMLDesc(2))
+        for disk in tree.findall("devices/disk"):
+            source = disk.find("source")
+            if disk.get("device") == self.DEVICE_TYPE_MAP.get(device) and source is not None:
+                return source.get("file", ""), disk.find("readonly") is not None, True
+        return "", False, False
+
+    def set_boot_image(self, identity: str, device: str, boot_image: str | None = None, write_protected: bool = True) -> None:
+        """Put the image into the definition, or take it out and delete it."""
+        before = self.get_boot_image(identity, device)[0]
+        super().set_boot_image(  # type: ignore[misc]
+            identity, device, boot_image=boot_image, write_protected=write_protected)
+        if not boot_image and before:
+            from sushy_tools.emulator.resources.systems.libvirtdriver import libvirt_open
+
+            with libvirt_open(self._uri) as connection:
+                pool = connection.storagePoolLookupByName(self.STORAGE_POOL)
+                for volume in pool.listAllVolumes():
+                    if volume.path() == before and not self._in_use(connection, before):
+                        volume.delete()
+
+    def _in_use(self, connection: Any, path: str) -> bool:
+        return any(f"'{path}'" in domain.XMLDesc() for domain in connection.listAllDomains(1))
+
+    def _upload_image(self, domain: Any, conn: Any, boot_image: str) -> str:
+        pool = conn.storagePoolLookupByName(self.STORAGE_POOL)
+        directory = ET.fromstring(pool.XMLDesc()).findtext("target/path") or ""
+        name = f"{os.path.basename(boot_image).replace('.', '-')}-{domain.UUIDString()}.img"
+        path = os.path.join(directory, name)
+        # A new file under the old name: a machine that still runs from the former medium keeps it.
+        os.replace(boot_image, path)
+        os.rmdir(os.path.dirname(boot_image))
+        pool.refresh()
+        return path
+
+
+def refuse_strangers() -> None:
+    """Answer 404 for every system that is not ours."""
+    import flask
+    from sushy_tools import error
+    from sushy_tools.emulator.main import app
+
+    identity = (flask.request.view_args or {}).get("identity")
+    allowed = app.config["SUSHY_EMULATOR_ALLOWED_INSTANCES"]
+    if identity is not None and "/Chassis/" not in flask.request.path and identity not in allowed:
+        raise error.NotFound(f"no such system: {identity}")
+
+
+def main(config: str) -> None:
+    from sushy_tools.emulator import main as emulator
+
+    driver = emulator.libvirtdriver.LibvirtDriver
+    emulator.libvirtdriver.LibvirtDriver = type("Driver", (BootOrderStays, driver), {})
+    emulator.app.configure(config_file=config)
+    emulator.app.before_request(refuse_strangers)
+    settings = emulator.app.config
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(settings["SUSHY_EMULATOR_SSL_CERT"], settings["SUSHY_EMULATOR_SSL_KEY"])
+    emulator.app.run(
+        host=settings["SUSHY_EMULATOR_LISTEN_IP"],
+        port=settings["SUSHY_EMULATOR_LISTEN_PORT"],
+        ssl_context=context,
+        threaded=True,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,53 @@
+"""Runs `payload.build`, the builder of the lab payload, in a process of its own: it is no part of what Ansible ships with a module."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..log import Log
+
+PROGRAM = "ansible_collections.agentlab.ocp.payload.build"
+
+
+class PayloadError(ValueError):
+    """The builder failed; its message."""
+
+
+class Builder:
+    """source: the collection's directory; cache: the directory of `agentlab/payload`; scratch: an empty directory to work in;
+    log_directory: where its progress is logged (None: nowhere).
+    """
+
+    def __init__(self, source: Path, cache: Path, scratch: Path, log_directory: Path | None = None) -> None:
+        package = scratch / "ansible_collections/agentlab"
+        package.mkdir(parents=True)
+        (package / "ocp").symlink_to(source.resolve())
+        self.scratch, self.cache = scratch, cache
+        self.log = Log(log_directory if log_directory and log_directory.is_dir() else None, emit=lambda line: None)
+
+    def __call__(self, *arguments: str) -> Any:
+        """Return the JSON that the builder prints for `arguments`. Raises `PayloadError` when it fails."""
+        environment = {**os.environ, "PYTHONPATH": str(self.scratch), "XDG_CACHE_HOME": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", PROGRAM, *arguments, "--json", "--progress"]
+        with subprocess.Popen(
+            command, env=environment, cwd=self.scratch, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            lines = [self._say(line.rstrip()) for line in process.stderr or ()]
+            printed = process.stdout.read() if process.stdout else ""
+        if process.returncode and not printed:
+            raise PayloadError(_cause(lines) or f"the builder ended with {process.returncode}")
+        return json.loads(printed)
+
+    def _say(self, line: str) -> str:
+        self.log("info", f"payload: {line}")
+        return line
+
+
+def _cause(lines: Sequence[str]) -> str:
+    return "\n".join(lines[-20:]).rpartition("agentlab payload: ")[2]

@@ -1,0 +1,29 @@
+"""What a plan makes on a hypervisor, as lines of `state.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..state import Item
+
+
+def items(plan: Mapping[str, Any], host: str) -> list[Item]:
+    """Return everything that `prepare` creates for `plan` on inventory host `host`, in the order of creation."""
+    hypervisor = plan["hypervisor"]
+    named: list[tuple[str, str]] = []
+    if hypervisor["kind"] == "sandbox":
+        named.append(("sandbox", hypervisor["netns"]))
+        if hypervisor["egress"] or hypervisor["route"]:
+            named.append(("uplink", plan["cluster"]["name"]))
+    named.append(("state_dir", hypervisor["state_dir"]))
+    named += [("network", network["name"]) for network in plan["networks"]]
+    named.append(("pool", hypervisor["pool"]))
+    named += [("domain", node["domain"]) for node in plan["nodes"]]
+    named += [("service", name) for name in ("bmc", "registry", "http", "ntp")]
+    return [{"kind": kind, "name": name, "host": host} for kind, name in named]
+
+
+def served_names(plan: Mapping[str, Any]) -> list[str]:
+    """Return the names and addresses that the lab's server certificate is for."""
+    return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]

@@ -1,0 +1,148 @@
+"""Processes that the lab starts, watches and stops by itself, for hosts with and without systemd.
+
+Each has a file `<directory>/<name>.json` with `{"pid", "start", "digest"}`: `start` is the kernel's start time of the
+process (proc(5), /proc/PID/stat, field 22), so a number that was given to another process since is not taken for ours;
+`digest` covers the command line, the environment and the content of its files, so a change of any means a restart.
+A process also carries `AGENTLAB_PROCESS=<directory>/<name>` in its environment: so it is found when we were interrupted
+between its start and its file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..state import write_atomic
+from . import LabError
+
+TERM_SECONDS = 5.0
+MARK = "AGENTLAB_PROCESS"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run: `files` are read by it, and their content is part of its identity; output goes to `log`."""
+
+    name: str
+    argv: list[str]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    def digest(self) -> str:
+        """Return a hash of everything that would make it another program."""
+        total = hashlib.sha256(json.dumps([self.argv, dict(self.environment)]).encode())
+        for path in self.files:
+            total.update(path.read_bytes())
+        return total.hexdigest()
+
+
+@dataclass(frozen=True)
+class Running:
+    pid: int
+    start: int
+    digest: str
+
+
+def start_time(pid: int) -> int | None:
+    """Return when process `pid` started, in clock ticks since boot; None when there is no such process (or a zombie)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def find(directory: Path, name: str) -> Running | None:
+    """Return the running process `name` of ours, or None."""
+    try:
+        data = json.loads((directory / f"{name}.json").read_text())
+    except (FileNotFoundError, ValueError):
+        return _marked(directory, name)
+    return Running(**data) if start_time(data["pid"]) == data["start"] else None
+
+
+def mark(directory: Path, name: str) -> dict[str, str]:
+    """Return the environment by which process `name` can be told from all others."""
+    return {MARK: f"{directory}/{name}"}
+
+
+def _marked(directory: Path, name: str) -> Running | None:
+    wanted = f"{MARK}={directory}/{name}".encode()
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.isdigit() and wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                started = start_time(int(entry))
+                if started is not None:
+                    return Running(int(entry), started, "")
+    return None
+
+
+def launch(directory: Path, program: Program) -> Running:
+    """Start `program` in a session of its own and write its file."""
+    program.log.parent.mkdir(parents=True, exist_ok=True)
+    with open(os.open(program.log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "ab") as log:
+        try:
+            process = subprocess.Popen(
+                program.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                env={**os.environ, **program.environment, **mark(directory, program.name)},
+            )
+        except OSError as error:
+            raise LabError(f"{program.name}: cannot start {program.argv[0]}: {error.strerror}") from error
+    running = Running(process.pid, start_time(process.pid) or 0, program.digest())
+    write_atomic(directory / f"{program.name}.json", json.dumps(running.__dict__))
+    return running
+
+
+def stop(directory: Path, name: str) -> bool:
+    """End process `name` if it is ours: SIGTERM, after `TERM_SECONDS` SIGKILL. Return whether it ran."""
+    running = find(directory, name)
+    if running:
+        end(running.pid, running.start)
+    with contextlib.suppress(FileNotFoundError):
+        (directory / f"{name}.json").unlink()
+    return running is not None
+
+
+def end(pid: int, start: int) -> None:
+    """End the session of process `pid`, if that is still the process that started at `start`."""
+    for number, patience in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
+        deadline = time.monotonic() + patience
+        if start_time(pid) != start:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        while time.monotonic() < deadline:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+            if start_time(pid) != start:
+                return
+            time.sleep(0.02)
+    raise LabError(f"process {pid} did not end {TERM_SECONDS:.0f} s after SIGKILL")
+
+
+def log_tail(path: Path, lines: int = 5) -> str:
+    """Return the last lines of a log, for a message."""
+    try:
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""
+
+
+def names(directory: Path) -> Iterable[str]:
+    """Return the names of the processes that have a file in `directory`."""
+    return sorted(path.stem for path in directory.glob("*.json"))

@@ -1,0 +1,322 @@
+"""What the gateway address of a lab serves: BMCs, registry, files, time. Rendered from a plan, started, and asked whether it works.
+
+Everything lies in `<state_dir>/services/<name>/`; `registry/storage` is filled by whoever mirrors a payload, `http/root`
+by whoever publishes a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import inspect
+import ipaddress
+import json
+import os
+import shutil
+import socket
+import ssl
+import struct
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._deps import optional
+from ..redfish import source as emulator_source
+from ..state import write_atomic
+from . import LabError, httpd, processes
+
+if TYPE_CHECKING:
+    import bcrypt
+else:
+    bcrypt = optional("bcrypt")
+
+NAMES = ("bmc", "registry", "http", "ntp")
+HEALTH_SECONDS = 20.0
+BCRYPT_ROUNDS = 5
+NTP_STRATUM = 8
+
+
+@dataclass(frozen=True)
+class Service:
+    """One server: its program, the files it reads, where it listens, and how one sees that it works."""
+
+    program: processes.Program
+    files: Mapping[Path, tuple[str, int]]
+    port: int
+    transport: str
+    healthy: Callable[[], None]
+    directories: Sequence[Path] = field(default_factory=tuple)
+
+
+def render(plan: Mapping[str, Any], tls: Mapping[str, str], *, private: bool) -> dict[str, Service]:
+    """Return the services of `plan` by name.
+
+    tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen at
+    every address; elsewhere at the machine network's gateway addresses only.
+    """
+    base = Path(plan["hypervisor"]["state_dir"]) / "services"
+    addresses = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
+    makers = {"bmc": _bmc, "registry": _registry, "http": _http, "ntp": _ntp}
+    return {name: makers[name](plan, tls, base / name, addresses, private) for name in NAMES}
+
+
+def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = False) -> list[dict[str, str]]:
+    """Start what does not run, restart what changed, wait until all answer; return what was done (`name`, `before`, `after`).
+
+    directory: where the process files are. Raises `LabError` for a port that another process has, and for a service
+    that does not answer within `HEALTH_SECONDS`, with the end of its log.
+    """
+    done = []
+    for name, service in services.items():
+        running = processes.find(directory, name)
+        pending = [path for path, (content, mode) in service.files.items() if not _same(path, content, mode)]
+        current = running is not None and not pending and running.digest == service.program.digest()
+        if current:
+            continue
+        done.append(
+            {
+                "name": name,
+                "before": "running with other settings\n" if running else "stopped\n",
+                "after": f"running on port {service.port}/{service.transport}\n",
+            }
+        )
+        if check:
+            continue
+        if running:
+            processes.stop(directory, name)
+        for path in service.directories:
+            path.mkdir(parents=True, exist_ok=True)
+        for path, (content, mode) in service.files.items():
+            write_atomic(path, content, mode)
+        if owner := port_owner(service.port, service.transport):
+            raise LabError(f"{name}: port {service.port}/{service.transport} is taken by {owner}: stop it, or choose another port")
+        processes.launch(directory, service.program)
+    if not check:
+        for name, service in services.items():
+            _wait(name, service, directory)
+    return done
+
+
+def published_url(plan: Mapping[str, Any], path: Path) -> str:
+    """Return the URL that `path` has on the lab's file server once it is published."""
+    address = plan["networks"][0]["subnets"][0]["gateway"]
+    return f"http://{_host(address)}:{plan['services']['http']['port']}/{path.name}"
+
+
+def publish(plan: Mapping[str, Any], path: Path) -> str:
+    """Serve a file, or a directory, under its own name by the lab's file server; return its URL."""
+    link = Path(plan["hypervisor"]["state_dir"]) / "services" / "http" / "root" / path.name
+    target = path.resolve()
+    if not link.is_symlink() or link.resolve() != target:
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+    return published_url(plan, path)
+
+
+def port_owner(port: int, transport: str) -> str | None:
+    """Return who listens on `port` in this network namespace (`pid 123 (nginx)`), or None."""
+    inodes = set()
+    for table in (transport, f"{transport}6"):
+        with contextlib.suppress(FileNotFoundError):
+            for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                listening = fields[3] == "0A" if transport == "tcp" else True
+                if listening and int(fields[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    if not inodes:
+        return None
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            for descriptor in os.listdir(f"/proc/{entry}/fd"):
+                if os.readlink(f"/proc/{entry}/fd/{descriptor}") in inodes:
+                    command = Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    return f"pid {entry} ({command.strip()})"
+    return "a process that this user cannot see"
+
+
+def _same(path: Path, content: str, mode: int) -> bool:
+    return path.exists() and path.read_text() == content and path.stat().st_mode & 0o777 == mode
+
+
+def _wait(name: str, service: Service, directory: Path) -> None:
+    deadline = time.monotonic() + HEALTH_SECONDS
+    while True:
+        try:
+            service.healthy()
+            return
+        except (OSError, ValueError) as error:
+            ended = processes.find(directory, name) is None
+            if ended or time.monotonic() > deadline:
+                what = "ended" if ended else f"does not answer after {HEALTH_SECONDS:.0f} s ({error})"
+                raise LabError(f"{name}: {what}: {processes.log_tail(service.program.log) or 'its log is empty'}") from error
+        time.sleep(0.05)
+
+
+def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+    settings = plan["services"]["bmc"]
+    listen = _listen(addresses, private)
+    config = {
+        "LISTEN_IP": listen,
+        "LISTEN_PORT": settings["port"],
+        "SSL_CERT": f"{base}/server.crt",
+        "SSL_KEY": f"{base}/server.key",
+        "AUTH_FILE": f"{base}/htpasswd",
+        "STATE_DIR": f"{base}/state",
+        "LIBVIRT_URI": "qemu:///system",
+        "STORAGE_POOL": plan["hypervisor"]["pool"],
+        "IGNORE_BOOT_DEVICE": True,
+        "VMEDIA_VERIFY_SSL": False,
+        "ALLOWED_INSTANCES": [node["uuid"] for node in plan["nodes"]],
+        "VMEDIA_DEVICES": {"Cd": {"Name": "Virtual CD", "MediaTypes": ["CD", "DVD"]}},
+    }
+    files = {
+        base / "emulator.py": (emulator_source(), 0o644),
+        base / "emulator.conf": ("".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()), 0o644),
+        base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
+        base / "server.crt": (tls["certificate"], 0o644),
+        base / "server.key": (tls["key"], 0o600),
+    }
+    program = processes.Program(
+        "bmc",
+        [sys.executable, "-I", f"{base}/emulator.py", f"{base}/emulator.conf"],
+        base / "log",
+        {"TMPDIR": f"{base}/tmp", "no_proxy": "*", "NO_PROXY": "*"},
+        tuple(files),
+    )
+    url = f"https://{_host(addresses[0])}:{settings['port']}/redfish/v1/Systems"
+    return Service(
+        program,
+        files,
+        settings["port"],
+        "tcp",
+        lambda: _get(url, tls["ca"], settings["username"], settings["password"]),
+        (base / "state", base / "tmp"),
+    )
+
+
+def _registry(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+    settings = plan["services"]["registry"]
+    address = "" if private else _host(addresses[0])
+    config = {
+        "version": 0.1,
+        "log": {"level": "warn", "accesslog": {"disabled": True}},
+        "storage": {"filesystem": {"rootdirectory": f"{base}/storage"}, "delete": {"enabled": True}},
+        "http": {
+            "addr": f"{address}:{settings['port']}",
+            "secret": base64.b64encode(plan["cluster"]["name"].encode()).decode(),
+            "tls": {"certificate": f"{base}/server.crt", "key": f"{base}/server.key"},
+        },
+        "auth": {"htpasswd": {"realm": "agentlab", "path": f"{base}/htpasswd"}},
+    }
+    files = {
+        base / "config.yml": (json.dumps(config, indent=1) + "\n", 0o644),
+        base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
+        base / "server.crt": (tls["certificate"], 0o644),
+        base / "server.key": (tls["key"], 0o600),
+    }
+    argv = [_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
+    program = processes.Program("registry", argv, base / "log", {}, tuple(files))
+    url = f"https://{_host(addresses[0])}:{settings['port']}/v2/"
+    return Service(
+        program,
+        files,
+        settings["port"],
+        "tcp",
+        lambda: _get(url, tls["ca"], settings["username"], settings["password"]),
+        (base / "storage",),
+    )
+
+
+def _http(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+    port = plan["services"]["http"]["port"]
+    files = {base / "httpd.py": (inspect.getsource(httpd), 0o644)}
+    argv = [sys.executable, "-I", f"{base}/httpd.py", f"{base}/root", str(port), *([] if private else addresses)]
+    return Service(
+        processes.Program("http", argv, base / "log", {}, tuple(files)),
+        files,
+        port,
+        "tcp",
+        lambda: _get(f"http://{_host(addresses[0])}:{port}/"),
+        (base / "root",),
+    )
+
+
+def _ntp(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+    port = plan["services"]["ntp"]["port"]
+    lines = [
+        f"local stratum {NTP_STRATUM}",
+        "allow",
+        f"port {port}",
+        "cmdport 0",
+        "bindcmdaddress /",
+        f"pidfile {base}/chronyd.pid",
+        *([] if private else [f"bindaddress {address}" for address in addresses]),
+    ]
+    files = {base / "chrony.conf": ("\n".join(lines) + "\n", 0o644)}
+    # -x: the clock is the host's; chronyd only tells what it says.
+    argv = [_program("chronyd", "chrony"), "-x", "-d", "-u", "root", "-f", f"{base}/chrony.conf"]
+    return Service(
+        processes.Program("ntp", argv, base / "log", {}, tuple(files)), files, port, "udp", lambda: _ask_time(addresses[0], port)
+    )
+
+
+def _listen(addresses: Sequence[str], private: bool) -> str:
+    if not private:
+        return addresses[0]
+    return "::" if any(":" in address for address in addresses) else "0.0.0.0"
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
+
+
+def _program(name: str, package: str, other: str = "") -> str:
+    """Return the path of program `name`, or of `other`, which is what another distribution calls it."""
+    folders = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    path = shutil.which(name, path=folders) or (other and shutil.which(other, path=folders))
+    if not path:
+        raise LabError(f"the program {name} is not installed on the hypervisor: install {package}")
+    return path
+
+
+def _htpasswd(path: Path, settings: Mapping[str, str]) -> str:
+    """Return the line for a user; the one in `path` while its hash fits, because a new hash is another one each time."""
+    user, password = settings["username"], settings["password"].encode()
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        text = path.read_text()
+        name, __, digest = text.strip().partition(":")
+        if name == user and bcrypt.checkpw(password, digest.encode()):
+            return text
+    # docker-registry knows the prefix 2y, as htpasswd(1) writes it, and 2b.
+    return f"{user}:{bcrypt.hashpw(password, bcrypt.gensalt(BCRYPT_ROUNDS)).decode()}\n"
+
+
+def _get(url: str, authority: str | None = None, user: str = "", password: str = "") -> None:
+    context = ssl.create_default_context(cadata=authority) if authority else None
+    request = urllib.request.Request(url)
+    if user:
+        token = base64.b64encode(f"{user}:{password}".encode()).decode()
+        request.add_header("Authorization", f"Basic {token}")
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), *([urllib.request.HTTPSHandler(context=context)] if context else [])
+    )
+    with opener.open(request, timeout=5) as answer:
+        answer.read()
+
+
+def _ask_time(address: str, port: int) -> None:
+    """Send an NTP client's packet (RFC 5905) and expect a server's that knows the time."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as client:
+        client.settimeout(0.5)
+        client.connect((address, port))
+        client.send(b"\x23" + 47 * b"\0")
+        reply = client.recv(48)
+    leap, mode, stratum = reply[0] >> 6, reply[0] & 7, struct.unpack("!B", reply[1:2])[0]
+    if mode != 4 or leap == 3 or not 1 <= stratum <= 15:
+        raise ValueError(f"not synchronised: leap {leap}, mode {mode}, stratum {stratum}")

@@ -1,0 +1,114 @@
+"""`wait-for`, whole: what the command line and the Ansible module share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .assisted.client import AssistedClient
+from .assisted.monitor import Message
+from .assisted.watcher import BootstrapFailed, BootstrapWatcher
+from .cluster.client import ClusterClient, ClusterError
+from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
+from .installer.state import StateError, load_wait_for
+
+EVENTS = ("bootstrap-complete", "install-complete")
+BOOTSTRAP_FAILED = 5
+
+Say = Callable[[str, str], None]
+Show = Callable[[dict[str, Any], list[dict[str, Any]]], None]
+
+
+class Outcome(NamedTuple):
+    """exit_code as openshift-install's; error: why not 0; console: URL of the web console, if there is one."""
+
+    exit_code: int
+    error: str = ""
+    console: str | None = None
+
+
+def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster, events: None, *,
+             stall: float = 0, skip_password: bool = False) -> Outcome:
+    """Wait for one of EVENTS of the installation whose assets lie in `directory`.
+
+    say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
+    change after which to give up (0: only upstream's limits).
+    """
+    try:
+        known = load_wait_for(directory)
+        kube = ClusterClient(directory / "auth" / "kubeconfig")
+    except (StateError, ClusterError) as error:
+        say("fatal", str(error))
+        return Outcome(1, str(error))
+
+    def tell(message: Message) -> None:
+        say(message.level, message.text)
+
+    rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
+    try:
+        BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, stall=stall).run()
+    except BootstrapFailed as error:
+        for line in _operators(kube):
+            say("error", line)
+        say("info", "Use the following commands to gather logs from the cluster")
+        say("info", "agentlab gather --help")
+        say("error", f"Bootstrap failed to complete: : {error}")
+        return Outcome(BOOTSTRAP_FAILED, str(error))
+    if event == "bootstrap-complete":
+        return Outcome(0)
+    try:
+        console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, stall=stall).run()
+    except InstallFailed as error:
+        _explain(error, kube, say)
+        return Outcome(error.exit_code, str(error))
+    _complete(directory, console, say, skip_password)
+    return Outcome(0, console=console)
+
+
+def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
+    say("error", str(error))
+    for line in _operators(kube):
+        say("error", line)
+    if error.exit_code == InstallFailed.exit_code:
+        for line in (*TROUBLESHOOTING, str(error)):
+            say("error", line)
+
+
+def _complete(directory: Path, console: str | None, say: Say, skip_password: bool) -> None:
+    auth = (directory / "auth").resolve()
+    say("info", "Install complete!")
+    say("info", f"To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG={auth / 'kubeconfig'}")
+    if not console:
+        return
+    say("info", f"Access the OpenShift web-console here: {console}")
+    if skip_password:
+        say("info", f"Credentials omitted, if necessary verify the {auth / 'kubeadmin-password'} file")
+    else:
+        password = (auth / "kubeadmin-password").read_text().strip()
+        say("info", f'Login to the console with user: "kubeadmin", and password: "{password}"')
+
+
+def _operators(kube: ClusterClient) -> list[str]:
+    try:
+        return operator_report(kube.cluster_operators())
+    except ClusterError:
+        return []
+
+
+class Recorder:
+    """A `show` that keeps what was seen last, as `cluster.json` and `events.json`.
+
+    The service is gone when the rendezvous host reboots, and with it what explains a failure.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
+        for name, what in (("cluster.json", cluster), ("events.json", events)):
+            part = self.directory / f".{name}.part"
+            part.write_text(json.dumps(what, indent=1))
+            part.replace(self.directory / name)
