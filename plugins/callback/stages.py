@@ -1,0 +1,233 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Concise output of a run; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: stages
+type: stdout
+short_description: Stages, tasks with their time, and failures in full
+version_added: 1.0.0
+description:
+  - Shows a heading for each stage, one line for each task that did something, and failures in full.
+  - While a task runs, shows what it adds to the installer's log in the run directory (C(.openshift_install.log)).
+author:
+  - The agentlab authors (@agentlab)
+options:
+  failure_file:
+    description:
+      - Where the first failure is written, as JSON with the keys C(stage), C(task), C(host), C(message). A file that is there is
+        left alone.
+    type: path
+    env:
+      - name: AGENTLAB_FAILURE
+"""
+
+import json
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible import constants as C
+from ansible.plugins.callback import CallbackBase
+
+_LOG_LINE = re.compile(r'time="[^"]*" level=(info|warning|error|fatal) msg=(".*"|\S+)')
+# The task that Ansible puts before each role; only its failure says something.
+_ARGUMENTS = "Validating arguments against arg spec"
+_OUTPUTS = ("msg", "module_stderr", "stderr", "module_stdout", "stdout", "exception")
+
+
+def _elapsed(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest:02}s" if minutes else f"{seconds:.1f}s"
+
+
+# The logs of a run directory that are followed.
+_LOGS = (".openshift_install.log", "logs/wait-for.log")
+
+
+def _lines(data: dict[str, Any]) -> list[str]:
+    """What a debug task shows: the lines of its message, or the variable."""
+    if "msg" not in data:
+        return [f"{key}: {value}" for key, value in data.items() if not key.startswith("_") and key not in ("changed", "failed")]
+    return [str(line) for line in data["msg"]] if isinstance(data["msg"], list) else str(data["msg"]).splitlines()
+
+
+class _Follower(threading.Thread):
+    """Passes what is added to a log file to `show`, twice a second."""
+
+    def __init__(self, path: Path, show: Any) -> None:
+        super().__init__(daemon=True)
+        self.path, self.show = path, show
+        self.done = threading.Event()
+        self.offset = path.stat().st_size if path.exists() else 0
+
+    def run(self) -> None:
+        while not self.done.wait(0.5):
+            self.read()
+        self.read()
+
+    def read(self) -> None:
+        try:
+            with self.path.open(encoding="utf-8", errors="replace") as stream:
+                if stream.seek(0, 2) < self.offset:
+                    self.offset = 0
+                stream.seek(self.offset)
+                lines = stream.readlines()
+                self.offset = stream.tell()
+        except OSError:
+            return
+        for line in lines:
+            match = _LOG_LINE.match(line)
+            if match:
+                text = match[2]
+                self.show(match[1], json.loads(text) if text.startswith('"') else text)
+
+
+class CallbackModule(CallbackBase):  # type: ignore[misc]
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "agentlab.ocp.stages"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begin = self._task_begin = time.monotonic()
+        self._stage = self._task = ""
+        self._headed = ""
+        self._run_dir: Path | None = None
+        self._hosts = 1
+        self._followers: list[_Follower] = []
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------------------------------------ what is shown
+
+    def _show(self, text: str, colour: str | None = None) -> None:
+        with self._lock:
+            if self._headed != self._stage:
+                self._headed = self._stage
+                self._display.display(f"\n{self._stage}", color=C.COLOR_HIGHLIGHT)
+            self._display.display(text, color=colour)
+
+    def _line(self, status: str, result: Any, colour: str | None, more: str = "") -> None:
+        host = f" [{result.host.get_name()}]" if self._hosts > 1 else ""
+        took = _elapsed(time.monotonic() - self._task_begin)
+        self._show(f"  {status:<8}{took:>7}  {self._task}{host}{more}", colour)
+
+    def _progress(self, level: str, text: str) -> None:
+        self._show(f"  {'':<17}{text}", {"info": None}.get(level, C.COLOR_WARN))
+
+    def _follow(self) -> None:
+        self._unfollow()
+        if self._run_dir:
+            self._followers = [_Follower(self._run_dir / name, self._progress) for name in _LOGS]
+            for follower in self._followers:
+                follower.start()
+
+    def _unfollow(self) -> None:
+        for follower in self._followers:
+            follower.done.set()
+            follower.join()
+        self._followers = []
+
+    # ------------------------------------------------------------------------------------------ plays and tasks
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        self._stage = play.get_name().strip()
+        variables = play.get_variable_manager()
+        known = variables.get_vars(play=play)
+        self._run_dir = Path(known["agentlab_run_dir"]) if "agentlab_run_dir" in known else None
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        self._task, self._task_begin = task.get_name().rsplit(" : ", 1)[-1], time.monotonic()
+        self._follow()
+
+    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+        self.v2_playbook_on_task_start(task, False)
+
+    def v2_playbook_on_no_hosts_matched(self) -> None:
+        self._show("  no host to run on", C.COLOR_SKIP)
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        self._unfollow()
+        data = result.result
+        quiet = self._task.startswith(_ARGUMENTS) or result.task.action == "ansible.builtin.set_fact"
+        if quiet and not self._display.verbosity:
+            return
+        changed = bool(data.get("changed"))
+        shown = self._result(result) if self._display.verbosity else ""
+        self._line("changed" if changed else "ok", result, C.COLOR_CHANGED if changed else C.COLOR_OK, shown)
+        if result.task.action in ("ansible.builtin.debug", "debug") and not shown:
+            self._show("\n".join(f"    {line}" for line in _lines(data)))
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        self._unfollow()
+        if self._display.verbosity:
+            self._line("skipped", result, C.COLOR_SKIP)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        self._fail("lost", result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        if ignore_errors:
+            self._unfollow()
+            self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+        else:
+            self._fail("FAILED", result)
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        self._show(f"  item {self._get_item_label(result.result)}: {result.result.get('msg', '')}", C.COLOR_ERROR)
+
+    def v2_runner_retry(self, result: Any) -> None:
+        data = result.result
+        self._show(f"  {'':<17}{self._task}: attempt {data.get('attempts')} of {data.get('retries')}", C.COLOR_DEBUG)
+
+    def v2_on_file_diff(self, result: Any) -> None:
+        data = result.result
+        for item in data.get("results", [data]):
+            if item.get("diff") and item.get("changed"):
+                diff = self._get_diff(item["diff"])
+                if diff:
+                    self._show(diff)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        self._unfollow()
+        total = {kind: sum(getattr(stats, kind).values()) for kind in ("ok", "changed", "failures", "dark")}
+        took = _elapsed(time.monotonic() - self._begin)
+        if total["failures"] or total["dark"]:
+            self._display.display(f"\nfailed after {took}", color=C.COLOR_ERROR)
+        else:
+            changed = f"{total['changed']} changed" if total["changed"] else "nothing changed"
+            self._display.display(f"\ndone in {took}, {changed}", color=C.COLOR_OK)
+
+    # ------------------------------------------------------------------------------------------ failures
+
+    def _result(self, result: Any) -> str:
+        return " => " + self._dump_results(result.result)
+
+    def _fail(self, status: str, result: Any) -> None:
+        self._unfollow()
+        data = result.result
+        self._line(status, result, C.COLOR_ERROR)
+        message = str(data.get("msg") or data.get("stderr") or "no message")
+        seen: set[str] = set()
+        for key in _OUTPUTS:
+            text = str(data.get(key) or "").strip()
+            # Ansible's own summary repeats what the other fields say.
+            if text and text not in seen and (key != "exception" or "msg" not in data or self._display.verbosity):
+                seen.add(text)
+                self._show("\n".join(f"    {line}" for line in text.splitlines()), C.COLOR_ERROR)
+        path = result.task.get_path()
+        if path:
+            self._show(f"    task at {path}", C.COLOR_DEBUG)
+        self._note(message, result)
+
+    def _note(self, message: str, result: Any) -> None:
+        file = self.get_option("failure_file")
+        path = Path(file) if file else None
+        if path is None or path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        note = {"stage": self._stage, "task": self._task, "host": result.host.get_name(), "message": message}
+        path.write_text(json.dumps(note) + "\n", encoding="utf-8")

@@ -1,0 +1,33 @@
+"""What every module that changes a live ISO documents."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options of a module that works in place or writes a copy."""
+
+    DOCUMENTATION = r"""
+options:
+  path:
+    description: A CoreOS live ISO.
+    type: path
+    required: true
+  dest:
+    description:
+      - Write the changed image to this file, and leave O(path) alone. Without it the image is changed in place.
+      - An existing file is left alone when it already is the changed image, and replaced otherwise.
+    type: path
+  mode:
+    description: Permissions of O(dest).
+    type: str
+    default: '0600'
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different. Of configurations and keyfiles only size and digest are shown.
+    support: full
+"""

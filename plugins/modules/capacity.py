@@ -1,0 +1,70 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""See whether a host can carry a plan; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: capacity
+short_description: See whether a hypervisor can carry the machines of a plan
+version_added: 1.0.0
+description:
+  - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is lacking.
+  - Says nothing about a cluster that has its state directory already, since its own machines use what is missing then.
+author:
+  - The agentlab authors (@agentlab)
+options:
+  plan:
+    description: The plan, as M(agentlab.ocp.plan) makes it.
+    type: dict
+    required: true
+attributes:
+  check_mode:
+    description: Changes nothing.
+    support: full
+  diff_mode:
+    description: Changes nothing that could differ.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: See whether the hypervisor can carry the machines
+  agentlab.ocp.capacity:
+    plan: "{{ agentlab_plan }}"
+"""
+
+RETURN = r"""
+facts:
+  description: What the host has.
+  returned: success
+  type: dict
+  sample: {memory_mib: 22000, cpus: 8, disk_free_gib: 200}
+"""
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec={"plan": {"type": "dict", "required": True}}, supports_check_mode=True)
+
+    def compare() -> dict[str, Any]:
+        plan = module.params["plan"]
+        facts = capacity.measure(Path(plan["hypervisor"]["pool_dir"]))
+        made = Path(plan["hypervisor"]["state_dir"]).exists()
+        problems = [] if made else capacity.check(plan, facts, platform.node())
+        if problems:
+            raise ProfileError(problems)
+        return {"changed": False, "facts": facts}
+
+    run(module, compare)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Write the installer's input; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: configure
+short_description: Write install-config.yaml and agent-config.yaml of a plan
+version_added: 1.0.0
+description:
+  - Writes C(install-config.yaml), C(agent-config.yaml) and, when the plan has settings or faults of its own,
+    C(openshift/agentlab-settings.yaml) to the run directory.
+  - Makes the run's certificate authority (C(tls/)) and SSH key pair (C(ssh/)) when they are not there yet.
+  - The installer consumes its input, that is, removes it after use. What was written last is kept in C(inputs/), so that a
+    file that was consumed is only written again when it would differ. A file that people changed is left alone.
+author:
+  - The agentlab authors (@agentlab)
+options:
+  plan:
+    description: The plan, as M(agentlab.ocp.plan) makes it.
+    type: dict
+    required: true
+  run_dir:
+    description: The run directory.
+    type: path
+    required: true
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different, without secrets.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Write the installer's input
+  agentlab.ocp.configure:
+    plan: "{{ agentlab_plan }}"
+    run_dir: "{{ agentlab_run_dir }}"
+"""
+
+RETURN = r"""
+files:
+  description: The files that differ, relative to the run directory.
+  returned: success
+  type: list
+  elements: str
+  sample: [install-config.yaml, agent-config.yaml]
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import inputs, rundir
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "plan": {"type": "dict", "required": True},
+            "run_dir": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+
+    def configure() -> dict[str, Any]:
+        run_dir = Path(module.params["run_dir"]).absolute()
+        changes = inputs.prepare(module.params["plan"], run_dir, check=module.check_mode)
+        if not module.check_mode:
+            rundir.write(changes)
+        shown = [change for change in changes if change.path.parent.name != inputs.LAST]
+        return {
+            "changed": bool(changes),
+            "files": [str(change.path.relative_to(run_dir)) for change in shown],
+            "diff": [change.diff() for change in shown],
+        }
+
+    run(module, configure)
+
+
+if __name__ == "__main__":
+    main()

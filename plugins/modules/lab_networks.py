@@ -1,0 +1,84 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Make the networks of a cluster; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lab_networks
+short_description: Make the networks of a cluster in libvirt
+version_added: 1.0.0
+description:
+  - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
+  - Compares with what is defined; a network that is used by running machines is not changed.
+options:
+  plan:
+    description: The plan of the cluster, C(agentlab_plan).
+    type: dict
+    required: true
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Make the networks
+  agentlab.ocp.lab_networks:
+    plan: "{{ agentlab_plan }}"
+"""
+
+RETURN = r"""
+changes:
+  description: Names of what was created or changed.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
+from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, namespaces, uplink
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec={"plan": _lab.PLAN}, supports_check_mode=True)
+
+    def make() -> dict[str, Any]:
+        plan = _lab.plan_of(module)
+        private = plan["hypervisor"]["kind"] == "sandbox"
+        forwarders = uplink.forwarders(Path(plan["hypervisor"]["state_dir"])) if private else []
+        script = f"agent.{plan['cluster']['arch']}.ipxe"
+        boot_file = f"{plan['services']['http']['url']}/{script}" if plan["boot"]["mode"] == "pxe" else None
+        wanted = [
+            network.render(
+                entry,
+                plan["cluster"]["name"],
+                private=private,
+                forwarders=forwarders,
+                boot_file=boot_file if entry["purpose"] == "machine" else None,
+            )
+            for entry in plan["networks"]
+        ]
+        if not module.check_mode:
+            namespaces.claim(Path(plan["hypervisor"]["state_dir"]))
+        with connect() as connection:
+            changes = network.apply(connection, wanted, check=module.check_mode)
+        return _lab.changed(changes)
+
+    run(module, make, LabError)
+
+
+if __name__ == "__main__":
+    main()

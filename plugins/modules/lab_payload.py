@@ -1,0 +1,152 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Build the lab payload; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lab_payload
+short_description: Build the lab payload, which stands in for a release of OpenShift
+version_added: 1.0.0
+description:
+  - Makes sure that the lab payload exists, that is, base ISO, component images and release image, built from packages of this
+    host's distribution. It is kept by the hash of all that it is made of, so a second run changes nothing.
+  - Needs root, C(mmdebstrap), C(mtools), C(squashfs-tools) and C(zstd). A first build takes minutes.
+author:
+  - The agentlab authors (@agentlab)
+options:
+  source:
+    description: The collection's directory on this host.
+    type: path
+    required: true
+  cache:
+    description: Directory in which C(agentlab/payload) and C(agentlab/parts) lie.
+    type: path
+    required: true
+  force:
+    description: Build every step anew, with the packages of today. Always changes.
+    type: bool
+    default: false
+  overrides:
+    description:
+      - What replaces components of the release, by component. A pullspec with a digest, the absolute path of an OCI image layout
+        directory, or that of a directory whose files are laid over the component's image.
+    type: dict
+    default: {}
+  storage:
+    description: Storage directory of a registry, into which the images are put as well.
+    type: path
+  log_directory:
+    description: Directory whose C(.openshift_install.log) gets the progress.
+    type: path
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns the hash of the payload before and after.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Build the lab payload
+  agentlab.ocp.lab_payload:
+    source: "{{ role_path }}/../.."
+    cache: /root/.cache
+
+- name: Build it with an agent of one's own, and put it into the registry
+  agentlab.ocp.lab_payload:
+    source: "{{ role_path }}/../.."
+    cache: /root/.cache
+    overrides:
+      agent-installer-node-agent: /src/agent/image
+    storage: /var/lib/agentlab/ostest/services/registry/storage
+"""
+
+RETURN = r"""
+payload:
+  description:
+    - The content of C(payload.json), with the full path of the ISO and the payload's directory.
+    - Empty in check mode when it would be built.
+  returned: success
+  type: dict
+  contains:
+    hash: {description: Hash of all that it is made of., type: str}
+    version: {description: Version of the release., type: str}
+    release: {description: Pullspec of the release image., type: str}
+    images: {description: Pullspec and digest by component., type: dict}
+    iso: {description: Path of the base ISO., type: str}
+    iso_sha256: {description: Digest of the base ISO., type: str}
+    directory: {description: Directory of the payload., type: str}
+pushed:
+  description: Number of files that were added to the registry's storage.
+  returned: when O(storage) is given
+  type: int
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import Builder
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "source": {"type": "path", "required": True},
+            "cache": {"type": "path", "required": True},
+            "force": {"type": "bool", "default": False},
+            "overrides": {"type": "dict", "default": {}},
+            "storage": {"type": "path"},
+            "log_directory": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+
+    def ensure() -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(dir=module.tmpdir) as folder:
+            log_directory = module.params["log_directory"]
+            builder = Builder(
+                Path(module.params["source"]),
+                Path(module.params["cache"]),
+                Path(folder),
+                Path(log_directory) if log_directory else None,
+            )
+            words = [
+                word
+                for name, source in sorted(module.params["overrides"].items())
+                for word in ("--override", f"{name}={source}")
+            ]
+            before = builder("build", "--check", *words)
+            changed = before is None or module.params["force"]
+            payload = before or {}
+            if changed and not module.check_mode:
+                payload = builder("build", *(["--force"] if module.params["force"] else []), *words)
+            result: dict[str, Any] = {"changed": changed, "payload": payload}
+            after = payload.get("hash", "to be built")
+            result["diff"] = {
+                "before": f"{(before or {}).get('hash', 'none')}\n",
+                "after": f"{after}\n",
+                "after_header": "lab payload",
+            }
+            storage = module.params["storage"]
+            if storage and payload:
+                counts = builder(
+                    "push",
+                    storage,
+                    "--payload",
+                    payload["directory"],
+                    *(["--check"] if module.check_mode else []),
+                )
+                result["pushed"] = counts["added"]
+                result["changed"] = changed or counts["added"] > 0
+        return result
+
+    run(module, ensure)
+
+
+if __name__ == "__main__":
+    main()

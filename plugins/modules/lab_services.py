@@ -1,0 +1,100 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Serve a lab at its gateway; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lab_services
+short_description: Serve BMCs, registry, files and time at a lab's gateway
+version_added: 1.0.0
+description:
+  - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
+    sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
+  - What runs with the same program and files is left alone.
+options:
+  plan:
+    description: The plan of the cluster, C(agentlab_plan).
+    type: dict
+    required: true
+  tls:
+    description: PEM texts.
+    type: dict
+    required: true
+    suboptions:
+      ca:
+        description: The certificate authority.
+        type: str
+        required: true
+      certificate:
+        description: The server's certificate.
+        type: str
+        required: true
+      key:
+        description: Its key.
+        type: str
+        required: true
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Serve
+  agentlab.ocp.lab_services:
+    plan: "{{ agentlab_plan }}"
+    tls:
+      ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
+      certificate: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.crt') }}"
+      key: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.key') }}"
+"""
+
+RETURN = r"""
+changes:
+  description: Names of what was created or changed.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services
+
+
+def main() -> None:
+    pem = {"type": "str", "required": True}
+    module = AnsibleModule(
+        argument_spec={
+            "plan": _lab.PLAN,
+            "tls": {
+                "type": "dict",
+                "required": True,
+                "options": {"ca": pem, "certificate": pem, "key": {**pem, "no_log": True}},
+            },
+        },
+        supports_check_mode=True,
+    )
+
+    def serve() -> dict[str, Any]:
+        plan = _lab.plan_of(module)
+        hypervisor = plan["hypervisor"]
+        wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox")
+        directory = Path(hypervisor["state_dir"]) / "processes"
+        return _lab.changed(services.ensure(wanted, directory, check=module.check_mode))
+
+    run(module, serve, LabError)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Write down what a cluster makes; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lab_state
+short_description: Write down what a cluster makes, and give it its certificates
+version_added: 1.0.0
+description:
+  - Lists everything that the next stages create in C(state.json) of the run directory, before it is created.
+  - Makes the lab's certificate authority and the certificate of what its gateway serves, in C(tls/) of the run directory.
+options:
+  plan:
+    description: The plan of the cluster, C(agentlab_plan). Required to write.
+    type: dict
+  run_dir:
+    description: The run directory.
+    type: path
+    required: true
+  host:
+    description: Inventory name of the hypervisor. Required to write.
+    type: str
+  state:
+    description:
+      - V(present) writes.
+      - V(absent) forgets, after M(agentlab.ocp.lab_destroy). It removes C(state.json) and the certificates.
+    type: str
+    choices: [present, absent]
+    default: present
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Write down what is going to be made
+  agentlab.ocp.lab_state:
+    plan: "{{ agentlab_plan }}"
+    run_dir: "{{ agentlab_run_dir }}"
+    host: "{{ inventory_hostname }}"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+created:
+  description: What was added to the list.
+  returned: when it writes
+  type: list
+  elements: dict
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import _lab, state
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory, tls
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "plan": {"type": "dict"},
+            "run_dir": {"type": "path", "required": True},
+            "host": {"type": "str"},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+        required_if=[("state", "present", ("plan", "host"))],
+        supports_check_mode=True,
+    )
+
+    def write() -> dict[str, Any]:
+        plan, run_dir = _lab.plan_of(module), Path(module.params["run_dir"])
+        items = inventory.items(plan, module.params["host"])
+        listed = state.load(run_dir)["created"]
+        new = [item for item in items if item not in listed]
+        if not module.check_mode:
+            state.record(run_dir, items)
+        certified = tls.ensure(run_dir / "tls", plan["cluster"]["name"], inventory.served_names(plan), check=module.check_mode)
+        added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])
+        return {"changed": bool(added), "created": new, "diff": {"before": "", "after": "".join(added)}}
+
+    def forget() -> dict[str, Any]:
+        run_dir = Path(module.params["run_dir"])
+        there = [path for path in (run_dir / state.FILE, run_dir / "tls") if path.exists()]
+        if not module.check_mode:
+            for path in there:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return {"changed": bool(there), "diff": {"before": "".join(f"{path}\n" for path in there), "after": ""}}
+
+    run(module, write if module.params["state"] == "present" else forget, LabError)
+
+
+if __name__ == "__main__":
+    main()

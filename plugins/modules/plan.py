@@ -1,0 +1,105 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Plan a cluster; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: plan
+short_description: Derive the plan of a cluster from a profile
+version_added: 1.0.0
+description:
+  - Reads a profile, judges it, and derives everything from it that the other stages need, such as names, addresses, MACs,
+    UUIDs, DNS records, ports and paths.
+  - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
+  - Without a profile it takes the plan that stands in the run directory, as people left it.
+author:
+  - The agentlab authors (@agentlab)
+options:
+  profile:
+    description:
+      - Path of a profile, name of one in O(profiles), or a scenario of dev-scripts such as C(HA_IPV4V6_DHCP).
+    type: str
+  profiles:
+    description: Directory of the profiles that are known by name.
+    type: path
+  cluster:
+    description: Name of the cluster.
+    type: str
+    default: ostest
+  run_dir:
+    description: The run directory.
+    type: path
+    required: true
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different in the three files.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Plan a compact cluster
+  agentlab.ocp.plan:
+    profile: compact_ipv4
+    profiles: config_examples
+    run_dir: runs/ostest
+
+- name: Take the plan that is there
+  agentlab.ocp.plan:
+    run_dir: runs/ostest
+"""
+
+RETURN = r"""
+plan:
+  description: The plan. Its shape is in docs/architecture.md.
+  returned: success
+  type: dict
+run_dir:
+  description: The run directory, absolute.
+  returned: success
+  type: str
+  sample: /home/user/agentlab/runs/ostest
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "profile": {"type": "str"},
+            "profiles": {"type": "path"},
+            "cluster": {"type": "str", "default": "ostest"},
+            "run_dir": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+
+    def plan() -> dict[str, Any]:
+        folder = module.params["profiles"]
+        run_dir = Path(module.params["run_dir"]).absolute()
+        made, changes = rundir.prepare(
+            run_dir, module.params["profile"] or None, Path(folder) if folder else None, module.params["cluster"]
+        )
+        if not module.check_mode:
+            rundir.write(changes)
+        return {
+            "changed": bool(changes),
+            "diff": [change.diff() for change in changes],
+            "plan": made,
+            "run_dir": str(run_dir),
+        }
+
+    run(module, plan)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Make or remove a sandbox; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: sandbox
+short_description: Make a hypervisor of one's own on this host
+version_added: 1.0.0
+description:
+  - A sandbox is a network, a mount and a process namespace with their own libvirtd. Nothing of the host is changed; the network
+    namespace can be seen with C(ip netns).
+  - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
+  - Runs on the controller, as root.
+options:
+  plan:
+    description: The plan of the cluster, C(agentlab_plan).
+    type: dict
+    required: true
+notes:
+  - To remove it use M(agentlab.ocp.lab_destroy).
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Make the sandbox
+  agentlab.ocp.sandbox:
+    plan: "{{ agentlab_plan }}"
+  delegate_to: localhost
+  become: true
+"""
+
+RETURN = r"""
+pid:
+  description: The sandbox's first process, as the host counts.
+  returned: when it runs
+  type: int
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, kvm, namespaces, uplink
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec={"plan": _lab.PLAN}, supports_check_mode=True)
+
+    def make() -> dict[str, Any]:
+        plan = _lab.plan_of(module)
+        cluster, hypervisor = plan["cluster"], plan["hypervisor"]
+        state_dir = Path(hypervisor["state_dir"])
+        if module.check_mode:
+            changed = namespaces.find(state_dir) is None
+        else:
+            gateways = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
+            changed = namespaces.ensure(
+                cluster["name"],
+                hypervisor["netns"],
+                state_dir,
+                gateways,
+                cluster["domain"],
+                lambda: kvm.domain_type(hypervisor["domain_type"]) == "kvm",
+            )
+        running = namespaces.find(state_dir)
+        ways = uplink.ensure(running, plan, check=module.check_mode) if running else []
+        made = [{"name": hypervisor["netns"], "before": "", "after": "running\n"}] if changed else []
+        return {**_lab.changed([*made, *ways]), **({"pid": running.pid} if running else {})}
+
+    run(module, make, LabError)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Wait for an installation; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: wait_for
+short_description: Wait for an agent-based installation
+version_added: 1.0.0
+description:
+  - Follows the assisted service on the rendezvous host, then the OpenShift API, as C(openshift-install agent wait-for) does, with its
+    intervals and messages.
+  - The messages are appended to O(log), so that they can be followed while the module waits.
+author:
+  - The agentlab authors (@agentlab)
+options:
+  dir:
+    description: Directory of the installation's assets.
+    type: path
+    required: true
+  event:
+    description: What to wait for.
+    type: str
+    choices: [bootstrap-complete, install-complete]
+    default: install-complete
+  log:
+    description: File that the messages are appended to.
+    type: path
+    required: true
+  record:
+    description: Directory for the last seen cluster and events, as JSON.
+    type: path
+    required: true
+  stall_minutes:
+    description: Give up when nothing changes for so long. V(0) keeps to upstream's limits alone.
+    type: float
+    default: 0
+attributes:
+  check_mode:
+    description: Does nothing in check mode.
+    support: full
+  diff_mode:
+    description: Changes nothing that could differ.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Wait until the cluster is installed
+  agentlab.ocp.wait_for:
+    dir: runs/ostest
+    log: runs/ostest/logs/wait-for.log
+    record: runs/ostest/logs
+    stall_minutes: 15
+"""
+
+RETURN = r"""
+exit_code:
+  description: What C(openshift-install agent wait-for) would exit with.
+  returned: always
+  type: int
+console:
+  description: URL of the web console.
+  returned: when the cluster has one
+  type: str
+seconds:
+  description: How long it took.
+  returned: always
+  type: float
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "dir": {"type": "path", "required": True},
+            "event": {"type": "str", "choices": list(EVENTS), "default": "install-complete"},
+            "log": {"type": "path", "required": True},
+            "record": {"type": "path", "required": True},
+            "stall_minutes": {"type": "float", "default": 0},
+        },
+        supports_check_mode=True,
+    )
+
+    def wait() -> dict[str, Any]:
+        if module.check_mode:
+            return {"changed": False, "exit_code": 0, "seconds": 0.0}
+        params, start = module.params, time.monotonic()
+        Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
+        with Path(params["log"]).open("a", encoding="utf-8", buffering=1) as out:
+            log = Log(Path(params["dir"]), emit=lambda line: out.writelines([line, "\n"]))
+            outcome = wait_for(params["event"], Path(params["dir"]), log, Recorder(Path(params["record"])),
+                               stall=params["stall_minutes"] * 60, skip_password=True)
+        result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console,
+                  "seconds": round(time.monotonic() - start, 1)}
+        if outcome.exit_code:
+            module.fail_json(msg=outcome.error, **result)
+        return result
+
+    run(module, wait)
+
+
+if __name__ == "__main__":
+    main()

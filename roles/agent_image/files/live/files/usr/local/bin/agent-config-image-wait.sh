@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Asks for the config image until the configuration is there.
+set -euo pipefail
+
+# shellcheck source=/dev/null
+. /usr/local/bin/issue_status.sh
+
+while [[ ! -f /etc/assisted/rendezvous-host.env ]]; do
+    printf '\\e{yellow}Please attach the config image (agentconfig.noarch.iso) of the cluster.\\e{reset}\n' \
+        | set_issue 80_config-image
+    sleep 10
+done
+clear_issue 80_config-image

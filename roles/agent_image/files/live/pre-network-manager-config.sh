@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Finds, by MAC, the network configuration that was made for this host, and puts it where NetworkManager reads it: after the names of
+# interfaces in it, which the user chose, are replaced by those that the kernel gave.
+set -euo pipefail
+shopt -s nullglob
+
+source_dir=/etc/assisted/network
+if [[ ! -d $source_dir ]]; then
+    echo "Info: $source_dir does not exist, nothing to do"
+    exit 0
+fi
+target_dir=/etc/NetworkManager/system-connections
+if [[ -e /etc/initrd-release ]]; then
+    # The real root copies from here.
+    target_dir=/etc/coreos-firstboot-network
+fi
+
+# MAC, in capitals -> name that the kernel gave.
+declare -A local_nics=()
+for file in /sys/class/net/*/address; do
+    mac=$(tr '[:lower:]' '[:upper:]' < "$file")
+    nic=${file%/address}
+    [[ -z $mac ]] || local_nics[$mac]=${nic##*/}
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Where a VLAN's name gets too long, its parent's part is cut: "old name" -> "new name".
+declare -A renamed_vlans=()
+
+# rename_in FILE FROM TO: names at the end of a setting, or followed by a VLAN's number.
+rename_in() {
+    sed -i -E "s/=$2\$/=$3/; s/=$2\\./=$3./" "$1"
+}
+
+matched=
+for host_dir in "$source_dir"/host*; do
+    ini="$host_dir/mac_interface.ini"
+    [[ -f $ini ]] || continue
+    declare -A names=()
+    while IFS='=' read -r mac logical || [[ -n $mac ]]; do
+        mac=${mac^^}
+        if [[ -n $mac && -n ${local_nics[$mac]:-} ]]; then
+            names[$logical]=${local_nics[$mac]}
+        fi
+    done < "$ini"
+    if (( ${#names[@]} == 0 )); then
+        unset names
+        continue
+    fi
+    matched=yes
+    echo "Info: $host_dir is for this host"
+    stage=$(mktemp -d -p "$work")
+    for file in "$host_dir"/*.nmconnection; do
+        base=${file##*/}
+        new=$base
+        for logical in "${!names[@]}"; do
+            real=${names[$logical]}
+            if [[ $base == "$logical.nmconnection" ]]; then
+                new="$real.nmconnection"
+            elif [[ $base == "$logical".*.nmconnection ]]; then
+                id=${base#"$logical."}
+                id=${id%.nmconnection}
+                short=${real:0:$(( 15 - ${#id} - 1 ))}
+                [[ $short == "$real" ]] || renamed_vlans["$real.$id"]="$short.$id"
+                new="$short.$id.nmconnection"
+            fi
+        done
+        if [[ -e $stage/$new || -e $work/$new ]]; then
+            echo "Error: there are two configurations for $new" >&2
+            continue
+        fi
+        cp "$file" "$stage/$new"
+    done
+    for file in "$stage"/*.nmconnection; do
+        # In two steps, so that names which are swapped don't meet.
+        number=0
+        for logical in "${!names[@]}"; do
+            number=$(( number + 1 ))
+            rename_in "$file" "${logical//./\\.}" "@nic$number@"
+        done
+        number=0
+        for logical in "${!names[@]}"; do
+            number=$(( number + 1 ))
+            rename_in "$file" "@nic$number@" "${names[$logical]}"
+        done
+        for old in "${!renamed_vlans[@]}"; do
+            sed -i "s/=${old//./\\.}\$/=${renamed_vlans[$old]}/" "$file"
+        done
+        mv "$file" "$work/"
+    done
+    rmdir "$stage"
+    unset names
+done
+
+if [[ -z $matched ]]; then
+    echo "Info: No matching host directories found"
+    exit 0
+fi
+mkdir -p "$target_dir"
+rm -f "$target_dir"/*
+for file in "$work"/*.nmconnection; do
+    install -m 0600 "$file" "$target_dir/"
+    echo "Info: installed $target_dir/${file##*/}"
+done
