@@ -1,0 +1,123 @@
+"""Who may call: local authentication with ES256 tokens of three schemes.
+
+A token's one claim `auth_scheme` names the scheme it is for; it is accepted in that scheme's header alone. Source:
+`agent-installer-local` of assisted-service.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+HEADERS = {"agentAuth": "X-Secret-Key", "userAuth": "Authorization", "watcherAuth": "Watcher-Authorization"}
+EXPIRED = "The provided authentication token has expired. Please generate a new token and try again."
+
+
+class Refused(Exception):
+    """The call is refused: HTTP status and message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+def _decode(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+class Local:
+    """Checks tokens against the public key, given as in `EC_PUBLIC_KEY_PEM` (base64 of a PEM block `EC PUBLIC KEY`)."""
+
+    def __init__(self, key: str) -> None:
+        try:
+            pem = base64.b64decode(key, validate=True).decode()
+            body = "".join(line for line in pem.strip().splitlines() if not line.startswith("-----"))
+            self._der = base64.b64decode(body, validate=True)
+        except (ValueError, binascii.Error):
+            raise ValueError("EC_PUBLIC_KEY_PEM should be the base64 text of a PEM block EC PUBLIC KEY") from None
+        self._key: Any = None
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def claims(self, token: str) -> dict[str, Any]:
+        """The claims of a token with a good signature; Refused 401 otherwise."""
+        known = self._known.get(token)
+        if known is None:
+            known = self._verify(token)
+            if len(self._known) > 100:
+                self._known.clear()
+            self._known[token] = known
+        expires = known.get("exp")
+        if isinstance(expires, (int, float)) and expires <= time.time():
+            raise Refused(401, EXPIRED)
+        return known
+
+    def _verify(self, token: str) -> dict[str, Any]:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+        from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+        if self._key is None:
+            self._key = load_der_public_key(self._der)
+        try:
+            head, body, sign = token.split(".")
+            raw = _decode(sign)
+            if json.loads(_decode(head)).get("alg") != "ES256" or len(raw) != 64:
+                raise ValueError
+            signature = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+            self._key.verify(signature, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
+            claims = json.loads(_decode(body))
+            if not isinstance(claims, dict):
+                raise ValueError
+        except (ValueError, AttributeError, InvalidSignature, RecursionError):
+            raise Refused(401, "authentication failed: the token is not valid") from None
+        return claims
+
+    def authorize(self, schemes: Iterable[str], headers: Mapping[str, str]) -> str:
+        """The scheme under which a call with these headers may use a route that allows `schemes`; Refused otherwise."""
+        refused = Refused(401, "unauthenticated for invalid credentials")
+        for scheme in schemes:
+            token = headers.get(HEADERS.get(scheme, ""))
+            if not token:
+                continue
+            try:
+                claims = self.claims(token)
+            except Refused as err:
+                refused = err
+                continue
+            claim = claims.get("auth_scheme")
+            if not isinstance(claim, str):
+                raise Refused(500, "malformed auth_scheme claim")
+            if not claim:
+                raise Refused(400, "auth_scheme claim is empty")
+            if claim != scheme:
+                raise Refused(403, f"authClaim {claim} is unauthorized to access")
+            return scheme
+        raise refused
+
+
+def make_tokens() -> tuple[str, dict[str, str]]:
+    """A fresh key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    def encode(data: bytes) -> str:
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    body = base64.encodebytes(der).decode()
+    pem = f"-----BEGIN EC PUBLIC KEY-----\n{body}-----END EC PUBLIC KEY-----\n"
+    tokens = {}
+    for scheme in HEADERS:
+        text = encode(b'{"alg":"ES256","typ":"JWT"}') + "." + encode(json.dumps({"auth_scheme": scheme}).encode())
+        r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+        tokens[scheme] = f"{text}.{encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+    return base64.b64encode(pem.encode()).decode(), tokens

@@ -1,0 +1,10 @@
+"""agent-installer-client of the lab payload: registers what the agent ISO carries with the service on the rendezvous host."""
+
+from __future__ import annotations
+
+
+def main() -> int:
+    """`/usr/local/bin/agent-installer-client` of the image."""
+    from .__main__ import main as run
+
+    return run()

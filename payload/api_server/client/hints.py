@@ -1,0 +1,54 @@
+"""Root device hints: which of a host's disks they accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Disk = Mapping[str, Any]
+
+#: What the installation disk is set to when no disk fits, so that the host fails visibly and not on a wrong disk.
+NOT_FOUND = "/dev/not-found-by-hints"
+
+
+def _text(key: str) -> Callable[[Disk, Any], bool]:
+    return lambda disk, hint: str(hint) == str(disk.get(key, ""))
+
+
+def _part(key: str) -> Callable[[Disk, Any], bool]:
+    return lambda disk, hint: str(hint) in str(disk.get(key, ""))
+
+
+def _device(disk: Disk, hint: Any) -> bool:
+    return str(hint) in (disk.get("path"), disk.get("by_path"), disk.get("by_id"), f"/dev/{disk.get('name', '')}")
+
+
+def _rotational(disk: Disk, hint: Any) -> bool:
+    return bool(hint) == (disk.get("drive_type") == "HDD")
+
+
+#: Hint -> test of a disk. `minSizeGigabytes` counts 10^9 bytes.
+TESTS: dict[str, Callable[[Disk, Any], bool]] = {
+    "deviceName": _device,
+    "hctl": _text("hctl"),
+    "model": _part("model"),
+    "vendor": _part("vendor"),
+    "serialNumber": _text("serial"),
+    "minSizeGigabytes": lambda disk, hint: int(disk.get("size_bytes", 0)) >= int(hint) * 10**9,
+    "wwn": _text("wwn"),
+    "wwnWithExtension": _text("wwn"),
+    "wwnVendorExtension": lambda disk, hint: str(disk.get("wwn", "")).endswith(str(hint)),
+    "rotational": _rotational,
+}
+
+
+def accepted(disks: list[Disk], hints: Mapping[str, Any]) -> list[Disk]:
+    """The disks that every hint accepts. ValueError names a hint that is not known."""
+    unknown = [name for name in hints if name not in TESTS]
+    if unknown:
+        raise ValueError(f"root device hint {unknown[0]!r} is not known: {', '.join(TESTS)}")
+    return [
+        disk
+        for disk in disks
+        if all(TESTS[name](disk, value) for name, value in hints.items() if value not in (None, ""))
+    ]

@@ -1,0 +1,175 @@
+"""configure: what the ISO says of each host (role, root device hints, fencing) goes to the host once it has registered."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import hints as root_hints
+from .register import ClientError, load
+from .rest import Rest, RestError
+
+LOG = logging.getLogger("agent-installer-client")
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+
+MISSING = "Host has not registered yet"
+NO_INVENTORY = "Host has not sent its inventory yet"
+NO_DISK = "No disk of the host matches the root device hints"
+
+
+@dataclass
+class HostConfig:
+    """One directory of HOST_CONFIG_DIR."""
+
+    name: str
+    macs: frozenset[str]
+    role: str = ""
+    hints: dict[str, Any] = field(default_factory=dict)
+    fencing: dict[str, Any] = field(default_factory=dict)
+
+    def matches(self, inventory: dict[str, Any]) -> bool:
+        return any(str(nic.get("mac_address", "")).lower() in self.macs for nic in inventory.get("interfaces", ()))
+
+
+def read(folder: Path) -> list[HostConfig]:
+    """The host configs of a directory; ClientError names a file that cannot be used."""
+    if not folder.is_dir():
+        return []
+    found = []
+    for entry in sorted(path for path in folder.iterdir() if path.is_dir()):
+        path = entry / "mac_addresses"
+        if not path.is_file():
+            raise ClientError(f"{path} is missing: it should hold the MAC addresses of host {entry.name}, one per line")
+        config = HostConfig(
+            entry.name, frozenset(line.strip().lower() for line in path.read_text().splitlines() if line.strip())
+        )
+        if (entry / "role").is_file():
+            config.role = (entry / "role").read_text().strip()
+            if config.role not in ("master", "arbiter", "worker", "auto-assign"):
+                raise ClientError(f"{entry / 'role'} is {config.role!r}: master, arbiter, worker or auto-assign")
+        if (entry / "root-device-hints.yaml").is_file():
+            documents = load(entry / "root-device-hints.yaml")
+            config.hints = documents[0] if documents else {}
+        if (entry / "fencing-credentials.yaml").is_file():
+            documents = load(entry / "fencing-credentials.yaml")
+            entries = documents[0].get("credentials", documents) if documents else []
+            config.fencing = entries[0] if entries else {}
+        found.append(config)
+    return found
+
+
+def global_fencing(folder: Path) -> list[dict[str, Any]]:
+    """Fencing credentials that name their host, from the file next to the directories."""
+    path = folder / "fencing-credentials.yaml"
+    if not path.is_file():
+        return []
+    documents = load(path)
+    return list(documents[0].get("credentials") or []) if documents else []
+
+
+def fencing_params(entry: dict[str, Any]) -> dict[str, Any]:
+    params = {key: entry.get(key, "") for key in ("address", "username", "password")}
+    params["certificate_verification"] = entry.get("certificateVerification") or "Enabled"
+    if entry.get("macaddress"):
+        params["mac_address"] = entry["macaddress"]
+    return params
+
+
+def update_for(
+    host: dict[str, Any], inventory: dict[str, Any], config: HostConfig | None, fencing: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What a host still needs, as `host-update-params`; empty when it has everything."""
+    update: dict[str, Any] = {}
+    if config is not None and config.role and config.role != host.get("role"):
+        update["host_role"] = config.role
+    if config is not None and config.hints:
+        disks = root_hints.accepted(inventory.get("disks", []), config.hints)
+        ident = disks[0]["id"] if disks else root_hints.NOT_FOUND
+        if host.get("installation_disk_id") != ident:
+            update["disks_selected_config"] = [{"id": ident, "role": "install"}]
+    credentials = dict(config.fencing) if config is not None else {}
+    for entry in fencing:
+        macs = {str(nic.get("mac_address", "")).lower() for nic in inventory.get("interfaces", ())}
+        if str(entry.get("macaddress", "")).lower() in macs or entry.get("hostname", "") == host.get(
+            "requested_hostname"
+        ):
+            credentials = entry
+    if credentials:
+        params = fencing_params(credentials)
+        if json.loads(host.get("fencing_credentials") or "{}") != params:
+            update["fencing_credentials"] = params
+    return update
+
+
+def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: list[dict[str, Any]]) -> dict[str, str]:
+    """One pass over the hosts; host name -> what keeps it from being configured."""
+    failures: dict[str, str] = {}
+    matched: set[str] = set()
+    pending: set[str] = set()
+    for host in rest.call("GET", f"/infra-envs/{infra_env_id}/hosts"):
+        if not host.get("inventory"):
+            pending.add(host["id"])
+            continue
+        inventory = json.loads(host["inventory"])
+        config = next((entry for entry in configs if entry.matches(inventory)), None)
+        if config is not None:
+            matched.add(config.name)
+        name = config.name if config is not None else str(host.get("requested_hostname") or host["id"])
+        try:
+            update = update_for(host, inventory, config, fencing)
+        except ValueError as err:
+            raise ClientError(f"host {name}: {err}") from None
+        if not update:
+            continue
+        try:
+            rest.call("PATCH", f"/infra-envs/{infra_env_id}/hosts/{host['id']}", update)
+            LOG.info("Updated host %s: %s", name, ", ".join(update))
+        except RestError as err:
+            if err.status in (0, 401, 403) or err.status >= 500:
+                raise
+            chosen = update.get("disks_selected_config", [{}])[0].get("id")
+            failures[name] = NO_DISK if chosen == root_hints.NOT_FOUND else err.reason
+    for config in configs:
+        if config.name not in matched:
+            failures[config.name] = NO_INVENTORY if pending else MISSING
+    return failures
+
+
+def write_failures(path: Path, failures: dict[str, str]) -> None:
+    """`<host>: <text>` per line, for the console; the file is empty when all is well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.writelines(f"{name}: {' '.join(text.split())}\n" for name, text in sorted(failures.items()))
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+
+
+def configure(
+    rest: Rest, infra_env_id: str, folder: Path, failures_file: Path, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Repeats until every host of the directory is registered and configured; waits 1 s, then longer, up to 30 s."""
+    configs, fencing = read(folder), global_fencing(folder)
+    wait, told = FIRST_WAIT, ""
+    while True:
+        try:
+            failures = apply(rest, infra_env_id, configs, fencing)
+        except RestError as err:
+            failures = {config.name: str(err) for config in configs} or {"assisted-service": str(err)}
+        write_failures(failures_file, failures)
+        if not failures:
+            LOG.info("All %d host configs are applied", len(configs))
+            return
+        text = "; ".join(f"{name}: {reason}" for name, reason in sorted(failures.items()))
+        if text != told:
+            LOG.info("Waiting: %s", text)
+            told = text
+        sleep(wait)
+        wait = min(wait * 2, LONGEST_WAIT)

@@ -1,0 +1,351 @@
+"""registerCluster, registerInfraEnv and importCluster: manifests of the ISO become objects of the service.
+
+Every command can run again: what is there already is kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .rest import Rest, RestError
+
+LOG = logging.getLogger("agent-installer-client")
+
+OVERRIDES = "agent-install.openshift.io/install-config-overrides"
+_PLATFORMS = {
+    "BareMetal": "baremetal",
+    "None": "none",
+    "VSphere": "vsphere",
+    "Nutanix": "nutanix",
+    "External": "external",
+}
+#: How long a freshly registered cluster may take to show up, in seconds.
+_SHOW_UP = 60.0
+
+
+class ClientError(Exception):
+    """The command cannot be done; the text names the file and what would be right."""
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    """The documents of a YAML file; ClientError when it is missing or broken."""
+    import yaml
+
+    try:
+        documents = list(
+            yaml.load_all(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        )
+    except OSError as err:
+        raise ClientError(f"{path}: {err.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as err:
+        raise ClientError(f"{path} is not YAML: {' '.join(str(err).split())}") from None
+    found = [document for document in documents if document is not None]
+    if not all(isinstance(document, dict) for document in found):
+        raise ClientError(f"{path}: every document should be an object")
+    return found
+
+
+def one(folder: Path, name: str, kind: str) -> dict[str, Any]:
+    for document in load(folder / name):
+        if document.get("kind") == kind:
+            return document
+    raise ClientError(f"{folder / name} holds no {kind}")
+
+
+def pull_secret(folder: Path) -> str:
+    secret = one(folder, "pull-secret.yaml", "Secret")
+    text = (secret.get("stringData") or {}).get(".dockerconfigjson")
+    if text is None and ".dockerconfigjson" in (secret.get("data") or {}):
+        text = base64.b64decode(secret["data"][".dockerconfigjson"]).decode()
+    if not text:
+        raise ClientError(f"{folder / 'pull-secret.yaml'}: stringData[.dockerconfigjson] is missing")
+    return str(text)
+
+
+def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    """`cluster-create-params` from the manifests."""
+    install = one(folder, "agent-cluster-install.yaml", "AgentClusterInstall")
+    deployment = one(folder, "cluster-deployment.yaml", "ClusterDeployment")
+    images = one(folder, "cluster-image-set.yaml", "ClusterImageSet")
+    infra = one(folder, "infraenv.yaml", "InfraEnv")
+    spec, names = install.get("spec") or {}, deployment.get("spec") or {}
+    networking = spec.get("networking") or {}
+    agents = spec.get("provisionRequirements") or {}
+    masters = int(agents.get("controlPlaneAgents") or 0)
+    if masters < 1:
+        raise ClientError(
+            f"{folder / 'agent-cluster-install.yaml'}: spec.provisionRequirements.controlPlaneAgents should be 1 or more"
+        )
+    image = str((images.get("spec") or {}).get("releaseImage") or "")
+    version = str((images.get("metadata") or {}).get("name") or "").removeprefix("openshift-")
+    params: dict[str, Any] = {
+        "name": names.get("clusterName"),
+        "base_dns_domain": names.get("baseDomain"),
+        "openshift_version": version,
+        "ocp_release_image": image,
+        "pull_secret": pull_secret(folder),
+        "high_availability_mode": "None" if masters == 1 else "Full",
+        "control_plane_count": masters,
+        "vip_dhcp_allocation": False,
+        "ssh_public_key": spec.get("sshPublicKey"),
+        "user_managed_networking": bool(networking.get("userManagedNetworking")) or masters == 1,
+        "cpu_architecture": (infra.get("spec") or {}).get("cpuArchitecture") or "x86_64",
+        "cluster_networks": [
+            {"cidr": net["cidr"], "host_prefix": net.get("hostPrefix")}
+            for net in networking.get("clusterNetwork") or []
+        ],
+        "service_networks": [{"cidr": cidr} for cidr in networking.get("serviceNetwork") or []],
+        "machine_networks": [{"cidr": net["cidr"]} for net in networking.get("machineNetwork") or []],
+        "network_type": networking.get("networkType"),
+        "hyperthreading": _hyperthreading(spec),
+    }
+    kind = spec.get("platformType")
+    if kind:
+        platform: dict[str, Any] = {"type": _PLATFORMS.get(kind, str(kind).lower())}
+        external = spec.get("external") or {}
+        if platform["type"] == "external":
+            platform["external"] = {
+                "platform_name": external.get("platformName"),
+                "cloud_controller_manager": external.get("cloudControllerManager", ""),
+            }
+        params["platform"] = platform
+    for key, many, single in (("api_vips", "apiVIPs", "apiVIP"), ("ingress_vips", "ingressVIPs", "ingressVIP")):
+        vips = spec.get(many) or ([spec[single]] if spec.get(single) else [])
+        if vips:
+            params[key] = [{"ip": vip} for vip in vips]
+    proxy = spec.get("proxy") or {}
+    params |= {
+        "http_proxy": proxy.get("httpProxy"),
+        "https_proxy": proxy.get("httpsProxy"),
+        "no_proxy": proxy.get("noProxy"),
+    }
+    sources = (infra.get("spec") or {}).get("additionalNTPSources") or []
+    if sources:
+        params["additional_ntp_source"] = ",".join(sources)
+    if spec.get("mastersSchedulable") is not None:
+        params["schedulable_masters"] = bool(spec["mastersSchedulable"])
+    encryption = spec.get("diskEncryption") or {}
+    if encryption:
+        params["disk_encryption"] = {
+            "enable_on": encryption.get("enableOn", "none"),
+            "mode": encryption.get("mode", "tpmv2"),
+            **({"tang_servers": encryption["tangServers"]} if encryption.get("tangServers") else {}),
+        }
+    if (spec.get("loadBalancer") or {}).get("type"):
+        params["load_balancer"] = {
+            "type": {"UserManaged": "user-managed"}.get(spec["loadBalancer"]["type"], "cluster-managed")
+        }
+    operators = folder / "operators.yaml"
+    if operators.is_file():
+        params["olm_operators"] = [
+            {"name": str(document.get("name", "")), "properties": json.dumps(document.get("properties") or {})}
+            for document in load(operators)
+        ]
+    return {key: value for key, value in params.items() if value not in (None, [])}
+
+
+def _hyperthreading(spec: Mapping[str, Any]) -> str:
+    control = (spec.get("controlPlane") or {}).get("hyperthreading", "Enabled") == "Enabled"
+    workers = all((pool or {}).get("hyperthreading", "Enabled") == "Enabled" for pool in spec.get("compute") or [])
+    return {(True, True): "all", (True, False): "masters", (False, True): "workers", (False, False): "none"}[
+        (control, workers)
+    ]
+
+
+def register_cluster(rest: Rest, folder: Path, extra: Path, environment: Mapping[str, str], client_config: Path) -> str:
+    """Registers the cluster with its overrides and extra manifests; its id."""
+    known = rest.call("GET", "/clusters")
+    if known:
+        cluster = known[0]
+        LOG.info("Cluster %s is registered already", cluster["id"])
+    else:
+        cluster = rest.call("POST", "/clusters", cluster_params(folder, environment))
+        LOG.info("Registered cluster with id: %s", cluster["id"])
+    annotations = (one(folder, "agent-cluster-install.yaml", "AgentClusterInstall").get("metadata") or {}).get(
+        "annotations"
+    ) or {}
+    overrides = annotations.get(OVERRIDES)
+    if overrides:
+        found = rest.call("GET", f"/clusters/{cluster['id']}").get("install_config_overrides")
+        if _json(overrides) != _json(found or "null"):
+            rest.call("PATCH", f"/clusters/{cluster['id']}/install-config", overrides)
+            LOG.info("Updated the cluster's install-config overrides")
+    _extra_manifests(rest, cluster["id"], extra)
+    _write(client_config, f"CLUSTER_ID={cluster['id']}\n")
+    return str(cluster["id"])
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ClientError(f"annotation {OVERRIDES} of the AgentClusterInstall is not JSON") from None
+
+
+def _extra_manifests(rest: Rest, cluster_id: str, extra: Path) -> None:
+    if not extra.is_dir():
+        return
+    known = {entry["file_name"]: entry for entry in rest.call("GET", f"/clusters/{cluster_id}/manifests") or []}
+    for path in sorted(path for path in extra.iterdir() if path.is_file() and path.suffix in (".yaml", ".yml")):
+        content = path.read_bytes()
+        if path.name in known:
+            query = f"folder={known[path.name]['folder']}&file_name={path.name}"
+            if rest.call("GET", f"/clusters/{cluster_id}/manifests/files?{query}") != content:
+                raise ClientError(f"manifest {path.name} already exists with different content")
+            continue
+        body = {"folder": "openshift", "file_name": path.name, "content": base64.b64encode(content).decode()}
+        rest.call("POST", f"/clusters/{cluster_id}/manifests", body)
+        LOG.info("Added manifest %s", path.name)
+
+
+def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: str | None) -> dict[str, Any]:
+    """`infra-env-create-params` from the manifests."""
+    infra = one(folder, "infraenv.yaml", "InfraEnv")
+    spec = infra.get("spec") or {}
+    proxy = spec.get("proxy") or {}
+    sources = spec.get("additionalNTPSources") or []
+    params: dict[str, Any] = {
+        "name": (infra.get("metadata") or {}).get("name"),
+        "pull_secret": pull_secret(folder),
+        "ssh_authorized_key": spec.get("sshAuthorizedKey"),
+        "cpu_architecture": spec.get("cpuArchitecture") or "x86_64",
+        "image_type": environment.get("IMAGE_TYPE_ISO") or "full-iso",
+        "additional_ntp_sources": ",".join(sources) or None,
+        "additional_trust_bundle": spec.get("additionalTrustBundle"),
+        "cluster_id": cluster_id,
+        "ignition_config_override": spec.get("ignitionConfigOverride") or None,
+    }
+    if proxy:
+        params["proxy"] = {
+            key: proxy[name]
+            for key, name in (("http_proxy", "httpProxy"), ("https_proxy", "httpsProxy"), ("no_proxy", "noProxy"))
+            if proxy.get(name)
+        }
+    if spec.get("kernelArguments"):
+        params["kernel_arguments"] = [
+            {"operation": str(entry.get("operation", "append")).lower(), "value": entry.get("value", "")}
+            for entry in spec["kernelArguments"]
+        ]
+    if (folder / "cluster-image-set.yaml").is_file():
+        version = (one(folder, "cluster-image-set.yaml", "ClusterImageSet").get("metadata") or {}).get("name", "")
+        params["openshift_version"] = version.removeprefix("openshift-")
+    params["static_network_config"] = static_networks(folder, infra)
+    return {key: value for key, value in params.items() if value not in (None, [])}
+
+
+def static_networks(folder: Path, infra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`host_static_network_config` of every NMStateConfig; its labels must be what the InfraEnv selects."""
+    import yaml
+
+    from ....plugins.module_utils.nmstate import NmstateError
+    from ....plugins.module_utils.nmstate import load as load_nmstate
+
+    path = folder / "nmstateconfig.yaml"
+    if not path.is_file():
+        return []
+    selector = ((infra.get("spec") or {}).get("nmStateConfigLabelSelector") or {}).get("matchLabels") or {}
+    found = []
+    for text in re.split(r"(?m)^---.*$", path.read_text(encoding="utf-8")):
+        try:
+            # YAML 1.2: 1.1 takes a MAC address of digits for a number.
+            document = load_nmstate(text) if text.strip() else None
+        except NmstateError as err:
+            raise ClientError(f"{path}: {err}") from None
+        if document is None:
+            continue
+        metadata, spec = document.get("metadata") or {}, document.get("spec") or {}
+        labels = metadata.get("labels") or {}
+        if any(labels.get(name) != value for name, value in selector.items()) or not selector:
+            name, wanted = metadata.get("name"), json.dumps(selector)
+            raise ClientError(f"{path}: labels of NMStateConfig {name} should match the InfraEnv's selector {wanted}")
+        pairs = [
+            {"mac_address": str(nic.get("macAddress", "")), "logical_nic_name": str(nic.get("name", ""))}
+            for nic in spec.get("interfaces") or []
+        ]
+        found.append({"network_yaml": yaml.safe_dump(spec.get("config") or {}), "mac_interface_map": pairs})
+    return found
+
+
+def register_infra_env(rest: Rest, folder: Path, environment: Mapping[str, str]) -> str:
+    """Registers the infra-env, bound to the cluster when there is one; its id."""
+    known = rest.call("GET", "/infra-envs")
+    if known:
+        LOG.info("InfraEnv %s is registered already", known[0]["id"])
+        return str(known[0]["id"])
+    clusters = rest.call("GET", "/clusters")
+    if not clusters:
+        LOG.info("No cluster is registered: hosts will be bound later")
+    infra_env = rest.call(
+        "POST", "/infra-envs", infra_env_params(folder, environment, clusters[0]["id"] if clusters else None)
+    )
+    LOG.info("Registered infraenv with id: %s", infra_env["id"])
+    return str(infra_env["id"])
+
+
+def import_cluster(rest: Rest, folder: Path, environment: Mapping[str, str], client_config: Path) -> str:
+    """Registers the existing cluster that nodes are to be added to; its id in the service."""
+    known = rest.call("GET", "/clusters")
+    if known:
+        cluster = known[0]
+        LOG.info("Cluster %s is imported already", cluster["id"])
+    else:
+        names = {
+            "name": "CLUSTER_NAME",
+            "api_vip_dnsname": "CLUSTER_API_VIP_DNS_NAME",
+            "openshift_cluster_id": "CLUSTER_ID",
+        }
+        missing = [variable for variable in names.values() if not environment.get(variable)]
+        if missing:
+            raise ClientError(f"environment variable {missing[0]} is not set")
+        cluster = rest.call("POST", "/clusters/import", {key: environment[variable] for key, variable in names.items()})
+        LOG.info("Imported cluster with id: %s", cluster["id"])
+    update: dict[str, Any] = {}
+    endpoint = _read_json(folder / "worker-ignition-endpoint.json")
+    if endpoint:
+        update["ignition_endpoint"] = {key: endpoint[key] for key in ("url", "ca_certificate") if endpoint.get(key)}
+    managed = (_read_json(folder / "import-cluster-config.json").get("networking") or {}).get("userManagedNetworking")
+    if managed is not None:
+        update["user_managed_networking"] = bool(managed)
+    if update:
+        rest.call("PATCH", f"/clusters/{cluster['id']}", update)
+    _write(client_config, f"CLUSTER_ID={cluster['id']}\n")
+    return str(cluster["id"])
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as err:
+        raise ClientError(f"{path} is not JSON: {err}") from None
+    return value if isinstance(value, dict) else {}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
+def wait_for_infra_env(rest: Rest, wanted: str) -> str:
+    """The infra-env's id: the one the environment names, else the only one."""
+    end = time.monotonic() + _SHOW_UP
+    while True:
+        known = rest.call("GET", "/infra-envs")
+        if known:
+            return next((str(entry["id"]) for entry in known if entry["id"] == wanted.lower()), str(known[0]["id"]))
+        if time.monotonic() > end:
+            raise RestError("GET", "/infra-envs", 0, "no infra-env is registered")
+        time.sleep(1)

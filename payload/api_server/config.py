@@ -1,0 +1,206 @@
+"""What the service is told from outside: environment, the cluster's settings, and the defaults of upstream.
+
+Source of names and defaults: the environment variables of assisted-service.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+#: Name of a setting -> upstream's default. Intervals are Go durations or plain seconds.
+DEFAULTS: dict[str, str] = {
+    "AGENT_NEXT_INSTRUCTION_SECONDS": "60",
+    "HOST_MONITOR_INTERVAL": "8s",
+    "CLUSTER_MONITOR_INTERVAL": "10s",
+    "REBOOT_DELAY_SECONDS": "60",
+    "HOST_MAX_DISCONNECTION_TIME": "3m",
+    "HOST_INSTALLING_TIMEOUT": "20m",
+    "HOST_STAGE_STARTING_INSTALLATION_TIMEOUT": "30m",
+    "HOST_STAGE_INSTALLING_TIMEOUT": "60m",
+    "HOST_STAGE_WRITING_IMAGE_TO_DISK_TIMEOUT": "30m",
+    "HOST_STAGE_COPYING_REGISTRY_DATA_TO_DISK_TIMEOUT": "90m",
+    "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT": "60m",
+    "HOST_STAGE_WAITING_FOR_BOOTKUBE_TIMEOUT": "60m",
+    "HOST_STAGE_WAITING_FOR_CONTROLLER_TIMEOUT": "60m",
+    "HOST_STAGE_REBOOTING_TIMEOUT": "40m",
+    "HOST_STAGE_REBOOTING_SNO_TIMEOUT": "80m",
+    "HOST_STAGE_WAITING_FOR_IGNITION_TIMEOUT": "24h",
+    "HOST_STAGE_CONFIGURING_TIMEOUT": "60m",
+    "HOST_STAGE_JOINED_TIMEOUT": "60m",
+    "HOST_STAGE_OTHER_TIMEOUT": "60m",
+    "PREPARE_FOR_INSTALLATION_HOST_TIMEOUT": "8m",
+    "PREPARE_FOR_INSTALLATION_TIMEOUT": "10m",
+    "HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT": "60m",
+    "HOST_LOG_COLLECTION_TIMEOUT": "10m",
+    "HOST_LOG_PENDING_TIMEOUT": "2m",
+    "CLUSTER_LOG_COLLECTION_TIMEOUT": "60m",
+    "CLUSTER_LOG_PENDING_TIMEOUT": "10m",
+    "INSTALLATION_TIMEOUT": "24h",
+    "FINALIZING_TIMEOUT": "5h",
+    "FINALIZING_STAGE_WAITING_FOR_CLUSTER_OPERATORS_TIMEOUT": "10h",
+    "FINALIZING_STAGE_ADDING_ROUTER_CA_TIMEOUT": "70m",
+    "FINALIZING_STAGE_APPLYING_OLM_MANIFESTS_TIMEOUT": "10m",
+    "FINALIZING_STAGE_WAITING_FOR_OLM_OPERATORS_CSV_INITIALIZATION_TIMEOUT": "70m",
+    "FINALIZING_STAGE_WAITING_FOR_OLM_OPERATORS_CSV_TIMEOUT": "70m",
+    "FINALIZING_STAGE_WAITING_FOR_OLM_OPERATOR_SETUP_JOBS_TIMEOUT": "10m",
+    "FINALIZING_STAGE_DONE_TIMEOUT": "70m",
+    "ENABLE_SOFT_TIMEOUTS": "false",
+    "ENABLE_UPGRADE_AGENT": "true",
+    "ENABLE_SINGLE_NODE_DNSMASQ": "true",
+    "ENABLE_VIRTUAL_INTERFACES": "false",
+    "CHECK_CLUSTER_VERSION": "false",
+    "DISABLED_STEPS": "",
+    "DUMMY_IGNITION": "false",
+    "DISK_CHECK_TIMEOUT": "8m",
+    "IMAGE_AVAILABILITY_TIMEOUT": "16m",
+    "CONNECTIVITY_CHECKS_PER_MINUTE": "150",
+    "NTP_DEFAULT_SERVER": "",
+}
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+
+def seconds(text: str) -> float:
+    """A Go duration (``1h30m``, ``8s``) or plain seconds, in seconds; ValueError names the text otherwise."""
+    text = text.strip()
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    if not re.fullmatch(rf"(?:{_DURATION.pattern})+", text):
+        raise ValueError(f"{text!r} is not a duration: write it like 90m, 1h30m, 8s or plain seconds")
+    return sum(float(number) * UNITS[unit] for number, unit in _DURATION.findall(text))
+
+
+#: Least resources per role (`data/default_hw_requirements.json` of upstream); `sno` from 4.22 needs 4 CPUs.
+DEFAULT_REQUIREMENTS: list[dict[str, Any]] = [
+    {
+        "version": "default",
+        "master": {
+            "cpu_cores": 4,
+            "ram_mib": 16384,
+            "disk_size_gb": 100,
+            "installation_disk_speed_threshold_ms": 10,
+            "network_latency_threshold_ms": 100,
+            "packet_loss_percentage": 0,
+        },
+        "arbiter": {
+            "cpu_cores": 2,
+            "ram_mib": 8192,
+            "disk_size_gb": 50,
+            "installation_disk_speed_threshold_ms": 10,
+            "network_latency_threshold_ms": 1000,
+            "packet_loss_percentage": 0,
+        },
+        "worker": {
+            "cpu_cores": 2,
+            "ram_mib": 8192,
+            "disk_size_gb": 100,
+            "installation_disk_speed_threshold_ms": 10,
+            "network_latency_threshold_ms": 1000,
+            "packet_loss_percentage": 10,
+        },
+        "sno": {"cpu_cores": 8, "ram_mib": 16384, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+    },
+    {"version": "4.22", "match_type": "min_version", "sno": {"cpu_cores": 4}},
+]
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("-", 1)[0])[:2])
+
+
+def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, dict[str, Any]]:
+    """Thresholds per role for an OpenShift version: the default entry, then every entry that matches, over it."""
+    merged: dict[str, dict[str, Any]] = {}
+    for entry in table:
+        name = str(entry.get("version", "default"))
+        if name != "default":
+            if not version:
+                continue
+            if entry.get("match_type") == "min_version":
+                if _release(version) < _release(name):
+                    continue
+            elif not (version == name or version.startswith((name + ".", name + "-"))):
+                continue
+        for role, values in entry.items():
+            if isinstance(values, dict):
+                merged[role] = {**merged.get(role, {}), **{k: v for k, v in values.items() if v is not None}}
+    return merged
+
+
+@dataclass(frozen=True)
+class Config:
+    """The service's environment, parsed once. Errors name the variable and what it should hold."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    data_dir: Path = Path("/data")
+    state_file: Path = Path("/data/assisted.sqlite")
+    #: `abi`: the service ends when the rendezvous host reboots; `hub`: it goes on to installed.
+    ending: str = "hub"
+
+    def get(self, name: str, default: str = "") -> str:
+        """A variable of the environment; empty counts as unset."""
+        return self.env.get(name) or default
+
+    def _json(self, name: str, default: Any) -> Any:
+        text = self.get(name)
+        if not text:
+            return default
+        try:
+            return json.loads(text)
+        except ValueError as err:
+            raise ValueError(f"environment variable {name} is not JSON: {err}") from None
+
+    @property
+    def auth_type(self) -> str:
+        return self.get("AUTH_TYPE", "none")
+
+    @property
+    def abi(self) -> bool:
+        """Whether the agent-based installer runs this service."""
+        return self.get("INSTALL_INVOKER") == "agent-installer"
+
+    def setting(self, name: str, cluster: Mapping[str, str] | None = None) -> str:
+        """Value of a setting: environment, then the cluster's ConfigMap, then upstream's default."""
+        return self.env.get(name) or (cluster or {}).get(name) or DEFAULTS[name]
+
+    def duration(self, name: str, cluster: Mapping[str, str] | None = None) -> float:
+        """A setting as seconds; a bad value of a cluster counts as unset, so that no upload stops the service."""
+        try:
+            return seconds(self.setting(name, cluster))
+        except ValueError:
+            return seconds(DEFAULTS[name])
+
+    def flag(self, name: str, cluster: Mapping[str, str] | None = None) -> bool:
+        return self.setting(name, cluster).lower() in ("1", "true", "yes")
+
+    def requirements(self) -> list[dict[str, Any]]:
+        table = self._json("HW_VALIDATOR_REQUIREMENTS", DEFAULT_REQUIREMENTS)
+        if not isinstance(table, list) or not all(isinstance(entry, dict) for entry in table):
+            raise ValueError("environment variable HW_VALIDATOR_REQUIREMENTS should hold a JSON list of objects")
+        return table
+
+    def release_images(self) -> list[dict[str, Any]]:
+        return list(self._json("RELEASE_IMAGES", []))
+
+    def os_images(self) -> list[dict[str, Any]]:
+        return list(self._json("OS_IMAGES", []))
+
+    def check(self) -> Config:
+        """Parses everything once, so that a bad variable stops the service at its start and not later."""
+        self.requirements(), self.release_images(), self.os_images()
+        for name, default in DEFAULTS.items():
+            if name.endswith(("TIMEOUT", "INTERVAL", "TIME", "SECONDS")) and default:
+                try:
+                    seconds(self.setting(name))
+                except ValueError as err:
+                    raise ValueError(f"environment variable {name}: {err}") from None
+        if self.auth_type not in ("none", "agent-installer-local"):
+            raise ValueError(f"environment variable AUTH_TYPE is {self.auth_type!r}: none or agent-installer-local")
+        return self

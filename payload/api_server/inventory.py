@@ -1,0 +1,196 @@
+"""What the service makes of a host's inventory: usable interfaces, eligible disks, installation disk, roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .network import network
+
+Inventory = Mapping[str, Any]
+
+VIRTUAL_TYPES = frozenset({"bridge", "dummy", "tun", "tap", "veth", "macvlan", "macvtap", "ipvlan", "vxlan", "device"})
+DRIVE_TYPES = frozenset({"HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC", "ECKD", "ECKD (ESE)", "FBA"})
+_OWN_REASONS = ("Disk is too small (", "Drive type is ")
+
+HOSTNAME = r"^[a-z0-9][a-z0-9-]{0,62}(?:[.][a-z0-9-]{1,63})*$"
+_NIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,63}")
+_MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5,19}")
+_HOSTNAME = re.compile(HOSTNAME)
+FORBIDDEN_HOSTNAMES = (
+    "localhost",
+    "localhost.localdomain",
+    "localhost4",
+    "localhost4.localdomain4",
+    "localhost6",
+    "localhost6.localdomain6",
+)
+
+
+def human_bytes(size: float) -> str:
+    """A size in powers of 1000, as messages about disks show it: `21 GB`, `9.5 GB`."""
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if size < 1000 or unit == "PB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+
+
+def gib(mib: float) -> str:
+    """RAM as messages show it: `16.00 GiB`."""
+    return f"{mib / 1024:.2f} GiB"
+
+
+def _is_network(text: str, version: int) -> bool:
+    net = network(text) if "/" in text and "%" not in text else None
+    return net is not None and net.version == version
+
+
+def hostname_allowed(name: str) -> bool:
+    return bool(_HOSTNAME.match(name)) and len(name) <= 253 and name not in FORBIDDEN_HOSTNAMES
+
+
+def disk_id(disk: Mapping[str, Any]) -> str:
+    """The identifier of a disk that survives a reboot, where it has one."""
+    return str(disk.get("id") or disk.get("by_id") or disk.get("by_path") or disk.get("path") or "")
+
+
+def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[str, Any]:
+    """The inventory as the service keeps it: virtual interfaces and unusable names and addresses left out (other hosts
+    get them as arguments), disks judged.
+
+    `least_gb` is the smallest disk (10^9 bytes) the host's role may have.
+    """
+    interfaces = []
+    for nic in raw.get("interfaces", []):
+        if (not keep_virtual and nic.get("type") in VIRTUAL_TYPES) or not _NIC.fullmatch(nic.get("name", "")):
+            continue
+        clean = {
+            **nic,
+            "ipv4_addresses": [text for text in nic.get("ipv4_addresses", []) if _is_network(text, 4)],
+            "ipv6_addresses": [text for text in nic.get("ipv6_addresses", []) if _is_network(text, 6)],
+        }
+        if not _MAC.fullmatch(clean.get("mac_address", "")):
+            clean.pop("mac_address", None)
+        interfaces.append(clean)
+    disks = []
+    for disk in raw.get("disks", []):
+        given = disk.get("installation_eligibility", {}).get("not_eligible_reasons", [])
+        reasons = [reason for reason in given if not reason.startswith(_OWN_REASONS)]
+        if disk.get("size_bytes", 0) < least_gb * 10**9:
+            reasons.append(
+                f"Disk is too small (disk only has {human_bytes(disk.get('size_bytes', 0))}, "
+                f"but {human_bytes(least_gb * 10**9)} are required)"
+            )
+        if disk.get("drive_type") not in DRIVE_TYPES:
+            reasons.append(
+                f"Drive type is {disk.get('drive_type') or 'Unknown'}, it must be one of {', '.join(sorted(DRIVE_TYPES))}."
+            )
+        disks.append(
+            {
+                **disk,
+                "id": disk_id(disk),
+                "installation_eligibility": {"eligible": not reasons, "not_eligible_reasons": reasons},
+            }
+        )
+    return {**raw, "interfaces": interfaces, "disks": disks}
+
+
+def eligible_disks(inventory: Inventory) -> list[Mapping[str, Any]]:
+    """Disks an installation may be written to, the default first."""
+    disks = [disk for disk in inventory.get("disks", ()) if disk.get("installation_eligibility", {}).get("eligible")]
+    return sorted(
+        disks,
+        key=lambda disk: (
+            not disk.get("bootable", False),
+            str(disk.get("name", "")).startswith("nvme"),
+            disk.get("drive_type") != "HDD",
+            disk.get("size_bytes", 0),
+            disk.get("hctl", ""),
+        ),
+    )
+
+
+def find_disk(inventory: Inventory, ident: str) -> Any:
+    """The disk that an identifier of any kind (id, by-id, by-path, path) names, or None."""
+    for disk in inventory.get("disks", ()):
+        if ident and ident in (disk.get("id"), disk.get("by_id"), disk.get("by_path"), disk.get("path")):
+            return disk
+    return None
+
+
+def ram_mib(inventory: Inventory) -> int:
+    return int(inventory.get("memory", {}).get("physical_bytes", 0)) // 2**20
+
+
+def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
+    """Whether the host has the RAM, with upstream's tolerance: 100 MiB, plus 2 % where only /proc/meminfo tells."""
+    tolerance = 100.0
+    if inventory.get("memory", {}).get("physical_bytes_method") == "meminfo":
+        tolerance += needed_mib * 0.02
+    return ram_mib(inventory) + tolerance >= needed_mib
+
+
+def fits(inventory: Inventory, requirement: Mapping[str, Any]) -> bool:
+    """Whether CPU, RAM and a disk meet a role's requirement."""
+    return (
+        inventory.get("cpu", {}).get("count", 0) >= requirement.get("cpu_cores", 0)
+        and ram_fits(inventory, requirement.get("ram_mib", 0))
+        and any(
+            disk.get("size_bytes", 0) >= requirement.get("disk_size_gb", 0) * 10**9
+            for disk in eligible_disks(inventory)
+        )
+    )
+
+
+def weight(inventory: Inventory) -> float:
+    """Strength of a host: the weakest that fit become control plane nodes, hosts without GPU first."""
+    largest = max((disk.get("size_bytes", 0) for disk in eligible_disks(inventory)), default=0)
+    return float(
+        (inventory.get("cpu", {}).get("count", 0) - 4)
+        + 0.1 * (ram_mib(inventory) / 1024 - 16)
+        + 0.004 * (largest / 10**9 - 100)
+        + (10**6 if inventory.get("gpus") else 0)
+    )
+
+
+def has_mac(inventory: Inventory, mac: str) -> bool:
+    return any(str(nic.get("mac_address", "")).lower() == mac.lower() for nic in inventory.get("interfaces", ()))
+
+
+def assign_roles(
+    hosts: Sequence[tuple[Mapping[str, Any], Inventory]],
+    requirements: Mapping[str, Mapping[str, Any]],
+    control_planes: int,
+    bootstrap_mac: str = "",
+) -> dict[str, str]:
+    """Role per host id: what a user set stays, the rest is filled up.
+
+    `hosts` are (host, inventory) pairs; hosts without inventory are left out by the caller.
+    """
+    roles: dict[str, str] = {}
+    free: list[tuple[Mapping[str, Any], Inventory]] = []
+    for host, inventory in hosts:
+        role = host.get("role", "auto-assign")
+        if role != "auto-assign":
+            roles[host["id"]] = role
+        elif bootstrap_mac and has_mac(inventory, bootstrap_mac):
+            roles[host["id"]] = "master"
+        else:
+            free.append((host, inventory))
+    free.sort(key=lambda pair: (weight(pair[1]), pair[0]["id"]))
+    fencing = any(host.get("fencing_credentials") for host, __ in hosts)
+    arbiters = 1 if control_planes == 2 and not fencing else 0
+    wanted = [
+        ("master", control_planes - sum(role == "master" for role in roles.values())),
+        ("arbiter", arbiters - sum(role == "arbiter" for role in roles.values())),
+    ]
+    for role, count in wanted:
+        key = "sno" if control_planes == 1 else role
+        for pair in [pair for pair in free if fits(pair[1], requirements.get(key, {}))][: max(count, 0)]:
+            roles[pair[0]["id"]] = role
+            free.remove(pair)
+    for host, __ in free:
+        roles[host["id"]] = "worker"
+    return roles

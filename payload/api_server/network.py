@@ -1,0 +1,70 @@
+"""Address arithmetic over inventories, with caches: the same few networks are asked for again and again."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@lru_cache(maxsize=4096)
+def network(text: str) -> Network | None:
+    """The network of a CIDR or of an address with prefix; None when the text is neither."""
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=65536)
+def address(text: str) -> Address | None:
+    """The address in a text, its prefix dropped; None when it is none."""
+    try:
+        return ipaddress.ip_address(text.partition("/")[0])
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=65536)
+def contains(cidr: str, text: str) -> bool:
+    """Whether the network holds the address (with or without prefix)."""
+    net, addr = network(cidr), address(text)
+    return net is not None and addr is not None and addr.version == net.version and addr in net
+
+
+def family(text: str) -> str:
+    return "IPv6" if ":" in text else "IPv4"
+
+
+def addresses(inventory: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """(interface, address with prefix) of a host, IPv4 before IPv6 on each interface."""
+    for nic in inventory.get("interfaces", ()):
+        for text in (*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ())):
+            yield nic, text
+
+
+def host_networks(inventory: Mapping[str, Any]) -> list[str]:
+    """Networks a host is on, in the order of its interfaces."""
+    found: dict[str, None] = {}
+    for __, text in addresses(inventory):
+        net = network(text)
+        if net is not None and not net.is_link_local and net.prefixlen < net.max_prefixlen:
+            found.setdefault(str(net))
+    return list(found)
+
+
+def in_networks(inventory: Mapping[str, Any], cidr: str) -> bool:
+    return any(contains(cidr, text) for __, text in addresses(inventory))
+
+
+def overlapping(cidrs: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of networks that share addresses, equal ones left out."""
+    nets = [net for net in {network(text) for text in cidrs} if net is not None]
+    nets.sort(key=lambda net: (net.version, net.network_address, net.prefixlen))
+    return [
+        (str(a), str(b)) for i, a in enumerate(nets) for b in nets[i + 1 :] if a.version == b.version and a.overlaps(b)
+    ]  # type: ignore[arg-type]

@@ -1,0 +1,326 @@
+"""What an installation needs besides the hosts: Ignition configs, kubeconfig, install-config, metadata.
+
+`job` takes what is needed out of the engine (in the event loop); `files` does the work (in a thread).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from . import validations
+
+if TYPE_CHECKING:
+    from .engine import Engine, Render
+
+ADMIN_SIGNER = "admin-kubeconfig-signer"
+_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
+
+TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/additional-trust-bundle.pem"
+"""Where an installed node keeps the infra-env's additional trust bundle."""
+
+
+@dataclass
+class Job:
+    """Everything the preparation of one cluster reads."""
+
+    cluster: dict[str, Any]
+    hosts: list[dict[str, Any]]
+    tls_dir: Path | None
+    images: dict[str, str]
+    settings: dict[str, str]
+    manifests: dict[str, str]
+    static_networks: dict[str, list[dict[str, Any]]]
+    render: Render | None
+    dummy: bool
+    service: dict[str, str]
+    trust: str = ""
+
+
+def job(e: Engine, cluster: Mapping[str, Any]) -> Job:
+    ident = cluster["id"]
+    shown = {name: value for name, value in cluster.items() if name[0] != "_"}
+    shown["pull_secret"] = cluster.get("_pull_secret", "")
+    hosts = []
+    for host in e.hosts_of(ident).values():
+        entry = {name: value for name, value in host.items() if name[0] != "_"}
+        entry["requested_hostname"] = e.hostname(host)
+        if entry.get("role", "auto-assign") == "auto-assign":
+            entry["role"] = validations.role_of(host)
+        hosts.append(entry)
+    networks = {host["infra_env_id"]: e.static_networks(host) for host in hosts}
+    manifests = {
+        name.removeprefix("manifest/"): content.decode() for name, content in e.store.files(ident, "manifest/")
+    }
+    return Job(
+        shown,
+        hosts,
+        e.tls_dir,
+        e.images(cluster),
+        e.settings(ident),
+        manifests,
+        networks,
+        e.render,
+        e.config.flag("DUMMY_IGNITION", e.settings(ident)),
+        {
+            "base_url": e.config.get("SERVICE_BASE_URL").rstrip("/"),
+            "token": e.config.get("PULL_SECRET_TOKEN"),
+            "invoker": "agent-installer" if e.config.abi else "assisted-installer",
+        },
+        "".join(dict.fromkeys(e.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in e.infra_envs)),
+    )
+
+
+def files(task: Job) -> dict[str, bytes]:
+    """File name -> content: the configs of the roles, `host/<id>` for each host, credentials, install-config, metadata."""
+    made: dict[str, bytes] = {}
+    configs = _configs(task)
+    for name, config in configs.items():
+        made[name] = _json(config)
+    for host in task.hosts:
+        role = host["role"] if f"{host['role']}.ign" in configs else "worker"
+        made[f"host/{host['id']}"] = _json(
+            host_config(configs[f"{role}.ign"], host, task.static_networks.get(host["infra_env_id"], []))
+        )
+    made["kubeconfig-noingress"] = kubeconfig(task)
+    password = _password(task.tls_dir)
+    if password is not None:
+        made["kubeadmin-password"] = password
+    name = str(task.cluster.get("name", ""))
+    made["metadata.json"] = _json(
+        {"clusterName": name, "clusterID": task.cluster["id"], "infraID": f"{name}-{secrets.token_hex(3)[:5]}"}
+    )
+    made["install-config.yaml"] = install_config_text(task).encode()
+    made["custom_manifests.json"] = b"[]"
+    made["custom_manifests.yaml"] = b""
+    return made
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _configs(task: Job) -> dict[str, dict[str, Any]]:
+    if task.dummy:
+        return {
+            f"{role}.ign": {"ignition": {"version": "3.2.0"}} for role in ("bootstrap", "master", "arbiter", "worker")
+        }
+    from ..cluster import ignition
+
+    render = task.render or ignition.render
+    if task.tls_dir is None:
+        raise ValueError(
+            "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR is not set: it should name the folder of the signers"
+        )
+    node_files = ignition.live_node_files() | ({TRUST_ANCHOR: task.trust} if task.trust else {})
+    return render(
+        task.cluster,
+        task.hosts,
+        task.tls_dir,
+        task.images,
+        task.settings,
+        task.manifests,
+        node_files=node_files,
+        service=task.service,
+    )
+
+
+def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[str, Any]:
+    """An Ignition config with one more file; one at the same path is replaced."""
+    storage = dict(config.get("storage") or {})
+    others = [entry for entry in storage.get("files") or [] if entry.get("path") != path]
+    source = "data:;base64," + base64.b64encode(text.encode()).decode()
+    entry = {"path": path, "overwrite": True, "mode": mode, "contents": {"source": source}}
+    return {**config, "storage": {**storage, "files": [*others, entry]}}
+
+
+def host_config(config: dict[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, Any]:
+    """A role's config for one host: with its name, and its NetworkManager keyfiles when its network is static."""
+    made = add_file(config, "/etc/hostname", 0o644, f"{host['requested_hostname']}\n")
+    for name, text in keyfiles(json.loads(host.get("inventory") or "{}"), networks).items():
+        made = add_file(made, f"/etc/NetworkManager/system-connections/{quote(name, safe='._-')}", 0o600, text)
+    return made
+
+
+def keyfiles(inventory: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, str]:
+    """Keyfiles of a host's nmstate config, by file name; empty when none of its MACs has one."""
+    macs = {str(nic.get("mac_address", "")).lower(): nic.get("name", "") for nic in inventory.get("interfaces", ())}
+    found: dict[str, str] = {}
+    for entry in networks:
+        mapping = {
+            pair.get("mac_address", "").lower(): pair.get("logical_nic_name", "")
+            for pair in entry.get("mac_interface_map", ())
+        }
+        if not macs.keys() & mapping.keys():
+            continue
+        from ...plugins.module_utils.nmstate import generate, load
+
+        names = {logical: macs[mac] for mac, logical in mapping.items() if mac in macs and logical}
+        found |= rename(dict(generate(load(entry.get("network_yaml", "")))), names)
+    return found
+
+
+def rename(texts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Keyfiles with logical NIC names replaced by real ones, in file names and values, as the live system does."""
+    made = {}
+    for file, text in texts.items():
+        for logical, real in names.items():
+            stem, dot, rest = file.partition(".")
+            if stem == logical:
+                file = f"{real}{dot}{rest}"
+            lines = []
+            for line in text.split("\n"):
+                key, equals, value = line.partition("=")
+                if equals and (value == logical or value.startswith(f"{logical}.")):
+                    line = f"{key}={real}{value[len(logical) :]}"
+                lines.append(line)
+            text = "\n".join(lines)
+        made[file] = text
+    return made
+
+
+def override(content: bytes, text: str) -> bytes:
+    """A host's config with the user's override: lists of files, units and users are joined, the rest replaced."""
+    config, extra = json.loads(content), json.loads(text)
+    for section, key in (("storage", "files"), ("systemd", "units"), ("passwd", "users")):
+        names = {"files": "path", "units": "name", "users": "name"}
+        added = (extra.get(section) or {}).get(key) or []
+        if added:
+            taken = {entry.get(names[key]) for entry in added}
+            kept = [entry for entry in (config.get(section) or {}).get(key) or [] if entry.get(names[key]) not in taken]
+            config[section] = {**(config.get(section) or {}), key: [*kept, *added]}
+    return _json(config)
+
+
+def day2_ignition(e: Engine, cluster: Mapping[str, Any], host: Mapping[str, Any], fetched: str) -> bytes:
+    """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name."""
+    try:
+        config = json.loads(fetched)
+        config["ignition"]["version"]
+    except (ValueError, KeyError, TypeError):
+        name = str(cluster.get("api_vip_dns_name", ""))
+        url = f"http://{f'[{name}]' if ':' in name else name}:22624/config/worker"
+        config = {"ignition": {"version": "3.2.0", "config": {"merge": [{"source": url}]}}}
+    entry = {**host, "requested_hostname": e.hostname(host)}
+    networks = e.static_networks(host)
+    return _json(host_config(config, entry, networks))
+
+
+# -- credentials ------------------------------------------------------------------------------------------------------
+
+
+def _password(tls_dir: Path | None) -> bytes | None:
+    """The kubeadmin password. The installer's ISO carries only its hash, then nobody here can know it."""
+    if tls_dir is not None and (tls_dir / "kubeadmin-password").is_file():
+        return (tls_dir / "kubeadmin-password").read_bytes().strip()
+    if tls_dir is not None and (tls_dir / "kubeadmin-password.hash").is_file():
+        return None
+    return "-".join("".join(secrets.choice(_LETTERS) for __ in range(5)) for __ in range(4)).encode()
+
+
+def kubeconfig(task: Job) -> bytes:
+    """kubeconfig-noingress: the installer's own form, by the signers that it put into the ISO."""
+    from ...plugins.module_utils.installer import credentials
+
+    folder = task.tls_dir
+    if folder is not None and (folder / f"{ADMIN_SIGNER}.key").is_file():
+        signers = {
+            name: {kind: (folder / f"{name}.{kind}").read_text() for kind in ("crt", "key")}
+            for name in credentials.SIGNERS
+        }
+    else:
+        signers = {name: credentials.signer(name) for name in credentials.SIGNERS}
+    admin = credentials.admin_client(signers[ADMIN_SIGNER])
+    names = str(task.cluster.get("name", "")), str(task.cluster.get("base_dns_domain", ""))
+    text: str = credentials.kubeconfig(*names, signers, admin)
+    return text.encode()
+
+
+def add_ca(plain: bytes, pem: str) -> bytes:
+    """A kubeconfig whose clusters also trust the given certificates; ValueError when the text holds none."""
+    from cryptography import x509
+
+    if "-----BEGIN CERTIFICATE-----" not in pem:
+        raise ValueError("the text holds no PEM block CERTIFICATE")
+    for block in pem.split("-----BEGIN CERTIFICATE-----")[1:]:
+        try:
+            x509.load_pem_x509_certificate(("-----BEGIN CERTIFICATE-----" + block).encode())
+        except ValueError:
+            raise ValueError("a PEM block is not a certificate") from None
+    import yaml
+
+    config = yaml.safe_load(plain)
+    for entry in config["clusters"]:
+        known = base64.b64decode(entry["cluster"].get("certificate-authority-data", ""))
+        entry["cluster"]["certificate-authority-data"] = base64.b64encode(pem.strip().encode() + b"\n" + known).decode()
+    return str(yaml.safe_dump(config, sort_keys=False)).encode()
+
+
+# -- install-config ---------------------------------------------------------------------------------------------------
+
+
+def install_config_text(task: Job) -> str:
+    """install-config.yaml as the service sees the cluster, with the overrides merged in."""
+    import yaml
+
+    cluster = task.cluster
+    roles = [host.get("role") for host in task.hosts]
+    kind = str((cluster.get("platform") or {}).get("type", "baremetal"))
+    platform: dict[str, Any] = {
+        "apiVIPs": [vip["ip"] for vip in cluster.get("api_vips", ())],
+        "ingressVIPs": [vip["ip"] for vip in cluster.get("ingress_vips", ())],
+    }
+    if kind == "baremetal":
+        platform["hosts"] = [_host_entry(host) for host in task.hosts]
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "baseDomain": cluster.get("base_dns_domain", ""),
+        "metadata": {"name": cluster.get("name", "")},
+        "controlPlane": {
+            "name": "master",
+            "hyperthreading": "Enabled",
+            "replicas": validations.control_planes(cluster),
+        },
+        "compute": [{"name": "worker", "hyperthreading": "Enabled", "replicas": roles.count("worker")}],
+        "networking": {
+            "networkType": cluster.get("network_type", "OVNKubernetes"),
+            "clusterNetwork": [
+                {"cidr": net["cidr"], "hostPrefix": net["host_prefix"]} for net in cluster.get("cluster_networks", ())
+            ],
+            "machineNetwork": [{"cidr": net["cidr"]} for net in cluster.get("machine_networks", ())],
+            "serviceNetwork": [net["cidr"] for net in cluster.get("service_networks", ())],
+        },
+        "platform": {kind: platform if kind in ("baremetal", "vsphere", "nutanix") else {}},
+        "pullSecret": cluster.get("pull_secret", ""),
+        "sshKey": cluster.get("ssh_public_key", ""),
+    }
+    if roles.count("arbiter"):
+        config["arbiter"] = {"name": "arbiter", "hyperthreading": "Enabled", "replicas": roles.count("arbiter")}
+    proxy = {
+        name: cluster[key]
+        for key, name in (("http_proxy", "httpProxy"), ("https_proxy", "httpsProxy"), ("no_proxy", "noProxy"))
+        if cluster.get(key)
+    }
+    if proxy:
+        config["proxy"] = proxy
+    return yaml.safe_dump(_merge(config, json.loads(cluster.get("install_config_overrides") or "{}")), sort_keys=False)
+
+
+def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
+    nics = json.loads(host.get("inventory") or "{}").get("interfaces", [])
+    mac = next(
+        (nic.get("mac_address", "") for nic in nics if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")), ""
+    )
+    return {"name": host.get("requested_hostname", ""), "role": host.get("role", ""), "bootMACAddress": mac}
+
+
+def _merge(base: Any, extra: Any) -> Any:
+    if isinstance(base, dict) and isinstance(extra, dict):
+        return {**base, **{key: _merge(base.get(key), value) for key, value in extra.items()}}
+    return extra

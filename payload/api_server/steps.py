@@ -1,0 +1,331 @@
+"""Steps for an agent: which types, in which order, per host status, and their arguments.
+
+A producer gives the arguments of a step or None when it has nothing to ask. Source: instruction manager of
+assisted-service.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import inventory as inv
+from .network import contains, in_networks, network
+from .validations import WILDCARD, control_planes, domain, machine_cidrs, role_of, user_managed
+
+CONTINUE, EXIT = "continue", "exit"
+_CHECKS = ("tang-connectivity-check", "free-network-addresses", "dhcp-lease-allocate")
+_LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
+
+#: Host status -> step types in order (day 1). Statuses that are not here get none.
+DAY1: dict[str, tuple[str, ...]] = {
+    "discovering": ("inventory",),
+    "disconnected": ("inventory",),
+    "insufficient": ("inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS),
+    "pending-for-input": ("inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS),
+    "known": ("connectivity-check", *_CHECKS, "inventory", *_LATE_CHECKS),
+    "preparing-for-installation": (
+        "dhcp-lease-allocate",
+        "installation-disk-speed-check",
+        "container-image-availability",
+    ),
+    "installing": ("install", "dhcp-lease-allocate"),
+    "installing-in-progress": ("dhcp-lease-allocate",),
+    "error": ("logs-gather", "stop-installation"),
+    "cancelled": ("logs-gather", "stop-installation"),
+}
+_DAY2_REST = ("connectivity-check", "api-vip-connectivity-check", "tang-connectivity-check")
+DAY2: dict[str, tuple[str, ...]] = {
+    "discovering": ("inventory", "ntp-synchronizer", "domain-resolution"),
+    "disconnected": ("inventory",),
+    "insufficient": ("inventory", *_DAY2_REST, "ntp-synchronizer", "domain-resolution"),
+    "pending-for-input": ("inventory", *_DAY2_REST, "ntp-synchronizer", "domain-resolution"),
+    "known": (*_DAY2_REST, "inventory", "ntp-synchronizer", "domain-resolution"),
+    "installing": ("install",),
+    "error": ("logs-gather", "stop-installation"),
+    "cancelled": ("logs-gather", "stop-installation"),
+}
+#: Hosts of an infra-env without cluster.
+UNBOUND: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("discovering-unbound", "insufficient-unbound", "known-unbound", "disconnected-unbound"),
+    ("inventory", "ntp-synchronizer"),
+)
+#: Statuses whose agents are asked to call half as often.
+SLOW: frozenset[str] = frozenset({"disconnected", "disabled", "resetting", "error", "cancelled"})
+LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-user-action"})
+
+
+@dataclass
+class StepView:
+    """What the arguments of steps are made of."""
+
+    host: Mapping[str, Any]
+    cluster: Mapping[str, Any]
+    infra_env: Mapping[str, Any]
+    inventory: Mapping[str, Any]
+    #: JSON text of the other hosts for connectivity-check, or None when there is none to check now.
+    peers: Callable[[], str | None]
+    images: Mapping[str, str]
+    needed_images: tuple[str, ...]
+    release_host: str
+    ntp: str
+    settings: Callable[[str], float]
+    check_cvo: bool = False
+    cluster_hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _inventory(v: StepView) -> list[str]:
+    return [v.host["id"]]
+
+
+def _connectivity(v: StepView) -> list[str] | None:
+    peers = v.peers()
+    return [peers] if peers else None
+
+
+def _tang(v: StepView) -> list[str] | None:
+    encryption = v.cluster.get("disk_encryption") or {}
+    if encryption.get("mode") != "tang" or encryption.get("enable_on", "none") == "none":
+        return None
+    return [_dump({"tang_servers": encryption.get("tang_servers", "")})]
+
+
+def _free_addresses(v: StepView) -> list[str] | None:
+    cidrs = []
+    for text in dict.fromkeys(
+        str(network(a)) for nic in v.inventory.get("interfaces", ()) for a in nic.get("ipv4_addresses", ())
+    ):
+        net = network(text)
+        if net is not None and 22 <= net.prefixlen < 32:
+            cidrs.append(text)
+    return [_dump(cidrs)] if cidrs else None
+
+
+def _dhcp(v: StepView) -> list[str] | None:
+    cidrs = machine_cidrs(v.cluster)
+    if not v.cluster.get("vip_dhcp_allocation") or not cidrs:
+        return None
+    for nic in v.inventory.get("interfaces", ()):
+        if any(contains(cidrs[0], text) for text in nic.get("ipv4_addresses", ())):
+            tail = v.cluster["id"].replace("-", "")[:6]
+            macs = {
+                kind: ":".join(["00", "1a" if kind == "api" else "1b", "4a", tail[:2], tail[2:4], tail[4:6]])
+                for kind in ("api", "ingress")
+            }
+            return [
+                _dump(
+                    {
+                        "interface": nic.get("name", ""),
+                        "api_vip_mac": macs["api"],
+                        "ingress_vip_mac": macs["ingress"],
+                        "api_vip_lease": v.cluster.get("_api_lease", ""),
+                        "ingress_vip_lease": v.cluster.get("_ingress_lease", ""),
+                    }
+                )
+            ]
+    return None
+
+
+def _ntp(v: StepView) -> list[str]:
+    return [_dump({"ntp_source": v.ntp})]
+
+
+def _domains(v: StepView) -> list[str] | None:
+    if not v.cluster.get("base_dns_domain"):
+        return None
+    names = [domain(v.cluster, prefix) for prefix in ("api", "api-int", "console-openshift-console.apps", WILDCARD)]
+    names.append(names[-1] + ".")
+    if v.release_host:
+        names.append(v.release_host)
+    return [_dump({"domains": [{"domain_name": name} for name in names]})]
+
+
+def _vips(v: StepView) -> list[str] | None:
+    vips = [
+        {"vip": vip["ip"], "vip_type": kind}
+        for kind in ("api", "ingress")
+        for vip in v.cluster.get(f"{kind}_vips", ())
+        if any(in_networks(v.inventory, cidr) for cidr in machine_cidrs(v.cluster) if contains(cidr, vip["ip"]))
+    ]
+    if not vips or user_managed(v.cluster) or v.cluster.get("vip_dhcp_allocation"):
+        return None
+    return [_dump(vips)]
+
+
+def _disk_speed(v: StepView) -> list[str] | None:
+    disk = v.host.get("installation_disk_id", "")
+    known = json.loads(v.host.get("disks_info") or "{}").get(disk, {}).get("disk_speed", {}).get("tested")
+    persistent = v.inventory.get("boot", {}).get("device_type") == "persistent"
+    if not disk or known or persistent or "--save-part" in str(v.host.get("installer_args", "")):
+        return None
+    return [_dump({"path": disk}), f"{v.settings('DISK_CHECK_TIMEOUT'):.2f}"]
+
+
+def _images(v: StepView) -> list[str] | None:
+    known = json.loads(v.host.get("images_status") or "{}")
+    images = [image for image in v.needed_images if known.get(image, {}).get("result") != "success"]
+    if not images:
+        return None
+    return [_dump({"images": images, "timeout": int(v.settings("IMAGE_AVAILABILITY_TIMEOUT"))})]
+
+
+def _api_vip(v: StepView) -> list[str] | None:
+    name = v.cluster.get("api_vip_dns_name")
+    if not name:
+        return None
+    endpoint = v.cluster.get("ignition_endpoint") or {}
+    url = endpoint.get("url") or f"http://{f'[{name}]' if ':' in name else name}:22624/config/worker"
+    headers = [{"key": "Accept", "value": "application/vnd.coreos.ignition+json; version=3.2.0"}]
+    request: dict[str, Any] = {"url": url, "verify_cidr": False, "request_headers": headers}
+    if endpoint.get("ca_certificate"):
+        request["ca_certificate"] = endpoint["ca_certificate"]
+    if v.host.get("_ignition_token"):
+        request["ignition_endpoint_token"] = v.host["_ignition_token"]
+    return [_dump(request)]
+
+
+def installer_args(v: StepView) -> list[str]:
+    """Arguments of coreos-installer for a host: the user's, and what keeps its network after the reboot."""
+    args = [str(arg) for arg in json.loads(v.host.get("installer_args") or "[]")]
+    if v.infra_env.get("static_network_config"):
+        return args if "--copy-network" in args else [*args, "--copy-network"]
+    for nic in v.inventory.get("interfaces", ()):
+        for kind, families in (("dhcp", "ipv4_addresses"), ("dhcp6", "ipv6_addresses")):
+            if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in nic.get(families, ())):
+                karg = f"ip={nic.get('name')}:{kind}"
+                if karg not in args and not any(arg.startswith("ip=") for arg in args):
+                    args += ["--append-karg", karg]
+                break
+    return args
+
+
+def install_request(v: StepView) -> dict[str, Any]:
+    """The `install_cmd_request` of a host."""
+    role = "bootstrap" if v.host.get("bootstrap") else role_of(v.host)
+    request: dict[str, Any] = {
+        "cluster_id": v.cluster["id"],
+        "infra_env_id": v.host["infra_env_id"],
+        "host_id": v.host["id"],
+        "role": role,
+        "boot_device": v.host.get("installation_disk_id") or v.host.get("installation_disk_path", ""),
+        "controller_image": v.images.get("agent-installer-csr-approver", ""),
+        "installer_image": v.images.get("agent-installer-orchestrator", ""),
+        "control_plane_count": control_planes(v.cluster),
+        "check_cvo": v.check_cvo,
+        "installer_args": _dump(installer_args(v)),
+        "openshift_version": v.cluster.get("openshift_version", ""),
+        "enable_skip_mco_reboot": True,
+        "notify_num_reboots": True,
+    }
+    for name, image in (("mco_image", "machine-config-operator"), ("must_gather_image", "must-gather")):
+        if v.images.get(image):
+            request[name] = v.images[image]
+    proxy = {key: v.cluster[key] for key in ("http_proxy", "https_proxy", "no_proxy") if v.cluster.get(key)}
+    if proxy:
+        request["proxy"] = proxy
+    skipped = str(v.host.get("skip_formatting_disks", "")).split(",")
+    install_disk = v.host.get("installation_disk_id")
+    formatted = [
+        disk["id"]
+        for disk in v.inventory.get("disks", ())
+        if disk.get("bootable")
+        and not disk.get("is_installation_media")
+        and disk["id"] not in skipped
+        and disk["id"] != install_disk
+        and inv.eligible_disks({"disks": [disk]})
+    ]
+    if formatted:
+        request["disks_to_format"] = formatted
+    return request
+
+
+def _install(v: StepView) -> list[str]:
+    return [_dump(install_request(v))]
+
+
+def _logs(v: StepView) -> list[str] | None:
+    if v.host.get("logs_collected_at"):
+        return None
+    masters = [
+        text.partition("/")[0]
+        for host in v.cluster_hosts.values()
+        if host.get("role") == "master"
+        for text in host.get("_addresses", ())
+    ]
+    return [
+        _dump(
+            {
+                "cluster_id": v.cluster["id"],
+                "infra_env_id": v.host["infra_env_id"],
+                "host_id": v.host["id"],
+                "bootstrap": bool(v.host.get("bootstrap")),
+                "installer_gather": True,
+                "master_ips": masters,
+            }
+        )
+    ]
+
+
+PRODUCERS: dict[str, Callable[[StepView], list[str] | None]] = {
+    "inventory": _inventory,
+    "connectivity-check": _connectivity,
+    "tang-connectivity-check": _tang,
+    "free-network-addresses": _free_addresses,
+    "dhcp-lease-allocate": _dhcp,
+    "ntp-synchronizer": _ntp,
+    "domain-resolution": _domains,
+    "verify-vips": _vips,
+    "installation-disk-speed-check": _disk_speed,
+    "container-image-availability": _images,
+    "api-vip-connectivity-check": _api_vip,
+    "install": _install,
+    "logs-gather": _logs,
+    "stop-installation": lambda v: [],
+}
+
+
+def step(kind: str, args: list[str]) -> dict[str, Any]:
+    return {"step_type": kind, "step_id": f"{kind}-{secrets.token_hex(4)}", "args": args}
+
+
+def instructions(
+    v: StepView, day2: bool, interval: int, disabled: frozenset[str], upgrade_to: str = ""
+) -> dict[str, Any]:
+    """The `steps` answer for a host. `interval`: seconds between polls; `upgrade_to`: the image an old agent gets told."""
+    status = v.host["status"]
+    if status in LEAVING:
+        return {"next_instruction_seconds": 0, "post_step_action": EXIT, "instructions": []}
+    table = {**UNBOUND, **(DAY2 if day2 else DAY1)}
+    found = []
+    if upgrade_to:
+        found.append(step("upgrade-agent", [_dump({"agent_image": upgrade_to})]))
+    else:
+        for kind in table.get(status, ()):
+            args = None if kind in disabled else PRODUCERS[kind](v)
+            if args is not None:
+                found.append(step(kind, args))
+    wait = interval * 2 if status in SLOW else interval
+    return {"next_instruction_seconds": wait, "post_step_action": CONTINUE, "instructions": found}
+
+
+def peer_entry(host: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
+    """JSON of one host in the arguments of connectivity-check."""
+    nics = [
+        {
+            "name": nic.get("name", ""),
+            "mac": nic.get("mac_address", ""),
+            "ip_addresses": [
+                text.partition("/")[0] for text in (*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ()))
+            ],
+        }
+        for nic in inventory.get("interfaces", ())
+        if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")
+    ]
+    return _dump({"host_id": host["id"], "nics": nics})

@@ -1,0 +1,439 @@
+"""Builds the lab payload: base ISO, component images, release image. Every step is kept by the hash of what it is made of.
+
+$XDG_CACHE_HOME/agentlab/parts/<step>-<hash>/     what takes long: packages, root file system, ISO, base layer
+$XDG_CACHE_HOME/agentlab/payload/<hash>/          payload.json, coreos-x86_64.iso, oci/
+$XDG_CACHE_HOME/agentlab/payload/current          link to the newest
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..images import base, code, components, oci, release
+from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
+from ..machine_os.distro import BuildError, Distro, host, require
+
+VERSION = "4.22.0-lab"
+VOLUME_ID = "lab-os-4.22.0"  # at most 16 characters: what Joliet has room for
+KEPT = 8  # payloads: run directories refer to the base ISO of theirs
+ISO_NAME = "coreos-x86_64.iso"
+_HERE = Path(__file__).resolve()
+_MACHINE_OS = _HERE.parents[1] / "machine_os"
+_IMAGES = _HERE.parents[1] / "images"
+
+Say = Callable[[str], None]
+
+
+def cache_root() -> Path:
+    """Where payloads and base ISOs are kept, shared by all clones."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
+
+
+@dataclass
+class Builder:
+    """One build. `overrides`: component -> pullspec, OCI layout directory, or directory whose files are laid over the component's image."""
+
+    cache: Path
+    overrides: Mapping[str, str]
+    say: Say
+    distro: Distro
+    force: bool = False
+
+    # What each step is made of
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """step -> hash; the last, "payload", is the payload's."""
+        distro, scripts = self.distro, _digest_files(_MACHINE_OS)
+        made_of: dict[str, Any] = {
+            "packages": (
+                distro.id,
+                distro.codename,
+                distro.arch,
+                packages.PARTS,
+                packages.MODULES,
+                (_MACHINE_OS / "kernel.py").read_text(),
+            ),
+            "rootfs": (distro.id, distro.codename, distro.arch, packages.ROOTFS),
+        }
+        keys = {step: _hash(value) for step, value in made_of.items()}
+        glue = _digest(_HERE.read_bytes())
+        keys["iso"] = _hash((keys, scripts, glue, VERSION, VOLUME_ID))
+        keys["base"] = _hash(
+            (
+                distro.id,
+                distro.codename,
+                distro.arch,
+                (components.BASE_PACKAGES, components.EXTRA_PACKAGES),
+                (_IMAGES / "base.py").read_text(),
+                (_IMAGES / "oci.py").read_text(),
+            )
+        )
+        sources = [(str(path), _digest((code.ROOT / path).read_bytes())) for path in code.sources()]
+        changes = {name: _source_digest(name, source) for name, source in sorted(self.overrides.items())}
+        keys["payload"] = _hash((keys["iso"], keys["base"], _digest_files(_IMAGES), glue, sources, changes, VERSION))[
+            :16
+        ]
+        return keys
+
+    def ensure(self) -> tuple[Path, bool]:
+        """The directory of the payload, and whether it had to be built."""
+        self._check_overrides()
+        with _lock(self.cache / "lock", self.say):
+            keys = self.keys
+            target = self.cache / "payload" / keys["payload"]
+            if (target / "payload.json").exists() and not self.force:
+                os.utime(target)
+                _point(self.cache / "payload/current", target)
+                return target, False
+            require(
+                "apt-get", "dpkg-deb", "mmdebstrap", "mksquashfs", "mformat", "mcopy", "mmd", "zstd", "tar", "chroot"
+            )
+            self._sweep()
+            self._apt: debs.Apt | None = None
+            with self._made("payload", target) as out:
+                self._payload(out, keys)
+            _point(self.cache / "payload/current", target)
+            self._prune()
+            return target, True
+
+    # Steps
+
+    def _step(self, name: str, key: str, text: str, make: Callable[[Path], None]) -> Path:
+        """The directory of a step, made when it is not there yet."""
+        target = self.cache / "parts" / f"{name}-{key[:16]}"
+        if target.exists() and not self.force:
+            os.utime(target)
+            return target
+        start = time.monotonic()
+        self.say(f"{text} ...")
+        with self._made(name, target) as out:
+            make(out)
+        self.say(f"{text}: {time.monotonic() - start:.0f} s")
+        return target
+
+    @contextlib.contextmanager
+    def _made(self, name: str, target: Path) -> Iterator[Path]:
+        """A new directory beside `target` that takes its name when all went well; a broken build leaves nothing under that name."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.parent / f".{name}.building"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        yield fresh
+        old = target.parent / f".{name}.old"
+        shutil.rmtree(old, ignore_errors=True)
+        if target.exists():
+            target.rename(old)
+        fresh.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Removes what interrupted builds left."""
+        for folder in ("parts", "payload"):
+            for path in (self.cache / folder).glob(".*"):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _prune(self) -> None:
+        """Forgets what was not used for longest: all but some payloads, and all but two of each step."""
+        kinds: dict[str, list[Path]] = {}
+        for path in [*(self.cache / "parts").iterdir(), *(self.cache / "payload").iterdir()]:
+            if path.is_dir() and not path.is_symlink():
+                kinds.setdefault(path.name.rpartition("-")[0] or "payload", []).append(path)
+        for kind, paths in kinds.items():
+            paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+            for path in paths[KEPT if kind == "payload" else 2 :]:
+                shutil.rmtree(path)
+
+    def apt(self) -> debs.Apt:
+        if self._apt is None:
+            self._apt = debs.Apt(self.distro, self.cache / "apt")
+            self._apt.update()
+        return self._apt
+
+    def _packages(self, out: Path) -> None:
+        apt = self.apt()
+        kernel_package = [apt.kernel()]
+        kernel_package += [
+            name for name in (kernel_package[0].replace("linux-image", "linux-modules"),) if self.distro.id == "ubuntu"
+        ]
+        debs.unpack(apt.download(*packages.PARTS, *kernel_package, dependencies=False), out)
+        kernel.prune(out)
+
+    def _iso(self, out: Path, parts: Path, tree: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=out, prefix="work-") as name:
+            work = Path(name)
+            root = work / "root"
+            rootfs.copy(tree, root)
+            releases = kernel.install(parts, root)
+            shutil.copy2(parts / "usr/lib/dracut/modules.d/30ignition/ignition", root / "usr/libexec/ignition")
+            rootfs.finish(self.distro, root, VERSION, VOLUME_ID)
+            modules = root / "usr/lib/modules" / releases
+            initrd.build(self.distro, parts, root, releases, work / "initrd", modules / "initramfs.img", VOLUME_ID)
+            boot = root / "usr/lib/machine-os"
+            boot.mkdir()
+            bootloader.disk_efi(parts, boot / "grubx64.efi")
+            bootloader.disk_bios(parts, boot / "core.img")
+            shutil.copy2(parts / "usr/lib/grub/i386-pc/boot.img", boot / "boot.img")
+            self.say("machine-os: packing the root file system ...")
+            rootfs.squash(root, work / "root.squashfs")
+            iso.rootfs_image(work / "root.squashfs", VOLUME_ID, work / "rootfs.img")
+            bootloader.cd_efi(parts, VOLUME_ID, work / "BOOTX64.EFI")
+            bootloader.fat_image(work / "efiboot.img", {"EFI/BOOT/BOOTX64.EFI": work / "BOOTX64.EFI"}, "EFI-SYSTEM")
+            iso.build(
+                out / ISO_NAME,
+                VOLUME_ID,
+                vmlinuz=modules / "vmlinuz",
+                initrd=modules / "initramfs.img",
+                rootfs=work / "rootfs.img",
+                efiboot=work / "efiboot.img",
+                isolinux={
+                    "isolinux.bin": parts / "usr/lib/ISOLINUX/isolinux.bin",
+                    "ldlinux.c32": parts / "usr/lib/syslinux/modules/bios/ldlinux.c32",
+                },
+            )
+        digest = _digest_path(out / ISO_NAME)
+        (out / f"{ISO_NAME}.sha256").write_text(f"{digest}\n")
+        files = {
+            "coreos": oci.Node(),
+            f"coreos/{ISO_NAME}": oci.Node(out / ISO_NAME, mode=0o644),
+            f"coreos/{ISO_NAME}.sha256": oci.Node(f"{digest}\n".encode(), mode=0o644),
+            "coreos/coreos-stream.json": oci.Node(iso.stream(VERSION, ISO_NAME, digest), mode=0o644),
+        }
+        _save(out / "layer", oci.write_layer(out / "layer.tar", files, compression=""))
+
+    def _base(self, out: Path) -> None:
+        for name, layer in base.build(self.distro, self.apt(), out).items():
+            _save(out / name, layer)
+
+    def _payload(self, out: Path, keys: Mapping[str, str]) -> None:
+        parts = self._step("packages", keys["packages"], "packages: kernel, boot loaders, ignition", self._packages)
+        tree = (
+            self._step(
+                "rootfs",
+                keys["rootfs"],
+                f"machine-os: installing {len(packages.ROOTFS)} packages of {self.distro.name}",
+                lambda path: rootfs.bootstrap(self.distro, path / "tree", path / "mmdebstrap.log"),
+            )
+            / "tree"
+        )
+        image = self._step("iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree))
+        bottom = self._step("base", keys["base"], "images: base layer", self._base)
+        self.say("images: components and release ...")
+        layout = oci.Layout.create(out / "oci")
+        os.link(image / ISO_NAME, out / ISO_NAME)
+        images, pullspecs = self._components(layout, out / ".work", image, bottom)
+        top = oci.write_layer(out / ".layer", release.nodes(VERSION, pullspecs, bottom / "tree/usr/bin/busybox"))
+        os.rename(out / ".layer", layout.blob(top.digest))
+        images["release"] = layout.add_image(
+            oci.Image(
+                [top],
+                entrypoint=["/usr/bin/cluster-version-operator"],
+                environment={"VERSION": VERSION},
+                labels={"io.openshift.release": VERSION, "name": "agentlab/release"},
+            )
+        )
+        layout.write_index(images)
+        shutil.rmtree(out / ".work", ignore_errors=True)
+        described = {
+            "hash": keys["payload"],
+            "version": VERSION,
+            "release": f"{release.REGISTRY}/{release.RELEASE_REPOSITORY}@{images['release'].digest}",
+            "images": {
+                name: {"pullspec": spec, "digest": spec.rpartition("@")[2]} for name, spec in sorted(pullspecs.items())
+            },
+            "iso": ISO_NAME,
+            "iso_sha256": (image / f"{ISO_NAME}.sha256").read_text().strip(),
+        }
+        oci.write_atomic(out / "payload.json", json.dumps(described, indent=2).encode() + b"\n")
+
+    def _components(
+        self, layout: oci.Layout, work: Path, image: Path, bottom: Path
+    ) -> tuple[dict[str, oci.Descriptor], dict[str, str]]:
+        """Writes the component images; returns their descriptors, and every component's pullspec."""
+        work.mkdir()
+        lowest = _load(bottom / "base")
+        layout.link_blob(bottom / "base.tar", lowest.digest)
+        shared = self._layer(layout, work, code.shared(self.distro, bottom / "tree", work / "code"))
+        images: dict[str, oci.Descriptor] = {}
+        pullspecs: dict[str, str] = {}
+        plain = layout.add_image(oci.Image([lowest], command=["/bin/sh"]))
+        for name in sorted({*components.COMPONENTS, *components.PLACEHOLDERS, *self.overrides}):
+            source = self.overrides.get(name)
+            if source is not None and not Path(source).is_dir():
+                pullspecs[name] = source
+                continue
+            component = components.COMPONENTS.get(name)
+            if source is not None and (Path(source) / "index.json").exists():
+                images[name] = _adopt(layout, Path(source), name)
+            elif component is None and source is None:
+                images[name] = plain
+            else:
+                layers = self._component_layers(layout, work, component, lowest, shared, image, bottom)
+                if source is not None:
+                    layers.append(self._layer(layout, work, dict(oci.tree_nodes(Path(source)))))
+                images[name] = layout.add_image(
+                    oci.Image(
+                        layers,
+                        environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"},
+                        command=component.command if component else (),
+                        entrypoint=component.entrypoint if component else (),
+                        labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},
+                    )
+                )
+            pullspecs[name] = f"{release.REGISTRY}/{release.PAYLOAD_REPOSITORY}@{images[name].digest}"
+        return images, pullspecs
+
+    def _component_layers(
+        self,
+        layout: oci.Layout,
+        work: Path,
+        component: components.Component | None,
+        lowest: oci.Descriptor,
+        shared: oci.Descriptor,
+        image: Path,
+        bottom: Path,
+    ) -> list[oci.Descriptor]:
+        if component is None:
+            return [lowest]
+        if component.extra == "machine-os":
+            disk = _load(image / "layer")
+            layout.link_blob(image / "layer.tar", disk.digest)
+            return [disk]
+        if component.extra == "node-agent":
+            return [lowest, self._layer(layout, work, code.node_agent(self.distro, bottom / "tree", work / "code"))]
+        middle = [_load(bottom / name) for name in component.layers]
+        for name, layer in zip(component.layers, middle, strict=True):
+            layout.link_blob(bottom / f"{name}.tar", layer.digest)
+        return [lowest, *middle, shared, self._layer(layout, work, code.executables(component))]
+
+    @staticmethod
+    def _layer(layout: oci.Layout, work: Path, nodes: Mapping[str, oci.Node]) -> oci.Descriptor:
+        layer = oci.write_layer(work / "layer.tar", nodes)
+        os.replace(work / "layer.tar", layout.blob(layer.digest))
+        return layer
+
+    def _check_overrides(self) -> None:
+        known = {*components.COMPONENTS, *components.PLACEHOLDERS}
+        for name, source in self.overrides.items():
+            if name not in known:
+                raise BuildError(
+                    f"payload_overrides: the release has no component {name}; it has {', '.join(sorted(known))}"
+                )
+            if not Path(source).is_dir() and (
+                "/" not in source or source.startswith((".", "/")) or "@sha256:" not in source
+            ):
+                raise BuildError(
+                    f"payload_overrides: {name}: {source} is neither a directory nor a pullspec with a digest (HOST/NAME@sha256:...)"
+                )
+
+
+def ensure(
+    overrides: Mapping[str, str] | None = None,
+    *,
+    force: bool = False,
+    say: Say = lambda text: None,
+    cache: Path | None = None,
+) -> dict[str, Any]:
+    """Builds the payload unless it is there; returns payload.json's content with "directory" (str) and "built" (bool).
+
+    Raises `BuildError`.
+    """
+    builder = Builder(cache or cache_root(), dict(overrides or {}), say, host(), force)
+    directory, built = builder.ensure()
+    return describe(directory) | {"built": built}
+
+
+def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = None) -> dict[str, Any] | None:
+    """What `ensure` would return without building; None when it would have to build."""
+    builder = Builder(cache or cache_root(), dict(overrides or {}), lambda text: None, host())
+    builder._check_overrides()
+    directory = builder.cache / "payload" / builder.keys["payload"]
+    return describe(directory) | {"built": False} if (directory / "payload.json").exists() else None
+
+
+def describe(directory: Path) -> dict[str, Any]:
+    """payload.json of a payload's directory, with the directory itself and `iso` as full paths."""
+    try:
+        value: dict[str, Any] = json.loads((directory / "payload.json").read_text())
+    except FileNotFoundError:
+        raise BuildError(
+            f"{directory} holds no payload: payload.json is missing; run 'agentlab payload build'"
+        ) from None
+    return value | {"directory": str(directory.resolve()), "iso": str(directory.resolve() / value["iso"])}
+
+
+@contextlib.contextmanager
+def _lock(path: Path, say: Say) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build is running; waiting for it ...")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _point(link: Path, target: Path) -> None:
+    fresh = link.with_name(f".{link.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target.name)
+    os.replace(fresh, link)
+
+
+def _adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
+    """Takes the image out of another layout: the one tagged `name`, or its only one."""
+    other = oci.Layout(source)
+    found = other.tags()
+    if name not in found and len(found) != 1:
+        raise BuildError(f"payload_overrides: {name}: {source} holds {len(found)} images and none is tagged {name}")
+    image = found.get(name) or next(iter(found.values()))
+    for digest in (*other.blobs_of(image.digest), image.digest):
+        layout.link_blob(other.blob(digest), digest)
+    return image
+
+
+def _save(path: Path, layer: oci.Descriptor) -> None:
+    path.with_suffix(".json").write_text(json.dumps(vars(layer)))
+
+
+def _load(path: Path) -> oci.Descriptor:
+    return oci.Descriptor(**json.loads(path.with_suffix(".json").read_text()))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _digest_path(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest_files(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return _hash([(str(path.relative_to(folder)), path.stat().st_mode & 0o111, _digest_path(path)) for path in files])
+
+
+def _source_digest(name: str, source: str) -> str:
+    path = Path(source)
+    if not path.is_dir():
+        return source
+    if (path / "index.json").exists():
+        return _digest((path / "index.json").read_bytes())
+    return _digest_files(path)
+
+
+def _hash(value: object) -> str:
+    return _digest(repr(value).encode())

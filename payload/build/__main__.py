@@ -1,0 +1,105 @@
+"""`python -m ansible_collections.agentlab.ocp.payload.build`: the command line of the payload."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from ..images import oci, registry
+from ..machine_os.distro import BuildError
+from . import cache_root, describe, ensure, lookup
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agentlab payload", description="Build the lab payload, and look into it.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    build = verbs.add_parser(
+        "build",
+        help="build it, or say where it is when it is built",
+        description="Build the lab payload unless it is there.",
+    )
+    build.add_argument("--force", action="store_true", help="build every step anew, with today's packages")
+    build.add_argument(
+        "--check", action="store_true", help="only say whether it is there: exit 1 when it would have to be built"
+    )
+    build.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="COMPONENT=SOURCE",
+        help="replace a component: a pullspec with a digest, an OCI layout directory, or a directory of files laid over its image",
+    )
+    show = verbs.add_parser("show", help="print payload.json of the newest payload, or of a directory")
+    show.add_argument("directory", nargs="?", type=Path)
+    push = verbs.add_parser("push", help="put the images into the storage directory of a registry")
+    push.add_argument("storage", type=Path, help="the registry's storage directory")
+    push.add_argument("--payload", type=Path, metavar="DIRECTORY", help="the payload; default: the newest")
+    push.add_argument("--check", action="store_true", help="only count what would be added")
+    for verb in (build, show, push):
+        verb.add_argument("--json", action="store_true", help="print JSON, and no progress")
+        verb.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs a verb; 0, or 1 with one message on stderr."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return _run(arguments)
+    except (BuildError, oci.ImageError) as error:
+        print(f"agentlab payload: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.verb == "push":
+        directory = arguments.payload or cache_root() / "payload/current"
+        counts = registry.push(directory, arguments.storage, dry=arguments.check)
+        print(
+            json.dumps(counts)
+            if arguments.json
+            else f"{counts['images']} images, {counts['blobs']} blobs, {counts['added']} files added"
+        )
+        return 0
+    if arguments.verb == "show":
+        found = describe(arguments.directory or cache_root() / "payload/current")
+    else:
+        overrides = dict(_pair(text) for text in arguments.override)
+        if arguments.check:
+            there = lookup(overrides)
+            if there is None:
+                print("null" if arguments.json else "the payload is not built yet", flush=True)
+                return 1
+            found = there
+        else:
+            start = time.monotonic()
+
+            def say(text: str) -> None:
+                print(f"[{time.monotonic() - start:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+            found = ensure(
+                overrides,
+                force=arguments.force,
+                say=say if arguments.progress or not arguments.json else lambda text: None,
+            )
+    if arguments.json:
+        print(json.dumps(found, indent=2))
+    else:
+        print(
+            f"{found['directory']}\n  release {found['release']}\n  iso     {found['iso']}\n  images  {len(found['images'])}"
+        )
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, source = text.partition("=")
+    if not separator or not name or not source:
+        raise BuildError(f"--override {text}: COMPONENT=SOURCE expected")
+    return name, source
+
+
+if __name__ == "__main__":
+    sys.exit(main())

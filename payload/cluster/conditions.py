@@ -1,0 +1,39 @@
+"""Conditions of objects: a transition time changes only when the status does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .store import Object, now
+
+
+def condition(kind: str, status: bool | str, reason: str = "AsExpected", message: str = "") -> Object:
+    """Return a condition as `merged` takes it."""
+    text = status if isinstance(status, str) else str(status)
+    return {"type": kind, "status": text, "reason": reason, "message": message}
+
+
+def merged(old: list[Object], new: list[Object]) -> list[Object]:
+    """Return `old` with the conditions of `new`, each with its lastTransitionTime."""
+    before = {entry["type"]: entry for entry in old}
+    result = dict(before)
+    for entry in new:
+        known = before.get(entry["type"])
+        since = (
+            known["lastTransitionTime"]
+            if known and known["status"] == entry["status"] and "lastTransitionTime" in known
+            else now()
+        )
+        result[entry["type"]] = {**entry, "lastTransitionTime": since}
+    return list(result.values())
+
+
+def status(obj: Mapping[str, Any], kind: str) -> str:
+    """Return the status of a condition, empty if the object has none such."""
+    return next((str(c["status"]) for c in obj.get("status", {}).get("conditions", ()) if c["type"] == kind), "")
+
+
+def is_true(obj: Mapping[str, Any], kind: str) -> bool:
+    """Tell whether a condition is True."""
+    return status(obj, kind) == "True"

@@ -1,0 +1,41 @@
+"""Ignition configs as dictionaries: merging them, and files in them. Light: the installer needs no more than this."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Config = dict[str, Any]
+
+
+def merge(base: Config, *others: Mapping[str, Any]) -> Config:
+    """Return `base` with the files, links, directories, units and users of `others`; the last that has an entry wins."""
+    merged: Config = json.loads(json.dumps(base))
+    for other in others:
+        for section, lists in (
+            ("storage", {"files": "path", "directories": "path", "links": "path"}),
+            ("systemd", {"units": "name"}),
+            ("passwd", {"users": "name"}),
+        ):
+            for field, key in lists.items():
+                entries = (other.get(section) or {}).get(field) or []
+                if entries:
+                    new = {entry[key] for entry in entries}
+                    target = merged.setdefault(section, {})
+                    target[field] = [entry for entry in target.get(field, []) if entry[key] not in new] + [
+                        dict(entry) for entry in entries
+                    ]
+    return merged
+
+
+def data_file(path: str, data: bytes, mode: int, compress: bool = False) -> Config:
+    """Return a file of an Ignition config that holds `data`."""
+    contents = {
+        "source": "data:;base64," + base64.b64encode(gzip.compress(data, mtime=0) if compress else data).decode()
+    }
+    if compress:
+        contents["compression"] = "gzip"
+    return {"path": path, "overwrite": True, "mode": mode, "contents": contents}

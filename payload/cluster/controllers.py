@@ -1,0 +1,304 @@
+"""What the leader does besides answering: signs certificates, watches leases, places pods, counts pools."""
+
+from __future__ import annotations
+
+import base64
+import calendar
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from . import nodes as node_list
+from .conditions import condition, is_true, merged
+from .facts import ClusterFacts, count, single_node
+from .operators import Operators
+from .pki import Signer
+from .store import Object, Store, now
+
+CSR = "certificatesigningrequests.certificates.k8s.io"
+LEASES = "leases.coordination.k8s.io"
+POOLS = "machineconfigpools.machineconfiguration.openshift.io"
+JOBS = "jobs.batch"
+# A node whose lease is older is unknown, as kube-controller-manager's --node-monitor-grace-period.
+GRACE_SECONDS = 50.0
+CLIENT_SIGNER, SERVING_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"
+INSTALLER = "assisted-installer"
+CONTROLLER = "assisted-installer-controller"
+ROUTER = "router-default"
+_MCO = "machineconfiguration.openshift.io"
+
+
+@dataclass
+class Controllers:
+    """All controllers of one leader. The one of the bootstrap host approves all certificate requests."""
+
+    store: Store
+    facts: ClusterFacts
+    signer: Signer
+    settle: float
+    bootstrap: bool = False
+    _since: float = field(default_factory=time.monotonic)
+    _operators: Operators = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._operators = Operators(self.store, self.facts, self.settle)
+
+    def step(self) -> None:
+        """Do whatever is due; called about once a second."""
+        steps: tuple[Callable[[], None], ...] = (
+            self._sign,
+            self._watch_leases,
+            self._place_controller,
+            self._place_routers,
+            self._count_pools,
+            self._ingress,
+            self._finish_bootstrap,
+            self._operators.step,
+        )
+        for step in steps:
+            step()
+
+    def _approves(self) -> bool:
+        # A single node has nobody else to let it in: upstream's post-reboot script does this.
+        started = self.store.find("configmaps", "kube-system", "bootstrap")
+        return self.bootstrap or (single_node(self.facts) and not started)
+
+    def _sign(self) -> None:
+        for csr in self.store.items(CSR):
+            if csr["status"].get("certificate"):
+                continue
+            if self._approves() and not csr["status"].get("conditions"):
+                csr = self._update_status(
+                    CSR,
+                    csr,
+                    {
+                        "conditions": merged(
+                            [], [condition("Approved", True, "BootstrapApprove", "approved while the cluster starts")]
+                        )
+                    },
+                )
+            signer = csr["spec"].get("signerName")
+            if not is_true(csr, "Approved") or is_true(csr, "Denied") or signer not in (CLIENT_SIGNER, SERVING_SIGNER):
+                continue
+            try:
+                pem = self.signer.sign_request(
+                    base64.b64decode(csr["spec"]["request"]).decode(), client=signer == CLIENT_SIGNER
+                )
+            except ValueError as error:
+                failed = merged(
+                    csr["status"]["conditions"], [condition("Failed", True, "SignerValidationFailure", str(error))]
+                )
+                if not is_true(csr, "Failed"):
+                    self._update_status(CSR, csr, {**csr["status"], "conditions": failed})
+                continue
+            self._update_status(CSR, csr, {**csr["status"], "certificate": base64.b64encode(pem.encode()).decode()})
+
+    def _watch_leases(self) -> None:
+        # A new leader gives every node one period before it judges.
+        if time.monotonic() - self._since < GRACE_SECONDS:
+            return
+        for node in self.store.items("nodes"):
+            lease = self.store.find(LEASES, "kube-node-lease", node["metadata"]["name"])
+            if lease is None or is_unknown(node) or time.time() - _seconds(lease["spec"]["renewTime"]) < GRACE_SECONDS:
+                continue
+            gone = condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+            conditions = merged(
+                node["status"]["conditions"], [{**gone, "lastHeartbeatTime": lease["spec"]["renewTime"]}]
+            )
+            self._update_status("nodes", node, {**node["status"], "conditions": conditions})
+
+    def _place_controller(self) -> None:
+        ready = node_list.ready(self.store.items("nodes"), "master")
+        image = self.facts["images"].get("agent-installer-csr-approver")
+        if not image:
+            return
+        job = self.store.find(JOBS, INSTALLER, CONTROLLER)
+        pods = [p for p in self.store.items("pods", INSTALLER) if p["metadata"]["labels"].get("job-name") == CONTROLLER]
+        if job and not is_true(job, "Complete") and any(p["status"].get("phase") == "Succeeded" for p in pods):
+            complete = merged([], [condition("Complete", True, "CompletionsReached")])
+            self._update_status(JOBS, job, {"succeeded": 1, "completionTime": now(), "conditions": complete})
+            return
+        if job and is_true(job, "Complete"):
+            return
+        names = {node["metadata"]["name"] for node in self.store.items("nodes") if not is_unknown(node)}
+        for pod in pods:
+            if pod["spec"]["nodeName"] not in names or pod["status"].get("phase") == "Failed":
+                self.store.delete("pods", INSTALLER, pod["metadata"]["name"])
+                pods = [p for p in pods if p is not pod]
+        if pods or not ready:
+            return
+        if job is None:
+            self.store.create(
+                JOBS,
+                {
+                    "apiVersion": "batch/v1",
+                    "kind": "Job",
+                    "metadata": {"name": CONTROLLER, "namespace": INSTALLER},
+                    "spec": {},
+                    "status": {"active": 1},
+                },
+            )
+        container = {"name": CONTROLLER, "image": image, "command": ["assisted-installer-controller"]}
+        self._pod(
+            INSTALLER,
+            f"{CONTROLLER}-{self.store.revision}",
+            {"job-name": CONTROLLER},
+            ready[-1]["metadata"]["name"],
+            container,
+        )
+
+    def _place_routers(self) -> None:
+        replicas = 1 if single_node(self.facts) or count(self.facts, "worker") == 1 else 2
+        known = self.store.items("nodes")
+        candidates = [n["metadata"]["name"] for n in node_list.ready(known, "worker")]
+        pods = self.store.items("pods", "openshift-ingress")
+        names = {node["metadata"]["name"] for node in known if not is_unknown(node)}
+        for pod in pods:
+            if pod["spec"]["nodeName"] not in names:
+                self.store.delete("pods", "openshift-ingress", pod["metadata"]["name"])
+                pods = [p for p in pods if p is not pod]
+        used = {pod["spec"]["nodeName"] for pod in pods}
+        for node in [n for n in candidates if n not in used][: max(0, replicas - len(pods))]:
+            self._pod(
+                "openshift-ingress",
+                f"{ROUTER}-{node}".replace(".", "-"),
+                {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"},
+                node,
+                {"name": "router", "image": self.facts["images"].get("hyperkube", "")},
+            )
+
+    def _pod(self, namespace: str, name: str, labels: dict[str, str], node: str, container: Object) -> None:
+        self.store.create(
+            "pods",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": namespace, "labels": labels},
+                "spec": {"nodeName": node, "hostNetwork": True, "containers": [container]},
+                "status": {"phase": "Pending", "conditions": []},
+            },
+        )
+
+    def _count_pools(self) -> None:
+        known = self.store.items("nodes")
+        for pool in self.store.items(POOLS):
+            role = pool["metadata"]["name"]
+            # A single node, and schedulable control planes, are of both roles; the control plane's pool has them.
+            members = [
+                n
+                for n in known
+                if node_list.has_role(n, role) and (role == "master" or not node_list.has_role(n, "master"))
+            ]
+            wanted = pool["spec"]["configuration"]["name"]
+            updated = [
+                n for n in members if n["metadata"].get("annotations", {}).get(f"{_MCO}/currentConfig") == wanted
+            ]
+            ready = [n for n in updated if is_true(n, "Ready")]
+            done = len(ready) == len(members)
+            status = {
+                **pool["status"],
+                "configuration": {"name": wanted},
+                "machineCount": len(members),
+                "updatedMachineCount": len(updated),
+                "readyMachineCount": len(ready),
+                "unavailableMachineCount": len(members) - len(ready),
+                "conditions": merged(
+                    pool["status"]["conditions"],
+                    [
+                        condition(
+                            "Updated", done, "", f"All nodes are updated with MachineConfig {wanted}" if done else ""
+                        ),
+                        condition(
+                            "Updating",
+                            not done,
+                            "",
+                            "" if done else f"All nodes are updating to MachineConfig {wanted}",
+                        ),
+                        condition("Degraded", False),
+                        condition("NodeDegraded", False),
+                        condition("RenderDegraded", False),
+                    ],
+                ),
+            }
+            if status != pool["status"]:
+                self._update_status(POOLS, pool, status)
+
+    def _ingress(self) -> None:
+        """Publish the router's CA and the console's route when a router serves."""
+        if self.store.find("configmaps", "openshift-config-managed", "default-ingress-cert"):
+            return
+        authority = self.store.find("configmaps", "openshift-ingress-operator", "router-ca")
+        if authority is None or not any(is_true(p, "Ready") for p in self.store.items("pods", "openshift-ingress")):
+            return
+        host = f"console-openshift-console.apps.{self.facts['domain']}"
+        self.store.put(
+            "configmaps",
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "default-ingress-cert", "namespace": "openshift-config-managed"},
+                "data": {"ca-bundle.crt": authority["data"]["tls.crt"]},
+            },
+        )
+        for name, namespace in (("console", "openshift-console"), ("downloads", "openshift-console")):
+            self.store.put(
+                "routes.route.openshift.io",
+                {
+                    "apiVersion": "route.openshift.io/v1",
+                    "kind": "Route",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "spec": {
+                        "host": host.replace("console-", f"{name}-", 1),
+                        "port": {"targetPort": "https"},
+                        "to": {"kind": "Service", "name": name, "weight": 100},
+                        "tls": {"termination": "reencrypt", "insecureEdgeTerminationPolicy": "Redirect"},
+                        "wildcardPolicy": "None",
+                    },
+                    "status": {
+                        "ingress": [
+                            {
+                                "host": host.replace("console-", f"{name}-", 1),
+                                "routerName": "default",
+                                "conditions": merged([], [condition("Admitted", True)]),
+                            }
+                        ]
+                    },
+                },
+            )
+        self.store.put(
+            "configmaps",
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "console-public", "namespace": "openshift-config-managed"},
+                "data": {"consoleURL": f"https://{host}"},
+            },
+        )
+
+    def _finish_bootstrap(self) -> None:
+        """Say that the cluster stands without its bootstrap host; only a member on a disk can."""
+        wanted = max(1, min(count(self.facts, "master") - 1, 2))
+        if self.bootstrap or self.store.find("configmaps", "kube-system", "bootstrap"):
+            return
+        if len(node_list.ready(self.store.items("nodes"), "master")) >= wanted:
+            self.store.create(
+                "configmaps",
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": "bootstrap", "namespace": "kube-system"},
+                    "data": {"status": "complete"},
+                },
+            )
+
+    def _update_status(self, resource: str, obj: Object, status: Object) -> Object:
+        return self.store.update(resource, {**obj, "status": status})
+
+
+def is_unknown(node: Object) -> bool:
+    """Tell whether a node was given up because its lease ran out."""
+    return any(c["type"] == "Ready" and c["status"] == "Unknown" for c in node.get("status", {}).get("conditions", ()))
+
+
+def _seconds(timestamp: str) -> float:
+    return calendar.timegm(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S"))

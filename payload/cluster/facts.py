@@ -1,0 +1,133 @@
+"""What the programs on a node know of their cluster: `/etc/kubernetes/cluster.json`, made once from the service's models."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+FACTS_FILE = Path("/etc/kubernetes/cluster.json")
+
+
+class HostFacts(TypedDict):
+    """One host of the installation: its role, and its addresses when it was discovered."""
+
+    id: str
+    name: str
+    role: str
+    bootstrap: bool
+    addresses: list[str]
+
+
+class ClusterFacts(TypedDict):
+    """See the fields; networks are CIDRs, addresses have no prefix length, `images` maps components to pullspecs."""
+
+    id: str
+    name: str
+    base_domain: str
+    domain: str
+    version: str
+    platform: str
+    topology: str
+    schedulable_masters: bool
+    api_vips: list[str]
+    ingress_vips: list[str]
+    machine_networks: list[str]
+    cluster_networks: list[dict[str, Any]]
+    service_networks: list[str]
+    network_type: str
+    images: dict[str, str]
+    invoker: str
+    hosts: list[HostFacts]
+
+
+def build(
+    cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]], images: Mapping[str, str], invoker: str
+) -> ClusterFacts:
+    """Return the facts of a cluster from the service's `cluster` and `host` models."""
+    known = [host_facts(host) for host in hosts]
+    masters = [h for h in known if h["role"] == "master"]
+    arbiters = [h for h in known if h["role"] == "arbiter"]
+    workers = [h for h in known if h["role"] == "worker"]
+    single = len(masters) == 1
+    if single:
+        topology = "SingleReplica"
+    elif arbiters:
+        topology = "HighlyAvailableArbiter"
+    else:
+        topology = "DualReplica" if len(masters) == 2 else "HighlyAvailable"
+    domain = f"{cluster['name']}.{cluster['base_dns_domain']}"
+    own = {address for host in known for address in host["addresses"]}
+    return {
+        "id": str(cluster["id"]),
+        "name": cluster["name"],
+        "base_domain": cluster["base_dns_domain"],
+        "domain": domain,
+        "version": cluster["openshift_version"],
+        "platform": (cluster.get("platform") or {}).get("type", "none"),
+        "topology": topology,
+        "schedulable_masters": bool(cluster.get("schedulable_masters")) or not workers,
+        # A single node, and a user-managed balancer, have no address that moves between nodes.
+        "api_vips": [] if single else [v["ip"] for v in cluster.get("api_vips") or () if v["ip"] not in own],
+        "ingress_vips": [] if single else [v["ip"] for v in cluster.get("ingress_vips") or () if v["ip"] not in own],
+        "machine_networks": [n["cidr"] for n in cluster.get("machine_networks") or ()],
+        "cluster_networks": [dict(n) for n in cluster.get("cluster_networks") or ()],
+        "service_networks": [n["cidr"] for n in cluster.get("service_networks") or ()],
+        "network_type": cluster.get("network_type") or "OVNKubernetes",
+        "images": dict(images),
+        "invoker": invoker,
+        "hosts": known,
+    }
+
+
+def host_facts(host: Mapping[str, Any]) -> HostFacts:
+    """Return what matters of one `host` model."""
+    inventory = host.get("inventory") or {}
+    if isinstance(inventory, str):
+        inventory = json.loads(inventory)
+    addresses = [
+        address.partition("/")[0]
+        for nic in inventory.get("interfaces") or ()
+        for address in [*(nic.get("ipv4_addresses") or ()), *(nic.get("ipv6_addresses") or ())]
+    ]
+    role = host.get("role") or "master"
+    if role in ("auto-assign", "bootstrap"):
+        role = host.get("suggested_role") if role == "auto-assign" else "master"
+    return {
+        "id": str(host["id"]),
+        "name": host.get("requested_hostname") or inventory.get("hostname") or str(host["id"]),
+        "role": str(role or "master"),
+        "bootstrap": bool(host.get("bootstrap")),
+        "addresses": [
+            a for a in addresses if not (ipaddress.ip_address(a).is_link_local or ipaddress.ip_address(a).is_loopback)
+        ],
+    }
+
+
+def load(path: Path = FACTS_FILE) -> ClusterFacts:
+    """Read the facts on a node."""
+    loaded: ClusterFacts = json.loads(path.read_text())
+    return loaded
+
+
+def count(facts: ClusterFacts, role: str) -> int:
+    """Return how many hosts have this role."""
+    return sum(1 for host in facts["hosts"] if host["role"] == role)
+
+
+def single_node(facts: ClusterFacts) -> bool:
+    """Tell whether there is one control-plane node only."""
+    return facts["topology"] == "SingleReplica"
+
+
+def url_host(address: str) -> str:
+    """Return a host name or address as it stands in a URL: IPv6 in brackets."""
+    return f"[{address}]" if ":" in address else address
+
+
+def kubernetes_version(version: str) -> str:
+    """Return the Kubernetes version of an OpenShift version: 4.22 has 1.35."""
+    minor = int(version.split(".")[1])
+    return f"v1.{minor + 13}.0"

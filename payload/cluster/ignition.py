@@ -1,0 +1,394 @@
+"""Ignition configs of an installation: what the bootstrap host runs, what is written to disks, what new nodes fetch.
+
+Three layers, as in OpenShift:
+- `bootstrap.ign` is applied to the live system of the bootstrap host: keys, the first objects, the role configs, `bootkube.service`;
+- `<role>.ign` goes to disk and is small: who am I, whom do I trust, `machine-config-daemon-firstboot.service`;
+- the rendered config of a role is served by the machine-config server: credentials, registries, `kubelet.service` and,
+  on the control plane, `kube-apiserver.service`. A single node gets it on its disk together with the store.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import seed
+from .configs import Config, data_file, merge
+from .facts import ClusterFacts, build, single_node
+from .pki import Signer
+
+PKI = "/etc/kubernetes/pki"
+STORE = "/var/lib/etcd"
+BOOTSTRAP = "/opt/openshift"
+DAEMON = "/usr/local/bin/machine-config-daemon"
+CA_BUNDLE = "/etc/kubernetes/ca.crt"
+PULL_SECRET = "/var/lib/kubelet/config.json"
+LIVE_PULL_SECRET = "/root/.docker/config.json"
+ROLES = ("master", "worker", "arbiter")
+SERVER_SIGNERS = (
+    "kube-apiserver-localhost-signer",
+    "kube-apiserver-service-network-signer",
+    "kube-apiserver-lb-signer",
+)
+
+_CONTAINER = (
+    "/usr/bin/podman run --name {name} --replace --rm --privileged --net=host --pid=host --uts=host "
+    "--log-driver=passthrough --authfile {auth} -v /etc/kubernetes:/etc/kubernetes -v /run/agentlab:/run/agentlab "
+    "-v /etc/agentlab:/etc/agentlab:ro{mounts} {image} {command}"
+)
+_UNIT = """[Unit]
+Description={description}
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStartPre=/usr/bin/mkdir -p /run/agentlab /var/lib/kubelet {store}
+ExecStart={start}
+{extra}Restart={restart}
+RestartSec=3
+TimeoutStartSec=infinity
+TimeoutStopSec=20
+
+[Install]
+WantedBy=multi-user.target
+"""
+_FIRSTBOOT = f"""[Unit]
+Description=Machine Config Daemon Firstboot (fetches this node's MachineConfig)
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+TimeoutStartSec=infinity
+ExecStart=/usr/bin/python3 {DAEMON} firstboot
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def render(
+    cluster: Mapping[str, Any],
+    hosts: Iterable[Mapping[str, Any]],
+    tls_dir: Path,
+    images: Mapping[str, str],
+    settings: Mapping[str, str],
+    manifests: Mapping[str, str],
+    *,
+    node_files: Mapping[str, str] | None = None,
+    service: Mapping[str, str] | None = None,
+) -> dict[str, Config]:
+    """Return the Ignition 3.2 configs `bootstrap.ign`, `master.ign`, `worker.ign`, `arbiter.ign`.
+
+    `cluster` and `hosts` are the service's models (the cluster also with `pull_secret`); `tls_dir` holds the installer's signers;
+    `images` maps components to pullspecs; `settings` is the flat map of intervals (and `faults`); `manifests` maps file names to YAML.
+    `node_files` maps paths to text that every installed node gets, by default the registries.conf and trust anchors found here.
+    `service` tells the controller where the assisted service is: `base_url`, `token`, `invoker`.
+    Keys in it are random: render once per installation. Raises ValueError for a missing image and a manifest that is no
+    YAML, OSError for a missing signer.
+    """
+    service = service or {}
+    if not images.get("hyperkube"):
+        raise ValueError("images: the component hyperkube is missing, which every node runs")
+    facts = build(cluster, hosts, images, service.get("invoker", "agent-installer"))
+    extra = _documents(manifests)
+    trust = dict(node_files) if node_files is not None else live_node_files()
+    pki = _Pki(facts, tls_dir)
+    tokens = {
+        secrets.token_urlsafe(32): {
+            "name": "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+            "groups": ["system:bootstrappers"],
+        },
+        secrets.token_urlsafe(32): {
+            "name": "system:serviceaccount:assisted-installer:assisted-installer-controller",
+            "groups": ["system:masters"],
+        },
+    }
+    bootstrapper, controller = tokens
+    common = [
+        _file("/etc/kubernetes/cluster.json", json.dumps(facts, indent=1), 0o644),
+        _file(CA_BUNDLE, pki.bundle, 0o644),
+        _file(
+            "/etc/kubernetes/kubeconfig",
+            kubeconfig(facts, f"https://api-int.{facts['domain']}:6443", pki.bundle, token=bootstrapper),
+            0o600,
+        ),
+    ]
+    control_plane = [
+        *pki.files(),
+        _file("/etc/kubernetes/tokens.json", json.dumps(tokens), 0o600),
+        _file(
+            "/etc/kubernetes/controller.json",
+            json.dumps(
+                {
+                    "cluster_id": facts["id"],
+                    "base_url": service.get("base_url", ""),
+                    "service_token": service.get("token", ""),
+                    "token": controller,
+                    "invoker": facts["invoker"],
+                    "control_plane_count": sum(1 for h in facts["hosts"] if h["role"] != "worker"),
+                }
+            ),
+            0o600,
+        ),
+    ]
+    node = [
+        *common,
+        _file(PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
+        *(_file(path, text, 0o644) for path, text in trust.items()),
+    ]
+    rendered = {
+        role: merge(
+            _config(node + (control_plane if role != "worker" else []), _units(facts, role)),
+            *(mc["spec"].get("config", {}) for mc in _machine_configs(extra, role)),
+        )
+        for role in ROLES
+        if role in ("master", "worker") or any(h["role"] == role for h in facts["hosts"])
+    }
+    disks = {role: _disk_config(facts, role, cluster, settings, pki) for role in ROLES}
+    hash_file = tls_dir / "kubeadmin-password.hash"
+    first = (
+        seed.objects(
+            facts,
+            rendered,
+            install_config=_install_config(cluster, facts),
+            pull_secret=cluster.get("pull_secret") or "{}",
+            kubeadmin_hash=hash_file.read_text() if hash_file.exists() else "",
+            router=pki.router,
+            router_ca=pki.router_ca,
+            root_ca=pki.root.pair.certificate,
+            registries=trust.get("/etc/containers/registries.conf", ""),
+            pointer=disks["worker"],
+        )
+        + extra
+    )
+    bootstrap = _config(
+        [
+            *common,
+            *control_plane,
+            _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
+            _file(f"{BOOTSTRAP}/manifests.json", json.dumps(first), 0o600, compress=True),
+            _file(
+                f"{BOOTSTRAP}/auth/kubeconfig-loopback",
+                kubeconfig(facts, "https://localhost:6443", pki.bundle, token=controller),
+                0o600,
+            ),
+            _file(
+                f"{BOOTSTRAP}/auth/kubeconfig",
+                kubeconfig(facts, f"https://api-int.{facts['domain']}:6443", pki.bundle, token=controller),
+                0o600,
+            ),
+            *(
+                [
+                    _file(
+                        f"{BOOTSTRAP}/master-base.ign",
+                        json.dumps(_single_node(disks["master"], rendered["master"])),
+                        0o600,
+                    )
+                ]
+                if single_node(facts)
+                else []
+            ),
+        ],
+        [_bootkube(facts)],
+    )
+    return {"bootstrap.ign": bootstrap, **{f"{role}.ign": config for role, config in disks.items()}}
+
+
+def live_node_files() -> dict[str, str]:
+    """Return registries.conf and trust anchors of the system this runs on, path to text."""
+    found = {}
+    for path in (Path("/etc/containers/registries.conf"), *sorted(Path("/etc/pki/ca-trust/source/anchors").glob("*"))):
+        if path.is_file() and (text := path.read_text()).strip():
+            found[str(path)] = text
+    return found
+
+
+def kubeconfig(facts: ClusterFacts, server: str, bundle: str, *, token: str) -> str:
+    """Return a kubeconfig (JSON, which is YAML) that identifies itself by a bearer token."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "default",
+            "clusters": [
+                {
+                    "name": facts["name"],
+                    "cluster": {
+                        "server": server,
+                        "certificate-authority-data": base64.b64encode(bundle.encode()).decode(),
+                    },
+                }
+            ],
+            "contexts": [{"name": "default", "context": {"cluster": facts["name"], "user": "default"}}],
+            "users": [{"name": "default", "user": {"token": token}}],
+        }
+    )
+
+
+class _Pki:
+    """Certificates of one cluster."""
+
+    def __init__(self, facts: ClusterFacts, tls_dir: Path) -> None:
+        domain = facts["domain"]
+        own = [address for host in facts["hosts"] for address in host["addresses"]]
+        addresses = [*facts["api_vips"], *own, "127.0.0.1", "::1"]
+        names = [
+            f"api.{domain}",
+            f"api-int.{domain}",
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            *dict.fromkeys(addresses),
+        ]
+        self.bundle = "".join((tls_dir / f"{name}.crt").read_text().strip() + "\n" for name in SERVER_SIGNERS)
+        self.admin = Signer.read(tls_dir, "admin-kubeconfig-signer")
+        self.server = Signer.read(tls_dir, "kube-apiserver-lb-signer").issue("kube-apiserver", names=names)
+        self.member = self.admin.issue("system:kube-apiserver", organizations=["system:masters"], client=True)
+        self.kubelets = Signer.create("kubelet-signer")
+        self.root = Signer.create("root-ca")
+        self.machine_config = self.root.issue(
+            "system:machine-config-server", names=[f"api-int.{domain}", *dict.fromkeys(addresses)]
+        )
+        ingress = Signer.create("ingress-operator")
+        self.router = ingress.issue(f"*.apps.{domain}", names=[f"*.apps.{domain}"])
+        self.router_ca = ingress.pair.certificate
+
+    def files(self) -> list[Config]:
+        """Return what a control-plane member needs, below `/etc/kubernetes/pki`."""
+        pairs = {
+            "server": self.server,
+            "member": self.member,
+            "kubelet-signer": self.kubelets.pair,
+            "machine-config-server": self.machine_config,
+        }
+        found = [_file(f"{PKI}/client-ca.crt", self.admin.pair.certificate + self.kubelets.pair.certificate, 0o644)]
+        for name, pair in pairs.items():
+            found += [_file(f"{PKI}/{name}.crt", pair.certificate, 0o644), _file(f"{PKI}/{name}.key", pair.key, 0o600)]
+        return found
+
+
+def _disk_config(
+    facts: ClusterFacts, role: str, cluster: Mapping[str, Any], settings: Mapping[str, str], pki: _Pki
+) -> Config:
+    pointer = {"url": f"https://api-int.{facts['domain']}:22623/config/{role}", "ca": pki.root.pair.certificate}
+    files = [
+        _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644),
+        _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
+        _file(DAEMON, (Path(__file__).parent / "machine_config_daemon.py").read_text(), 0o755),
+    ]
+    config = _config(
+        files, [{"name": "machine-config-daemon-firstboot.service", "enabled": True, "contents": _FIRSTBOOT}]
+    )
+    key = (cluster.get("ssh_public_key") or "").strip()
+    if key:
+        config["passwd"] = {"users": [{"name": "core", "sshAuthorizedKeys": key.splitlines()}]}
+    return config
+
+
+def _single_node(disk: Config, rendered: Config) -> Config:
+    """Return the disk config of a single node, which has nobody to fetch its machine config from."""
+    off = _config([], [{"name": "machine-config-daemon-firstboot.service", "enabled": False}])
+    return merge({**disk, "systemd": {"units": []}}, rendered, off)
+
+
+def _units(facts: ClusterFacts, role: str) -> list[Config]:
+    image = facts["images"]["hyperkube"]
+    mounts = " -v /var/lib/kubelet:/var/lib/kubelet"
+    start = _CONTAINER.format(name="kubelet", auth=PULL_SECRET, mounts=mounts, image=image, command="hyperkube kubelet")
+    units = [_unit("kubelet.service", "Kubernetes Kubelet (stand-in)", start)]
+    if role != "worker":
+        start = _CONTAINER.format(
+            name="kube-apiserver",
+            auth=PULL_SECRET,
+            mounts=f" -v {STORE}:{STORE}",
+            image=image,
+            command="hyperkube kube-apiserver",
+        )
+        extra = "ExecStopPost=/bin/sh -c 'echo -254 > /run/agentlab/api'\n"
+        units.append(
+            _unit("kube-apiserver.service", "OpenShift API, store and machine-config server (stand-ins)", start, extra)
+        )
+    return units
+
+
+def _bootkube(facts: ClusterFacts) -> Config:
+    mounts = f" -v {BOOTSTRAP}:{BOOTSTRAP} -v /var/log:/var/log"
+    command = "hyperkube kube-apiserver --bootstrap"
+    start = _CONTAINER.format(
+        name="bootkube", auth=LIVE_PULL_SECRET, mounts=mounts, image=facts["images"]["hyperkube"], command=command
+    )
+    return _unit("bootkube.service", "Bootstrap a Kubernetes cluster (stand-in)", start, restart="on-failure")
+
+
+def _unit(name: str, description: str, start: str, extra: str = "", restart: str = "always") -> Config:
+    text = _UNIT.format(description=description, start=start, extra=extra, store=STORE, restart=restart)
+    return {"name": name, "enabled": True, "contents": text}
+
+
+def _install_config(cluster: Mapping[str, Any], facts: ClusterFacts) -> str:
+    overrides = json.loads(cluster.get("install_config_overrides") or "{}")
+    config = {
+        "apiVersion": "v1",
+        "baseDomain": facts["base_domain"],
+        "metadata": {"name": facts["name"]},
+        "controlPlane": {"name": "master", "replicas": sum(1 for h in facts["hosts"] if h["role"] == "master")},
+        "compute": [{"name": "worker", "replicas": sum(1 for h in facts["hosts"] if h["role"] == "worker")}],
+        "networking": {
+            "networkType": facts["network_type"],
+            "machineNetwork": [{"cidr": n} for n in facts["machine_networks"]],
+            "clusterNetwork": [
+                {"cidr": n["cidr"], "hostPrefix": n.get("host_prefix", 23)} for n in facts["cluster_networks"]
+            ],
+            "serviceNetwork": facts["service_networks"],
+        },
+        "platform": {facts["platform"]: {}},
+        "sshKey": cluster.get("ssh_public_key") or "",
+        **overrides,
+    }
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def _documents(manifests: Mapping[str, str]) -> list[Config]:
+    found: list[Config] = []
+    for name, text in sorted(manifests.items()):
+        try:
+            documents = list(yaml.safe_load_all(text))
+        except yaml.YAMLError as error:
+            raise ValueError(f"manifest {name} is no YAML: {error}") from None
+        for document in documents:
+            if document is None:
+                continue
+            if not (
+                isinstance(document, dict)
+                and document.get("apiVersion")
+                and document.get("kind")
+                and (document.get("metadata") or {}).get("name")
+            ):
+                raise ValueError(f"manifest {name} is no object: apiVersion, kind and metadata.name are needed")
+            found.append(document)
+    return found
+
+
+def _machine_configs(documents: list[Config], role: str) -> list[Config]:
+    label = "machineconfiguration.openshift.io/role"
+    chosen = [
+        d for d in documents if d["kind"] == "MachineConfig" and (d["metadata"].get("labels") or {}).get(label) == role
+    ]
+    return sorted(chosen, key=lambda d: d["metadata"]["name"])
+
+
+def _config(files: list[Config], units: list[Config]) -> Config:
+    return {"ignition": {"version": "3.2.0"}, "storage": {"files": files}, "systemd": {"units": units}}
+
+
+def _file(path: str, text: str, mode: int, compress: bool = False) -> Config:
+    return data_file(path, text.encode(), mode, compress)

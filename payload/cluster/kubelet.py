@@ -1,0 +1,588 @@
+"""Stand-in of the kubelet: joins the node, keeps its lease, runs the few pods there are, and holds virtual addresses.
+
+Joining is the real protocol: a bootstrap token, a request for a client certificate, the Node object, a request for a serving certificate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import logging
+import os
+import shlex
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TypeVar
+
+from . import facts as cluster_facts
+from .conditions import condition, merged
+from .keepalived import Instance, Keepalived, interface_for
+from .kube import STRATEGIC, KubeClient, KubeError, Object
+from .pki import Signer, request
+from .router import Router
+from .settings import seconds
+from .store import now
+
+PORT = 10250
+LEASE_SECONDS = 10.0
+STATUS_SECONDS = 60.0
+RETRY_SECONDS = 3.0
+NSENTER = "nsenter -t 1 -m -u -i -n -p --"
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+NODES = "/api/v1/nodes"
+ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
+ROLE = "node-role.kubernetes.io/"
+_MIRROR_PODS = (
+    ("openshift-etcd", "etcd"),
+    ("openshift-kube-apiserver", "kube-apiserver"),
+    ("openshift-machine-config-operator", "machine-config-server"),
+)
+log = logging.getLogger("kubelet")
+T = TypeVar("T")
+
+
+def insist(what: str, action: Callable[[], T]) -> T:
+    """Return what `action` returns, as soon as the API lets it: a kubelet never gives up."""
+    said = ""
+    while True:
+        try:
+            return action()
+        except KubeError as error:
+            if str(error) != said:
+                log.info("%s: %s", what, error)
+            said = str(error)
+            time.sleep(RETRY_SECONDS)
+
+
+class Kubelet:
+    """One node. `host` is where the host's root file system is seen, `enter` the command prefix that runs something on the host."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.etc: Path = options.config_dir
+        self.host: Path = options.host_root
+        self.facts = cluster_facts.load(self.etc / "cluster.json")
+        self.name = options.name or self._host_name()
+        self.role = self._role()
+        self.addresses = options.node_ip or self._addresses()
+        self.settle = seconds("OPERATOR_SETTLE_SECONDS", 2)
+        self.client = KubeClient.from_kubeconfig(self.etc / "kubeconfig")
+        self.pods: dict[str, _Pod] = {}
+        self.conditions: list[Object] = []
+        self.keepalived: Keepalived | None = None
+
+    def run(self) -> None:
+        """Join and stay."""
+        self._start_keepalived()
+        self.client = self._join()
+        insist("registering the node", self._register)
+        threading.Thread(target=self._serve, daemon=True).start()
+        threading.Thread(target=self._keep_pods, daemon=True).start()
+        insist("creating the mirror pods", self._mirror_pods)
+        became_ready, posted = time.monotonic() + self.settle, 0.0
+        while True:
+            is_ready = time.monotonic() >= became_ready
+            due = not posted or time.monotonic() - posted > STATUS_SECONDS or is_ready != self._said_ready()
+            try:
+                self._renew_lease()
+                if due:
+                    self._post_status(is_ready)
+                    posted = time.monotonic()
+            except KubeError as error:
+                log.info("the API does not answer: %s", error)
+                if error.code == 404:
+                    insist("registering the node", self._register)
+            if self.keepalived:
+                self.keepalived.keep()
+            time.sleep(min(LEASE_SECONDS, max(0.1, became_ready - time.monotonic())) if not is_ready else LEASE_SECONDS)
+
+    def stop(self) -> None:
+        """Give up addresses and pods."""
+        if self.keepalived:
+            self.keepalived.stop()
+        for pod in list(self.pods.values()):
+            pod.stop()
+
+    # Who am I
+
+    def _host_name(self) -> str:
+        # As on RHCOS, a node waits for its name: DHCP or the host's configuration may bring it late.
+        while True:
+            name = socket.gethostname()
+            if not name.startswith("localhost"):
+                return name
+            time.sleep(RETRY_SECONDS)
+
+    def _role(self) -> str:
+        pointer = json.loads((self.etc / "machine-config.json").read_text())
+        role: str = pointer["url"].rsplit("/", 1)[1]
+        return role
+
+    def _addresses(self) -> list[str]:
+        virtual = {*self.facts["api_vips"], *self.facts["ingress_vips"]}
+        while True:
+            try:
+                __, found = interface_for(self.facts["machine_networks"])
+            except LookupError as error:
+                log.info("waiting for an address: %s", error)
+            else:
+                own = [address for address in found if address not in virtual]
+                if own:
+                    # One per family, as kubelet's --node-ip.
+                    return list({":" in address: address for address in reversed(own)}.values())[::-1]
+            time.sleep(RETRY_SECONDS)
+
+    # Joining
+
+    def _join(self) -> KubeClient:
+        """Return a client with the node's own certificate, asking for one if there is none yet."""
+        folder: Path = self.options.data_dir / "pki"
+        certificate, key = folder / "kubelet-client-current.crt", folder / "kubelet-client-current.key"
+        if not certificate.exists():
+            self._certificate(self.client, certificate, key, "kubernetes.io/kube-apiserver-client-kubelet", ())
+        return self.client.with_certificate(certificate, key)
+
+    def _certificate(
+        self, client: KubeClient, certificate: Path, key: Path, signer: str, names: tuple[str, ...]
+    ) -> None:
+        pair = request(f"system:node:{self.name}", ["system:nodes"], names)
+        usages = ["digital signature", "client auth" if not names else "server auth"]
+        body = {
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": {"generateName": "csr-"},
+            "spec": {
+                "request": base64.b64encode(pair.certificate.encode()).decode(),
+                "signerName": signer,
+                "usages": usages,
+            },
+        }
+        name = insist(f"requesting a certificate of {signer}", lambda: client.create(CSRS, body))["metadata"]["name"]
+        log.info("certificate request %s waits for approval", name)
+        while True:
+            # The request may be gone when the store's leader changed before it was replicated: then ask again.
+            csr = insist("waiting for the certificate", lambda: client.find(f"{CSRS}/{name}"))
+            if csr is None:
+                self._certificate(client, certificate, key, signer, names)
+                return
+            issued = csr["status"].get("certificate")
+            if issued:
+                break
+            time.sleep(1)
+        certificate.parent.mkdir(parents=True, exist_ok=True)
+        _write(key, pair.key)
+        _write(certificate, base64.b64decode(issued).decode())
+
+    def _register(self) -> None:
+        node = self.node()
+        if self.client.find(f"{NODES}/{self.name}") is None:
+            self.client.create(NODES, {**node, "status": self.status(False)})
+            log.info("node %s is registered", self.name)
+        else:
+            self.client.patch(f"{NODES}/{self.name}", {"metadata": node["metadata"]})
+
+    def node(self) -> Object:
+        """Return the Node object without its status."""
+        labels = {
+            "kubernetes.io/hostname": self.name,
+            "kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
+            "beta.kubernetes.io/os": "linux",
+            "beta.kubernetes.io/arch": "amd64",
+            "node.openshift.io/os_id": "rhcos",
+            f"{ROLE}{self.role}": "",
+        }
+        taints = []
+        if self.role == "master":
+            labels[f"{ROLE}control-plane"] = ""
+            if self.facts["schedulable_masters"]:
+                labels[f"{ROLE}worker"] = ""
+            else:
+                taints = [{"key": f"{ROLE}master", "effect": "NoSchedule"}]
+        elif self.role == "arbiter":
+            taints = [{"key": f"{ROLE}arbiter", "effect": "NoSchedule"}]
+        try:
+            annotations = json.loads(self._read(ANNOTATIONS))
+        except FileNotFoundError:
+            annotations = {}
+        metadata = {"name": self.name, "labels": labels, "annotations": annotations}
+        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": taints} if taints else {}}
+
+    # Staying
+
+    def _renew_lease(self) -> None:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": stamp}
+        try:
+            self.client.patch(f"{LEASES}/{self.name}", {"spec": spec})
+        except KubeError as error:
+            if error.code != 404:
+                raise
+            self.client.create(
+                LEASES,
+                {
+                    "apiVersion": "coordination.k8s.io/v1",
+                    "kind": "Lease",
+                    "metadata": {"name": self.name},
+                    "spec": spec,
+                },
+            )
+
+    def _said_ready(self) -> bool:
+        return any(c["type"] == "Ready" and c["status"] == "True" for c in self.conditions)
+
+    def _post_status(self, is_ready: bool) -> None:
+        self.client.patch(f"{NODES}/{self.name}/status", {"status": self.status(is_ready)}, STRATEGIC)
+        if is_ready and self._said_ready():
+            log.debug("status posted")
+
+    def status(self, is_ready: bool) -> Object:
+        """Return the status of the Node."""
+        network = (
+            "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
+            "message:Network plugin returns error: no CNI configuration file"
+        )
+        heartbeat = {"lastHeartbeatTime": now()}
+        fine = [
+            condition(kind, False, f"KubeletHas{what}", f"kubelet has {text}")
+            for kind, what, text in (
+                ("MemoryPressure", "SufficientMemory", "sufficient memory available"),
+                ("DiskPressure", "NoDiskPressure", "no disk pressure"),
+                ("PIDPressure", "SufficientPID", "sufficient PID available"),
+            )
+        ]
+        ready = (
+            condition("Ready", True, "KubeletReady", "kubelet is posting ready status")
+            if is_ready
+            else condition("Ready", False, "KubeletNotReady", network)
+        )
+        self.conditions = merged(self.conditions, [{**entry, **heartbeat} for entry in (*fine, ready)])
+        capacity = self._capacity()
+        return {
+            "addresses": [
+                *({"type": "InternalIP", "address": a} for a in self.addresses),
+                {"type": "Hostname", "address": self.name},
+            ],
+            "capacity": capacity,
+            "allocatable": capacity,
+            "conditions": self.conditions,
+            "nodeInfo": self._info(),
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.options.port}},
+        }
+
+    def _capacity(self) -> dict[str, str]:
+        memory = next(
+            line.split()[1] for line in self._read("/proc/meminfo").splitlines() if line.startswith("MemTotal:")
+        )
+        disk = os.statvfs(self.host)
+        return {
+            "cpu": str(os.cpu_count() or 1),
+            "memory": f"{memory}Ki",
+            "pods": "250",
+            "hugepages-1Gi": "0",
+            "hugepages-2Mi": "0",
+            "ephemeral-storage": f"{disk.f_blocks * disk.f_frsize // 1024}Ki",
+        }
+
+    def _info(self) -> dict[str, str]:
+        system = os.uname()
+        release = dict(line.split("=", 1) for line in self._read("/etc/os-release").splitlines() if "=" in line)
+        return {
+            "machineID": self._optional("/etc/machine-id"),
+            "systemUUID": self._optional("/sys/class/dmi/id/product_uuid").lower(),
+            "bootID": self._optional("/proc/sys/kernel/random/boot_id"),
+            "kernelVersion": system.release,
+            "osImage": release.get("PRETTY_NAME", "").strip('"'),
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+            "containerRuntimeVersion": "podman://4",
+            "kubeletVersion": cluster_facts.kubernetes_version(self.facts["version"]),
+            "kubeProxyVersion": "",
+        }
+
+    def _read(self, path: str) -> str:
+        return (self.host / path.lstrip("/")).read_text()
+
+    def _optional(self, path: str) -> str:
+        try:
+            return self._read(path).strip()
+        except OSError:
+            return ""
+
+    # Addresses that move
+
+    def _start_keepalived(self) -> None:
+        run: Path = self.options.run_dir
+        instances = []
+        if self.role == "master" and self.facts["api_vips"]:
+            instances.append(Instance("api", self.facts["api_vips"], run / "api"))
+        if self.role != "arbiter" and self.facts["ingress_vips"]:
+            (run / "ingress").unlink(missing_ok=True)
+            instances.append(Instance("ingress", self.facts["ingress_vips"], run / "ingress"))
+        if instances:
+            self.keepalived = Keepalived(
+                self.facts["name"], self.facts["machine_networks"], run / "keepalived", instances
+            )
+            self.keepalived.start()
+
+    # Kubelet's own API
+
+    def _serve(self) -> None:
+        folder: Path = self.options.data_dir / "pki"
+        certificate, key = folder / "kubelet-server-current.crt", folder / "kubelet-server-current.key"
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if not certificate.exists():
+            own = Signer.create(self.name).pair
+            _write(folder / "own.key", own.key)
+            _write(folder / "own.crt", own.certificate)
+            tls.load_cert_chain(folder / "own.crt", folder / "own.key")
+        server = _KubeletServer(("::", self.options.port), _Handler)
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        if not certificate.exists():
+            self._certificate(
+                self.client.again(), certificate, key, "kubernetes.io/kubelet-serving", (self.name, *self.addresses)
+            )
+        tls.load_cert_chain(certificate, key)
+
+    # Pods
+
+    def _mirror_pods(self) -> None:
+        if self.role == "worker":
+            return
+        for namespace, name in _MIRROR_PODS:
+            self.client.ensure(
+                f"/api/v1/namespaces/{namespace}/pods",
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {
+                        "name": f"{name}-{self.name}",
+                        "namespace": namespace,
+                        "labels": {"app": name},
+                        "annotations": {"kubernetes.io/config.mirror": ""},
+                    },
+                    "spec": {
+                        "nodeName": self.name,
+                        "hostNetwork": True,
+                        "containers": [{"name": name, "image": self.facts["images"]["hyperkube"]}],
+                    },
+                    "status": _pod_status("Running", True, name, self.addresses[0]),
+                },
+            )
+
+    def _keep_pods(self) -> None:
+        client = self.client.again()
+        while True:
+            try:
+                for kind, pod in client.watch(f"/api/v1/pods?fieldSelector=spec.nodeName={self.name}", 300):
+                    self._pod_event(kind, pod)
+            except KubeError as error:
+                log.debug("watch of pods: %s", error)
+                time.sleep(RETRY_SECONDS)
+
+    def _pod_event(self, kind: str, pod: Object) -> None:
+        uid, annotations = pod["metadata"]["uid"], pod["metadata"].get("annotations") or {}
+        if "kubernetes.io/config.mirror" in annotations or pod["status"].get("phase") in ("Succeeded", "Failed"):
+            return
+        if kind == "DELETED":
+            gone = self.pods.pop(uid, None)
+            if gone:
+                gone.stop()
+        elif uid not in self.pods:
+            runner = _RouterPod if pod["metadata"]["name"].startswith("router-default") else _ContainerPod
+            self.pods[uid] = runner(self, pod)
+            threading.Thread(target=self.pods[uid].run, daemon=True).start()
+
+
+class _Pod:
+    """A pod of this node, run by a thread of its own."""
+
+    def __init__(self, kubelet: Kubelet, pod: Object) -> None:
+        self.kubelet, self.pod = kubelet, pod
+        self.client = kubelet.client.again()
+        self.path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+        self.stopped = False
+
+    def run(self) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def post(self, phase: str, is_ready: bool) -> None:
+        """Write the pod's status, unless it was deleted."""
+        status = _pod_status(phase, is_ready, self.pod["spec"]["containers"][0]["name"], self.kubelet.addresses[0])
+
+        def patch() -> None:
+            try:
+                self.client.patch(f"{self.path}/status", {"status": status})
+            except KubeError as error:
+                if error.code != 404:
+                    raise
+
+        insist(f"status of {self.path}", patch)
+
+
+class _ContainerPod(_Pod):
+    """A pod whose one container podman runs on the host."""
+
+    def run(self) -> None:
+        container = self.pod["spec"]["containers"][0]
+        command = [
+            *shlex.split(self.kubelet.options.enter),
+            "podman",
+            "run",
+            "--rm",
+            "--replace",
+            "--name",
+            self._name(),
+            "--net=host",
+            "--uts=host",
+            "--authfile",
+            "/var/lib/kubelet/config.json",
+            "-v",
+            "/etc/kubernetes:/etc/kubernetes:ro",
+            "-v",
+            "/etc/agentlab:/etc/agentlab:ro",
+            container["image"],
+            *container.get("command", ()),
+            *container.get("args", ()),
+        ]
+        log.info("pod %s starts", self.pod["metadata"]["name"])
+        process = subprocess.Popen(command)
+        self.post("Running", True)
+        code = process.wait()
+        log.info("pod %s ended with %d", self.pod["metadata"]["name"], code)
+        if not self.stopped:
+            self.post("Succeeded" if code == 0 else "Failed", False)
+
+    def stop(self) -> None:
+        super().stop()
+        subprocess.run(
+            [*shlex.split(self.kubelet.options.enter), "podman", "rm", "--force", "--ignore", self._name()], check=False
+        )
+
+    def _name(self) -> str:
+        return f"k8s_{self.pod['metadata']['name']}"
+
+
+class _RouterPod(_Pod):
+    """The router, within this process."""
+
+    def run(self) -> None:
+        kubelet = self.kubelet
+        folder: Path = kubelet.options.data_dir / "router"
+        secret = insist(
+            "reading the router's certificate",
+            lambda: self.client.get("/api/v1/namespaces/openshift-ingress/secrets/router-certs-default"),
+        )
+        for name in ("tls.crt", "tls.key"):
+            _write(folder / name, base64.b64decode(secret["data"][name]).decode())
+        routes = self.client.again()
+        self.router = Router(
+            lambda: routes.get("/apis/route.openshift.io/v1/routes")["items"],
+            kubelet.facts["version"],
+            kubelet.options.router_ports,
+        )
+        self.router.start(folder / "tls.crt", folder / "tls.key")
+        _write(kubelet.options.run_dir / "ingress", "10\n")
+        log.info("the router serves")
+        self.post("Running", True)
+
+    def stop(self) -> None:
+        super().stop()
+        _write(self.kubelet.options.run_dir / "ingress", "-254\n")
+        self.router.stop()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 30
+
+    def do_GET(self) -> None:
+        text = "ok" if self.path == "/healthz" else "Unauthorized"
+        self.send_response(200 if self.path == "/healthz" else 401)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        log.debug(format, *args)
+
+
+class _KubeletServer(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        log.debug("connection from %s ended early", client_address)
+
+
+def _pod_status(phase: str, is_ready: bool, container: str, address: str) -> Object:
+    return {
+        "phase": phase,
+        "podIP": address,
+        "hostIP": address,
+        "startTime": now(),
+        "conditions": merged([], [condition("Ready", is_ready)]),
+        "containerStatuses": [
+            {
+                "name": container,
+                "ready": is_ready,
+                "restartCount": 0,
+                "state": {"running": {}} if is_ready else {"terminated": {}},
+            }
+        ],
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.touch(0o600)
+    temporary.write_text(text)
+    temporary.rename(path)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the options of `hyperkube kubelet`."""
+    options = argparse.ArgumentParser(prog="hyperkube kubelet", description="joins this node to the cluster")
+    options.add_argument("--config-dir", type=Path, default=Path("/etc/kubernetes"))
+    options.add_argument("--data-dir", type=Path, default=Path("/var/lib/kubelet"))
+    options.add_argument("--run-dir", type=Path, default=Path("/run/agentlab"))
+    options.add_argument("--host-root", type=Path, default=Path("/proc/1/root"))
+    options.add_argument("--enter", default=NSENTER, help="command prefix that runs on the host")
+    options.add_argument("--name", default="", help="node name; default the host's")
+    options.add_argument("--node-ip", action="append", help="the node's address; default those in the machine networks")
+    options.add_argument("--port", type=int, default=PORT)
+    options.add_argument(
+        "--router-ports", type=lambda text: tuple(int(part) for part in text.split(",")), default=(443, 80)
+    )
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the kubelet until SIGTERM."""
+    options = parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    kubelet = Kubelet(options)
+    try:
+        kubelet.run()
+    finally:
+        kubelet.stop()
+    return 0

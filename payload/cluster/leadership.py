@@ -1,0 +1,108 @@
+"""Who leads: the control-plane member that holds the API's virtual address; on a single node always this one.
+
+A cluster behind a user's own balancer has no such address: its members elect.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from .facts import url_host
+
+
+class Leadership(Protocol):
+    """Answers, at any time and without waiting, whether this member should lead and where the leader is."""
+
+    electable: bool
+
+    def holds(self) -> bool:
+        """Tell whether this member is to lead right now."""
+
+    def leader_url(self) -> str | None:
+        """Return the base URL of the leader, None if it is not known."""
+
+
+class Alone:
+    """The only member of a cluster."""
+
+    electable = True
+
+    def holds(self) -> bool:
+        """Return True."""
+        return True
+
+    def leader_url(self) -> str | None:
+        """Return None: there is no other member to ask."""
+        return None
+
+
+class VirtualAddress:
+    """keepalived moves the API's addresses between members; whoever has the first one leads."""
+
+    electable = True
+
+    def __init__(self, addresses: Sequence[str], port: int) -> None:
+        self._address = addresses[0]
+        self._port = port
+
+    def holds(self) -> bool:
+        """Tell whether the address is configured here: only then can a socket be bound to it."""
+        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind((self._address, 0))
+            except OSError:
+                return False
+        return True
+
+    def leader_url(self) -> str | None:
+        """Return the URL at the virtual address."""
+        return f"https://{url_host(self._address)}:{self._port}"
+
+
+class Elected:
+    """The members agree by what they tell each other: who leads goes on; without a leader the newest state leads.
+
+    `expected` is the number of members; a new leader must see more than half of them, of two one is enough.
+    """
+
+    # So many looks without a leader before a new one is chosen.
+    PATIENCE = 3
+
+    def __init__(self, expected: int, leads: bool) -> None:
+        self._quorum = expected // 2 + 1 if expected > 2 else 1
+        self._holds, self._url, self._missed = leads, "", 0
+        self.electable = True
+
+    def holds(self) -> bool:
+        """Tell whether this member won the last look."""
+        return self._holds
+
+    def leader_url(self) -> str | None:
+        """Return the URL of the member that leads, None while there is none."""
+        return self._url or None
+
+    def resign(self) -> None:
+        """Give up the lead and never take it again: the bootstrap host does so when it hands over."""
+        self._holds, self.electable = False, False
+
+    def look(self, own: dict[str, Any], peers: Sequence[dict[str, Any]]) -> None:
+        """Judge by the states of this member and of those it reaches: member, uid, epoch, revision, leader, url."""
+        members = [peer for peer in peers if peer["uid"] in ("", own["uid"]) or not own["uid"]]
+        leaders = [peer for peer in members if peer["leader"]]
+        best = max(leaders, key=lambda peer: (peer["epoch"], peer["member"]), default=None)
+        if best and not (
+            self._holds and own["leader"] and (own["epoch"], own["member"]) > (best["epoch"], best["member"])
+        ):
+            self._holds, self._url, self._missed = False, best["url"], 0
+            return
+        if self._holds:
+            return
+        self._url, self._missed = "", self._missed + 1
+        if self._missed < self.PATIENCE or not self.electable or not own["uid"]:
+            return
+        candidates = [own, *(peer for peer in members if peer["uid"] and peer["electable"])]
+        first = max(candidates, key=lambda peer: (peer["epoch"], peer["revision"], peer["member"]))
+        self._holds = len(members) + 1 >= self._quorum and first is own

@@ -1,0 +1,155 @@
+"""Puts an Ignition config onto a running system, and fetches a new node's config at its first boot from disk.
+
+A real node fetches its config in the initrd; the lab's initrd has no network, so this runs in the real root, as
+`machine-config-daemon-firstboot.service`. It is also a file in every disk config, started by the host's Python: nothing but the standard
+library is used, and nothing of this package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+NODE_CONFIG = Path("/etc/kubernetes/machine-config.json")
+ANCHORS = "/etc/pki/ca-trust/source/anchors/"
+RETRY_SECONDS = 5
+Run = Callable[[list[str]], object]
+
+
+def decode(contents: dict[str, Any]) -> bytes:
+    """Return the bytes of an Ignition resource, which must be a data URL."""
+    source = contents.get("source") or "data:,"
+    kind, comma, data = source.partition(",")
+    if not (kind.startswith("data:") and comma):
+        raise ValueError(f"source {source[:60]!r} is not a data URL")
+    raw = base64.b64decode(data) if kind.endswith(";base64") else urllib.parse.unquote_to_bytes(data)
+    return gzip.decompress(raw) if contents.get("compression") == "gzip" else raw
+
+
+def write(path: Path, data: bytes, mode: int) -> None:
+    """Write a file with its parents, at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(data)
+    temporary.chmod(mode)
+    temporary.rename(path)
+
+
+def apply(config: dict[str, Any], root: Path, run: Run) -> list[str]:
+    """Write directories, files, links and units of an Ignition 3 config below `root`, and enable its units.
+
+    `run` executes a command on that system. Returns the names of the enabled units; they are not started.
+    """
+    storage = config.get("storage", {})
+    anchors = False
+    for entry in storage.get("directories", ()):
+        path = root / entry["path"].lstrip("/")
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(entry.get("mode", 0o755))
+    for entry in storage.get("files", ()):
+        path = root / entry["path"].lstrip("/")
+        data = decode(entry["contents"]) if entry.get("contents") else b""
+        if not entry.get("contents") and not entry.get("append") and path.exists():
+            continue
+        if entry.get("append"):
+            before = path.read_bytes() if path.exists() and not entry.get("contents") else data
+            data = before + b"".join(decode(part) for part in entry["append"])
+        write(path, data, entry.get("mode", 0o644))
+        anchors = anchors or entry["path"].startswith(ANCHORS)
+    for entry in storage.get("links", ()):
+        path = root / entry["path"].lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        if entry.get("hard"):
+            os.link(root / entry["target"].lstrip("/"), path)
+        else:
+            path.symlink_to(entry["target"])
+    enabled = _units(config.get("systemd", {}).get("units", ()), root, run)
+    if anchors:
+        run(["update-ca-trust"])
+    return enabled
+
+
+def _units(units: Any, root: Path, run: Run) -> list[str]:
+    folder = root / "etc/systemd/system"
+    for unit in units:
+        if unit.get("contents"):
+            write(folder / unit["name"], unit["contents"].encode(), 0o644)
+        for dropin in unit.get("dropins", ()):
+            write(folder / f"{unit['name']}.d" / dropin["name"], dropin.get("contents", "").encode(), 0o644)
+    run(["systemctl", "daemon-reload"])
+    masked = [unit["name"] for unit in units if unit.get("mask")]
+    enabled = [unit["name"] for unit in units if unit.get("enabled")]
+    disabled = [unit["name"] for unit in units if unit.get("enabled") is False]
+    for verb, names in (("mask", masked), ("enable", enabled), ("disable", disabled)):
+        if names:
+            run(["systemctl", verb, *names])
+    return enabled
+
+
+def fetch(url: str, ca: str) -> dict[str, Any]:
+    """Return the Ignition config that the machine-config server has at `url`; `ca` is PEM text."""
+    context = ssl.create_default_context(cadata=ca)
+    request = urllib.request.Request(
+        url,
+        headers={
+            "User-Agent": "Ignition/2.20.0",
+            "Accept": "application/vnd.coreos.ignition+json;version=3.2.0, */*;q=0.1",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+        config: dict[str, Any] = json.load(answer)
+    return config
+
+
+def firstboot(node_config: Path, root: Path, run: Run) -> int:
+    """Fetch the node's config, as long as it takes (as Ignition does), apply it and start its units."""
+    wanted = json.loads(node_config.read_text())
+    said = ""
+    while True:
+        try:
+            config = fetch(wanted["url"], wanted["ca"])
+            break
+        except (OSError, ValueError) as error:
+            text = f"waiting for {wanted['url']}: {error}"
+            if text != said:
+                print(text, flush=True)
+            said = text
+            time.sleep(RETRY_SECONDS)
+    units = apply(config, root, run)
+    print(
+        f"applied {wanted['url']}: {len(config.get('storage', {}).get('files', ()))} files, units {' '.join(units)}",
+        flush=True,
+    )
+    # Only once: a later boot finds its units enabled.
+    run(["systemctl", "disable", "machine-config-daemon-firstboot.service"])
+    if units:
+        run(["systemctl", "start", "--no-block", *units])
+    return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run `machine-config-daemon firstboot`."""
+    parser = argparse.ArgumentParser(prog="machine-config-daemon", description="applies machine configs")
+    parser.add_argument("command", choices=["firstboot"])
+    parser.add_argument("--node-config", type=Path, default=NODE_CONFIG)
+    parser.add_argument("--root", type=Path, default=Path("/"))
+    options = parser.parse_args(argv)
+    return firstboot(options.node_config, options.root, lambda command: subprocess.run(command, check=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The machine-config server: hands a booting node the rendered config of its pool (port 22623)."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections import deque
+from typing import Any
+
+from aiohttp import web
+
+from .configs import data_file
+from .store import Object, Store
+
+PORT = 22623
+ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
+_MC = "machineconfigs.machineconfiguration.openshift.io"
+_MCP = "machineconfigpools.machineconfiguration.openshift.io"
+_MCO = "machineconfiguration.openshift.io"
+log = logging.getLogger("machine-config-server")
+
+
+class MachineConfigServer:
+    """Serves `/config/<pool>` out of the store; `lines` holds its log, which tells the installer who came."""
+
+    def __init__(self, store: Store, ready: Any) -> None:
+        self._store, self._ready = store, ready
+        self.lines: deque[str] = deque(maxlen=1000)
+
+    def app(self) -> web.Application:
+        """Return the web application."""
+        app = web.Application()
+        app.add_routes([web.get("/config/{pool}", self._config), web.get("/healthz", self._health)])
+        return app
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(status=204 if self._ready() else 503)
+
+    async def _config(self, request: web.Request) -> web.Response:
+        pool_name, agent = request.match_info["pool"], request.headers.get("User-Agent", "")
+        # The form of the real server's log: the installer looks for address, pool and Ignition's user agent in it.
+        accept = request.headers.get("Accept", "")
+        line = f'Pool {pool_name} requested by address:"{_address(request)}" User-Agent:"{agent}" Accept-Header: "{accept}"'
+        self.lines.append(line)
+        log.info("%s", line)
+        if not self._ready():
+            return web.Response(status=503, text="the store of this control plane member is not in sync yet")
+        pool = self._store.find(_MCP, "", pool_name)
+        config = self._store.find(_MC, "", pool["spec"]["configuration"]["name"]) if pool else None
+        if config is None:
+            return web.Response(status=404)
+        return web.Response(body=json.dumps(served(config)).encode(), content_type="application/json")
+
+
+def served(machine_config: Object) -> Object:
+    """Return the Ignition of a rendered MachineConfig as it is served: with the annotations that the node will have."""
+    config: Object = copy.deepcopy(machine_config["spec"]["config"])
+    name = machine_config["metadata"]["name"]
+    annotations = {f"{_MCO}/currentConfig": name, f"{_MCO}/desiredConfig": name, f"{_MCO}/state": "Done"}
+    config["storage"]["files"].append(data_file(ANNOTATIONS, json.dumps(annotations).encode(), 0o644))
+    return config
+
+
+def _address(request: web.Request) -> str:
+    peer = request.transport.get_extra_info("peername") if request.transport else None
+    if not peer:
+        return ""
+    host = peer[0].removeprefix("::ffff:")
+    return f"[{host}]:{peer[1]}" if ":" in host else f"{host}:{peer[1]}"

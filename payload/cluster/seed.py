@@ -1,0 +1,263 @@
+"""The objects that a new cluster begins with: what the installer's manifests would have created."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from .facts import ClusterFacts, count, single_node
+from .pki import Pair
+from .store import Object
+
+NAMESPACES = (
+    "default",
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    "openshift",
+    "openshift-config",
+    "openshift-config-managed",
+    "openshift-console",
+    "openshift-etcd",
+    "openshift-infra",
+    "openshift-ingress",
+    "openshift-ingress-operator",
+    "openshift-kube-apiserver",
+    "openshift-machine-api",
+    "openshift-machine-config-operator",
+    "openshift-monitoring",
+    "openshift-cluster-version",
+    "openshift-network-operator",
+    "assisted-installer",
+)
+_MCO = "machineconfiguration.openshift.io"
+
+
+def objects(
+    facts: ClusterFacts,
+    configs: Mapping[str, Object],
+    *,
+    install_config: str,
+    pull_secret: str,
+    kubeadmin_hash: str,
+    router: Pair,
+    router_ca: str,
+    root_ca: str,
+    registries: str,
+    pointer: Object,
+) -> list[Object]:
+    """Return the first objects of the cluster.
+
+    `configs` maps roles to their rendered Ignition, `registries` is the text of registries.conf, `pointer` the Ignition that a new worker
+    starts with; certificates are PEM.
+    """
+    found = [_object("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
+    found += _cluster_config(facts)
+    found += _machine_config(facts, configs)
+    found += [
+        _config_map("kube-system", "cluster-config-v1", {"install-config": install_config}),
+        _config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
+        _config_map(
+            "openshift-config", "openshift-install", {"invoker": facts["invoker"], "version": facts["version"]}
+        ),
+        _config_map(
+            "openshift-config",
+            "openshift-install-manifests",
+            {"invoker": facts["invoker"], "version": facts["version"]},
+        ),
+        _secret(
+            "openshift-config", "pull-secret", {".dockerconfigjson": pull_secret}, "kubernetes.io/dockerconfigjson"
+        ),
+        _secret(
+            "openshift-ingress",
+            "router-certs-default",
+            {"tls.crt": router.certificate, "tls.key": router.key},
+            "kubernetes.io/tls",
+        ),
+        _config_map("openshift-ingress-operator", "router-ca", {"tls.crt": router_ca}),
+        _secret(
+            "openshift-machine-api",
+            "worker-user-data-managed",
+            {"userData": json.dumps(pointer), "disableTemplating": "true"},
+        ),
+    ]
+    if kubeadmin_hash:
+        found.append(_secret("kube-system", "kubeadmin", {"kubeadmin": kubeadmin_hash}))
+    mirrors = digest_mirrors(registries)
+    if mirrors:
+        found.append(
+            _object(
+                "config.openshift.io/v1",
+                "ImageDigestMirrorSet",
+                "image-digest-mirror",
+                spec={"imageDigestMirrors": mirrors},
+            )
+        )
+    return found
+
+
+def _cluster_config(facts: ClusterFacts) -> list[Object]:
+    domain, infra = facts["domain"], f"{facts['name']}-{hashlib.sha256(facts['id'].encode()).hexdigest()[:5]}"
+    platform = {
+        "baremetal": "BareMetal",
+        "none": "None",
+        "external": "External",
+        "vsphere": "VSphere",
+        "nutanix": "Nutanix",
+    }.get(facts["platform"], "None")
+    platform_status: Object = {"type": platform}
+    if platform == "BareMetal":
+        platform_status["baremetal"] = {
+            "apiServerInternalIP": (facts["api_vips"] or [""])[0],
+            "apiServerInternalIPs": facts["api_vips"],
+            "ingressIP": (facts["ingress_vips"] or [""])[0],
+            "ingressIPs": facts["ingress_vips"],
+        }
+    api = "config.openshift.io/v1"
+    networks = {
+        "clusterNetwork": [
+            {"cidr": n["cidr"], "hostPrefix": n.get("host_prefix", 23)} for n in facts["cluster_networks"]
+        ],
+        "serviceNetwork": facts["service_networks"],
+        "networkType": facts["network_type"],
+    }
+    return [
+        _object(
+            api,
+            "Infrastructure",
+            "cluster",
+            spec={"cloudConfig": {"name": ""}, "platformSpec": {"type": platform}},
+            status={
+                "apiServerInternalURI": f"https://api-int.{domain}:6443",
+                "apiServerURL": f"https://api.{domain}:6443",
+                "controlPlaneTopology": facts["topology"],
+                "cpuPartitioning": "None",
+                "etcdDiscoveryDomain": "",
+                "infrastructureName": infra,
+                "platform": platform,
+                "platformStatus": platform_status,
+                "infrastructureTopology": "SingleReplica"
+                if single_node(facts) or count(facts, "worker") == 1
+                else "HighlyAvailable",
+            },
+        ),
+        _object(api, "DNS", "cluster", spec={"baseDomain": domain, "platform": {"type": ""}}),
+        _object(api, "Ingress", "cluster", spec={"domain": f"apps.{domain}"}),
+        _object(api, "Network", "cluster", spec=networks, status={**networks, "clusterNetworkMTU": 1400}),
+        _object(api, "Proxy", "cluster", spec={"trustedCA": {"name": ""}}, status={}),
+        _object(
+            api,
+            "Scheduler",
+            "cluster",
+            spec={"mastersSchedulable": facts["schedulable_masters"], "policy": {"name": ""}},
+            status={},
+        ),
+        _object(
+            api,
+            "ClusterVersion",
+            "version",
+            spec={"clusterID": facts["id"], "channel": "stable-" + ".".join(facts["version"].split(".")[:2])},
+        ),
+        _object(
+            "operator.openshift.io/v1",
+            "IngressController",
+            "default",
+            "openshift-ingress-operator",
+            spec={"replicas": 1 if single_node(facts) else 2},
+            status={},
+        ),
+    ]
+
+
+def rendered_name(role: str, config: Object) -> str:
+    """Return the name of a rendered MachineConfig: like the real one, it changes with the content."""
+    return (
+        f"rendered-{role}-{hashlib.md5(json.dumps(config, sort_keys=True).encode(), usedforsecurity=False).hexdigest()}"
+    )
+
+
+def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object]) -> list[Object]:
+    found: list[Object] = []
+    for role, config in configs.items():
+        name = rendered_name(role, config)
+        found.append(
+            _object(
+                f"{_MCO}/v1",
+                "MachineConfig",
+                name,
+                annotations={f"{_MCO}/generated-by-controller-version": facts["version"]},
+                spec={
+                    "config": config,
+                    "kernelArguments": [],
+                    "extensions": [],
+                    "fips": False,
+                    "kernelType": "default",
+                    "osImageURL": "",
+                },
+            )
+        )
+        found.append(
+            _object(
+                f"{_MCO}/v1",
+                "MachineConfigPool",
+                role,
+                labels={f"pools.operator.machineconfiguration.openshift.io/{role}": ""},
+                spec={
+                    "configuration": {"name": name},
+                    "paused": False,
+                    "machineConfigSelector": {"matchLabels": {f"{_MCO}/role": role}},
+                    "nodeSelector": {"matchLabels": {f"node-role.kubernetes.io/{role}": ""}},
+                },
+                status={
+                    "configuration": {"name": name},
+                    "machineCount": 0,
+                    "readyMachineCount": 0,
+                    "updatedMachineCount": 0,
+                    "unavailableMachineCount": 0,
+                    "degradedMachineCount": 0,
+                    "conditions": [],
+                },
+            )
+        )
+    return found
+
+
+def digest_mirrors(registries: str) -> list[Object]:
+    """Return the `imageDigestMirrors` that a registries.conf (TOML, version 2) describes."""
+    return [
+        {"source": entry["location"], "mirrors": [mirror["location"] for mirror in entry["mirror"]]}
+        for entry in tomllib.loads(registries).get("registry", ())
+        if entry.get("mirror")
+    ]
+
+
+def _object(
+    api_version: str,
+    kind: str,
+    name: str,
+    namespace: str = "",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    **fields: Any,
+) -> Object:
+    metadata: Object = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    if labels:
+        metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def _config_map(namespace: str, name: str, data: dict[str, str]) -> Object:
+    return _object("v1", "ConfigMap", name, namespace, data=data)
+
+
+def _secret(namespace: str, name: str, data: dict[str, str], kind: str = "Opaque") -> Object:
+    encoded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
+    return _object("v1", "Secret", name, namespace, data=encoded, type=kind)

@@ -1,0 +1,91 @@
+"""The project's own programs as image layers: the shared code, and each component's executables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ..machine_os.distro import Distro
+from . import base
+from .components import PACKAGE, Component
+from .oci import Node, tree_nodes
+
+ROOT = Path(__file__).resolve().parents[2]  # the checkout
+PREFIX = "usr/lib/agentlab"
+TREES = ("payload", "plugins/module_utils")
+# What runs on the controller only.
+LEFT_OUT = ("payload/machine_os", "payload/images", "payload/build", "plugins/module_utils/cli")
+
+_PROGRAM = """\
+#!/usr/bin/python3 -s
+import sys
+sys.path.insert(0, "/{prefix}")
+from {module} import main
+sys.exit(main())
+"""
+
+
+def sources(root: Path = ROOT) -> list[Path]:
+    """The files that make up the images' code, relative to the checkout."""
+    found = []
+    for tree in TREES:
+        for path in sorted((root / tree).rglob("*")):
+            relative = path.relative_to(root)
+            if (
+                path.is_file()
+                and "__pycache__" not in relative.parts
+                and not any(relative.is_relative_to(other) for other in LEFT_OUT)
+            ):
+                found.append(relative)
+    return found
+
+
+def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
+    """The layer with the code of all components, byte-compiled by the images' Python."""
+    package = work / PREFIX / PACKAGE.replace(".", "/")
+    shutil.rmtree(work, ignore_errors=True)
+    for relative in sources(root):
+        (package / relative).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / relative, package / relative)
+        (package / relative).chmod(0o755 if (root / relative).stat().st_mode & 0o100 else 0o644)
+    base.python(
+        distro,
+        python_tree,
+        "-m",
+        "compileall",
+        "-q",
+        "-f",
+        "--invalidation-mode",
+        "unchecked-hash",
+        "-s",
+        work,
+        "-p",
+        "/",
+        work,
+    )
+    return dict(tree_nodes(work))
+
+
+def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
+    """The layer with a component's programs."""
+    nodes = {}
+    for path, module in component.programs.items():
+        text = _PROGRAM.format(prefix=PREFIX, module=f"{PACKAGE}.{module}")
+        nodes[path.lstrip("/")] = Node(text.encode(), mode=0o755)
+    for path, source in component.files.items():
+        nodes[path.lstrip("/")] = Node((root / "payload" / source).read_bytes(), mode=0o755)
+    return nodes
+
+
+def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:
+    """/usr/bin/agent, one self-contained executable, and a link to it for every program that it is."""
+    out = work / "agent"
+    package = work / PREFIX
+    script = (
+        f"import sys; sys.path.insert(0, {str(package)!r}); from pathlib import Path; "
+        f"from {PACKAGE}.payload.node_agent import PROGRAMS, bundle; bundle.write(Path({str(out)!r})); print(*PROGRAMS)"
+    )
+    programs = base.python(distro, python_tree, "-c", script).split()
+    nodes = {"usr/bin/agent": Node(out.read_bytes(), mode=0o755)}
+    out.unlink()
+    return nodes | {f"usr/bin/{name}": Node(link="agent") for name in programs if name != "agent"}

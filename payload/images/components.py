@@ -1,0 +1,77 @@
+"""The images of the lab's release: data. A component is added with one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PACKAGE = "ansible_collections.agentlab.ocp"
+
+
+@dataclass(frozen=True)
+class Component:
+    """An image of the release.
+
+    `programs`: path in the image -> Python module below ansible_collections.agentlab.ocp whose `main()` it calls.
+    `files`: path in the image -> file below payload/, copied as it is. `extra`: what `build` adds: "node-agent", "machine-os".
+    `command`: what the image runs by default; `entrypoint`: what it runs whatever its arguments are.
+    """
+
+    programs: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
+    command: tuple[str, ...] = ("/bin/sh",)
+    layers: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] = ()
+
+
+# What runs when the lab's own images are used, by the names of OpenShift's release.
+COMPONENTS: dict[str, Component] = {
+    "agent-installer-node-agent": Component(extra="node-agent"),
+    "agent-installer-api-server": Component(
+        programs={
+            "/assisted-service": "payload.api_server.__main__",
+            "/usr/local/bin/agent-installer-client": "payload.api_server.client.__main__",
+        },
+        files={"/usr/bin/start_db.sh": "images/files/start_db.sh"},
+        command=("/assisted-service",),
+    ),
+    "agent-installer-orchestrator": Component(
+        programs={"/usr/bin/installer": "payload.orchestrator.installer"},
+        command=(),
+        entrypoint=("/usr/bin/installer",),
+    ),
+    "agent-installer-csr-approver": Component(
+        programs={"/usr/bin/assisted-installer-controller": "payload.orchestrator.controller"}
+    ),
+    "machine-config-operator": Component(
+        programs={"/usr/bin/machine-config-daemon": "payload.cluster.machine_config_daemon"}
+    ),
+    "hyperkube": Component(programs={"/usr/bin/hyperkube": "payload.cluster.hyperkube"}, layers=("keepalived",)),
+    "machine-os-images": Component(extra="machine-os"),
+}
+# Named by units or by clients, and never run in a lab.
+PLACEHOLDERS: tuple[str, ...] = (
+    "agent-installer-utils",
+    "agent-installer-ui",
+    "installer",
+    "installer-artifacts",
+    "must-gather",
+    "cli",
+    "baremetal-installer",
+    "cluster-version-operator",
+    "coredns",
+    "etcd",
+    "haproxy-router",
+    "keepalived-ipfailover",
+    "pod",
+    "tools",
+)
+
+# Packages of the layer that all images share, with what they depend on.
+BASE_PACKAGES: tuple[str, ...] = (
+    "base-files", "bash", "busybox-static", "ca-certificates", "dash", "iproute2", "netbase", "openssl", "python3", "python3-aiohttp",
+    "python3-cryptography", "python3-jsonschema", "python3-yaml", "util-linux",
+)  # fmt: skip
+# Layers on top of it that some images have: packages, with what the base layer lacks of their dependencies.
+EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}

@@ -1,0 +1,290 @@
+"""OCI image layouts, written without a container engine.
+
+Formats: OCI image-spec v1.0, `image-layout.md`, `manifest.md`, `config.md`, `layer.md`. Everything is reproducible: same
+content, same digests.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import stat
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from ..machine_os.distro import run
+
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+TAR = "application/vnd.oci.image.layer.v1.tar"
+REF_NAME = "org.opencontainers.image.ref.name"
+_EPOCH = "1970-01-01T00:00:00Z"
+
+
+class ImageError(Exception):
+    """An image or a layout is not what it should be; the message names it."""
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A blob: media type, digest ("sha256:..."), size in bytes; of a layer also the digest of its tar archive before compression."""
+
+    media_type: str
+    digest: str
+    size: int
+    diff_id: str = ""
+
+    def json(self, **annotations: str) -> dict[str, Any]:
+        value: dict[str, Any] = {"mediaType": self.media_type, "digest": self.digest, "size": self.size}
+        return {**value, "annotations": annotations} if annotations else value
+
+
+@dataclass(frozen=True)
+class Node:
+    """One entry of a layer: bytes or the file to read them from, the target of a symbolic link, or (neither) a directory."""
+
+    data: bytes | Path | None = None
+    link: str | None = None
+    mode: int = 0o755
+
+
+@dataclass(frozen=True)
+class Image:
+    """What an image is made of: layers, lowest first, and the parts of its configuration that differ from the defaults."""
+
+    layers: Sequence[Descriptor]
+    entrypoint: Sequence[str] = ()
+    command: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    architecture: str = "amd64"
+
+
+class Layout:
+    """An image layout directory: blobs, and an index of the images by tag."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.blobs = path / "blobs/sha256"
+
+    @classmethod
+    def create(cls, path: Path) -> Layout:
+        layout = cls(path)
+        layout.blobs.mkdir(parents=True, exist_ok=True)
+        (path / "oci-layout").write_text('{"imageLayoutVersion":"1.0.0"}')
+        return layout
+
+    def blob(self, digest: str) -> Path:
+        return self.blobs / digest.removeprefix("sha256:")
+
+    def add_bytes(self, data: bytes, media_type: str) -> Descriptor:
+        digest = hashlib.sha256(data).hexdigest()
+        self._place(digest, data)
+        return Descriptor(media_type, f"sha256:{digest}", len(data))
+
+    def add_json(self, value: Any, media_type: str) -> Descriptor:
+        return self.add_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), media_type)
+
+    def link_blob(self, source: Path, digest: str) -> None:
+        """Adds a blob that lies elsewhere as a hard link, or as a copy when that is another file system."""
+        link_or_copy(source, self.blob(digest))
+
+    def add_image(self, image: Image) -> Descriptor:
+        """Writes configuration and manifest; the layers must be there already."""
+        settings: dict[str, Any] = {
+            "Env": [
+                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                *(f"{name}={value}" for name, value in image.environment.items()),
+            ],
+            "Entrypoint": list(image.entrypoint),
+            "Cmd": list(image.command),
+            "Labels": dict(image.labels),
+        }
+        config = {
+            "architecture": image.architecture,
+            "os": "linux",
+            "created": _EPOCH,
+            "config": {key: value for key, value in settings.items() if value},
+            "rootfs": {"type": "layers", "diff_ids": [layer.diff_id for layer in image.layers]},
+            "history": [{"created": _EPOCH, "created_by": "agentlab"} for __ in image.layers],
+        }
+        described = self.add_json(config, CONFIG)
+        return self.add_json(
+            {
+                "schemaVersion": 2,
+                "mediaType": MANIFEST,
+                "config": described.json(),
+                "layers": [layer.json() for layer in image.layers],
+            },
+            MANIFEST,
+        )
+
+    def write_index(self, images: Mapping[str, Descriptor]) -> None:
+        """Tags the images; an image may have several tags."""
+        manifests = [
+            {**image.json(**{REF_NAME: tag}), "platform": {"architecture": "amd64", "os": "linux"}}
+            for tag, image in sorted(images.items())
+        ]
+        text = json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}, indent=1)
+        write_atomic(self.path / "index.json", text.encode())
+
+    def tags(self) -> dict[str, Descriptor]:
+        """The images of the layout by tag; one without a tag has the tag ""."""
+        try:
+            index = json.loads((self.path / "index.json").read_text())
+        except FileNotFoundError:
+            raise ImageError(f"{self.path} is not an OCI image layout: index.json is missing") from None
+        return {
+            entry.get("annotations", {}).get(REF_NAME, ""): Descriptor(
+                entry["mediaType"], entry["digest"], entry["size"]
+            )
+            for entry in index["manifests"]
+        }
+
+    def manifest(self, digest: str) -> dict[str, Any]:
+        try:
+            value: dict[str, Any] = json.loads(self.blob(digest).read_text())
+        except FileNotFoundError:
+            raise ImageError(f"{self.path}: manifest {digest} is not in the layout") from None
+        return value
+
+    def blobs_of(self, digest: str) -> list[str]:
+        """The digests of an image's configuration and layers."""
+        manifest = self.manifest(digest)
+        if "layers" not in manifest:
+            raise ImageError(
+                f"{self.path}: {digest} is a list of images for several architectures; one image is needed"
+            )
+        return list(dict.fromkeys([manifest["config"]["digest"], *(layer["digest"] for layer in manifest["layers"])]))
+
+    def verify(self, digests: Sequence[str] | None = None) -> None:
+        """Reads the blobs (all, or those given) and compares their digests; ImageError names the first that differs."""
+        for path in sorted(self.blobs.iterdir()) if digests is None else [self.blob(digest) for digest in digests]:
+            with path.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            if found != path.name:
+                raise ImageError(f"{path}: the content has digest {found}")
+
+    def _place(self, digest: str, data: bytes) -> None:
+        path = self.blobs / digest
+        if not path.exists():
+            write_atomic(path, data)
+
+
+class _Hashing(io.RawIOBase):
+    """A file object that hashes and counts what is written through it."""
+
+    def __init__(self, target: BinaryIO | None) -> None:
+        self.target, self.hash, self.size = target, hashlib.sha256(), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        self.size += len(data)
+        if self.target is not None:
+            self.target.write(data)
+        return len(data)
+
+
+def write_layer(
+    out: Path, nodes: Mapping[str, Node], *, compression: Literal["gzip", "zstd", ""] = "gzip"
+) -> Descriptor:
+    """Writes a layer (tar) of `nodes`, by path without a leading slash; parents are added. Owner root, time 0.
+
+    zstd costs an emulated machine half of what gzip does; what is read by other tools than podman is better gzip.
+    """
+    temporary = out.with_name(out.name + ".new")
+    with temporary.open("wb") as stream:
+        packed = _Hashing(stream)
+        zipped = (
+            gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=packed, mtime=0)  # type: ignore[arg-type]
+            if compression == "gzip"
+            else None
+        )
+        plain = _Hashing(zipped or packed)  # type: ignore[arg-type]
+        with tarfile.open(fileobj=plain, mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20) as archive:  # type: ignore[call-overload]
+            for name, node in sorted(_with_parents(nodes).items()):
+                _add(archive, name, node)
+        if zipped is not None:
+            zipped.close()
+    if compression == "zstd":
+        run("zstd", "-q", "-f", "-15", "--rm", temporary, "-o", out)
+        with out.open("rb") as result:
+            packed.hash, packed.size = hashlib.file_digest(result, "sha256"), out.stat().st_size  # type: ignore[assignment]
+    else:
+        os.replace(temporary, out)
+    suffix = f"+{compression}" if compression else ""
+    return Descriptor(
+        TAR + suffix, f"sha256:{packed.hash.hexdigest()}", packed.size, f"sha256:{plain.hash.hexdigest()}"
+    )
+
+
+def tree_nodes(root: Path) -> Iterator[tuple[str, Node]]:
+    """A directory as layer entries."""
+    for path, dirs, files in os.walk(root):
+        for name in [*dirs, *files]:
+            full = Path(path, name)
+            info = full.lstat()
+            relative = str(full.relative_to(root))
+            if stat.S_ISLNK(info.st_mode):
+                yield relative, Node(link=os.readlink(full))
+            elif stat.S_ISDIR(info.st_mode):
+                yield relative, Node(mode=stat.S_IMODE(info.st_mode))
+            elif stat.S_ISREG(info.st_mode):
+                yield relative, Node(data=full, mode=stat.S_IMODE(info.st_mode))
+
+
+def _with_parents(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    complete = dict(nodes)
+    for name in nodes:
+        for parent in Path(name).parents:
+            if str(parent) != ".":
+                complete.setdefault(str(parent), Node())
+    return complete
+
+
+def _add(archive: tarfile.TarFile, name: str, node: Node) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.mode = node.mode
+    if node.link is not None:
+        entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, node.link, 0o777
+        archive.addfile(entry)
+    elif node.data is None:
+        entry.type = tarfile.DIRTYPE
+        archive.addfile(entry)
+    elif isinstance(node.data, bytes):
+        entry.size = len(node.data)
+        archive.addfile(entry, io.BytesIO(node.data))
+    else:
+        entry.size = node.data.stat().st_size
+        with node.data.open("rb") as stream:
+            archive.addfile(entry, stream)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Makes `target` the same file as `source`, or a copy where hard links cannot reach."""
+    if target.exists():
+        return
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.new")
+    try:
+        os.link(source, temporary)
+    except OSError:
+        with source.open("rb") as src, temporary.open("wb") as dst:
+            while os.copy_file_range(src.fileno(), dst.fileno(), 1 << 30):
+                pass
+    os.replace(temporary, target)

@@ -1,0 +1,103 @@
+"""The initrd: a static busybox, the modules that find the medium, and a script that runs the real Ignition."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from . import cpio, kernel, packages
+from .distro import Distro, run
+
+# Ignition calls these; they run in the root file system.
+CHROOTED = (
+    "useradd",
+    "usermod",
+    "groupadd",
+    "userdel",
+    "groupdel",
+    "passwd",
+    "mkfs.ext4",
+    "mkfs.fat",
+    "mkfs.vfat",
+    "mkswap",
+    "sgdisk",
+    "mdadm",
+    "wipefs",
+    "partx",
+    "systemctl",
+    "udevadm",
+    "id",
+)
+NO_OP = ("setfiles", "restorecon")
+FILES = Path(__file__).parent / "files/initrd"
+
+
+def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out: Path, stamp: str) -> None:
+    """Writes the initrd (zstd, newc) for the kernel `release` of the tree `root`; `stamp` goes to /etc/coreos-live-initramfs."""
+    shutil.rmtree(work, ignore_errors=True)
+    for name in (
+        "bin",
+        "dev",
+        "proc",
+        "sys",
+        "run",
+        "sysroot",
+        "etc",
+        "tmp",
+        "usr/bin",
+        "usr/sbin",
+        "usr/lib/ignition/base.d",
+        "usr/libexec",
+    ):
+        (work / name).mkdir(parents=True)
+    (work / "sbin").symlink_to("bin")
+    shutil.copy2(
+        parts / "bin/busybox" if (parts / "bin/busybox").exists() else parts / "usr/bin/busybox", work / "bin/busybox"
+    )
+    for applet in run(work / "bin/busybox", "--list").split():
+        if applet != "busybox":
+            (work / "bin" / applet).symlink_to("busybox")
+
+    modules = root / "usr/lib/modules" / release
+    target = work / "lib/modules" / release
+    for path in kernel.closure(modules, packages.INITRD_MODULES):
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(modules / path, target / path)
+    for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
+        shutil.copy2(modules / name, target / name)
+    run(work / "bin/busybox", "depmod", "-b", work, release)
+    (work / "etc/preload").write_text(" ".join(packages.INITRD_PRELOAD) + "\n")
+    (work / "etc/coreos-live-initramfs").write_text(stamp + "\n")
+    (work / "etc/initrd-release").write_text('NAME="machine-os initrd"\nID=machine-os\n')
+
+    shutil.copy2(FILES / "base.ign", work / "usr/lib/ignition/base.d/00-core.ign")
+
+    values = {"@LOADER@": distro.loader, "@LIBDIR@": f"usr/lib/{distro.triplet}"}
+    _script("init", work / "init", values)
+    _script("ignition", work / "usr/bin/ignition", values)
+    _script("python3", work / "usr/bin/python3", values)
+    _script("systemd-version.py", work / "usr/libexec/systemd-version.py", values)
+    for name in ("initrd-network", "initrd-network.lease"):
+        _script(name, work / "usr/libexec" / name, values)
+    for names, script in ((CHROOTED, "chrooted"), (NO_OP, "no-op")):
+        for name in names:
+            (work / "bin" / name).unlink(missing_ok=True)
+            _script(script, work / "usr/sbin" / name, values)
+
+    archive = out.with_suffix(".cpio")
+    with archive.open("wb") as stream:
+        cpio.add_tree(stream, work)
+        cpio.end(stream)
+    run("zstd", "-q", "-f", "-15", "-T0", archive, "-o", out)
+    archive.unlink()
+    with out.open("r+b") as stream:  # what is appended must start on a multiple of 4
+        stream.seek(0, 2)
+        stream.write(b"\0" * (-stream.tell() % 4))
+
+
+def _script(name: str, target: Path, values: dict[str, str]) -> None:
+    text = (FILES / name).read_text()
+    for key, value in values.items():
+        text = text.replace(key, value)
+    target.write_text(text)
+    target.chmod(0o755)

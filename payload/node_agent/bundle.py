@@ -1,0 +1,49 @@
+"""All programs as one executable file: a zip archive that the standard library's Python runs.
+
+Invoked by a program's name (by a link or a copy of that name) it is that program. Compiled modules lie beside their
+sources, so that a Python of the same version starts without compiling; another one uses the sources.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import os
+import zipfile
+from pathlib import Path
+
+from . import PROGRAMS
+
+HERE = Path(__file__).parent
+PACKAGE = "node_agent"
+INTERPRETER = "#!/usr/bin/python3 -sE\n"
+EPOCH = (1980, 1, 1, 0, 0, 0)
+# Python runs this file, so its interpreter's path does not matter; the name it was called by does.
+MAIN = f"""\
+import importlib, os, sys
+name = os.path.basename(sys.argv[0])
+if name not in {PROGRAMS!r}:
+    sys.exit(f"unknown binary name {{name}}, expected one of {', '.join(PROGRAMS)}")
+sys.exit(importlib.import_module("{PACKAGE}." + name).main())
+"""
+
+
+def compiled(source: bytes, name: str) -> bytes:
+    """A .pyc that is never checked against its source (PEP 552: flags 1, hash of the source)."""
+    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
+    return importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source) + marshal.dumps(code)
+
+
+def write(path: Path) -> None:
+    """Write the executable, mode 0755. The same sources give the same bytes."""
+    files = {"__main__.py": MAIN.encode()}
+    files |= {f"{PACKAGE}/{module.name}": module.read_bytes() for module in sorted(HERE.glob("*.py"))}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(INTERPRETER.encode())
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, source in files.items():
+                archive.writestr(zipfile.ZipInfo(name + "c", EPOCH), compiled(source, name))
+                archive.writestr(zipfile.ZipInfo(name, EPOCH), source)
+    temporary.chmod(0o755)
+    temporary.replace(path)

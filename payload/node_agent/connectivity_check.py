@@ -1,0 +1,126 @@
+"""`connectivity_check`: can this host reach the others: who answers on the link, loss and latency, full-size packets."""
+
+from __future__ import annotations
+
+import ipaddress
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from . import network, probes
+from .journal import log
+from .network import Nic
+from .program import dumps
+from .program import main as program
+from .protocol import Result
+from .steps import Context, argument
+
+PLAIN_MTU = 1500
+HEADERS = {4: 28, 6: 48}
+
+
+def addresses(hosts: list[dict[str, Any]]) -> list[str]:
+    """Every address of every remote host, once, without prefix."""
+    return list(dict.fromkeys(address for one in hosts for nic in one.get("nics") or () for address in nic_addresses(nic)))
+
+
+def nic_addresses(nic: dict[str, Any]) -> list[str]:
+    return [text.partition("/")[0] for text in nic.get("ip_addresses") or () if text]
+
+
+def link_layer(nic: Nic, targets: list[str]) -> dict[str, tuple[str, set[str]]]:
+    """Target -> (our address, MACs that claim the target), for those in a subnet of the interface."""
+    by_source: dict[tuple[int, str], list[str]] = {}
+    for target in targets:
+        if own := nic.on_link(target):
+            by_source.setdefault((own.version, str(own.ip)), []).append(target)
+    found: dict[str, tuple[str, set[str]]] = {}
+    for (version, source), group in by_source.items():
+        ask = probes.arp if version == 4 else probes.ndp
+        try:
+            answers = ask(nic.name, nic.mac, source, group)
+        except OSError as error:  # the link went down, or the address is still tentative
+            log.warning("Cannot probe %s from %s on %s: %s", group, source, nic.name, error)
+            continue
+        found |= {target: (source, macs) for target, macs in answers.items()}
+    return found
+
+
+def full_size(nic: Nic, targets: list[str]) -> dict[str, bool]:
+    """Target -> whether packets of the interface's MTU get there; targets that do not answer at all are left out.
+
+    Only asked where the MTU is not the usual 1500.
+    """
+    if nic.mtu == PLAIN_MTU:
+        return {}
+    versions = {address.version for address in nic.outgoing}
+    found = {}
+    for version in versions:
+        group = [target for target in targets if ipaddress.ip_address(target).version == version]
+        alive = [target for target, echo in probes.ping(group, 3, timeout=2.0, nic=nic.name).items() if echo.times]
+        large = probes.ping(alive, 3, timeout=2.0, nic=nic.name, size=nic.mtu - HEADERS[version], dont_fragment=True)
+        found.update({target: bool(echo.times) for target, echo in large.items()})
+    return found
+
+
+def check(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
+    """The model `connectivity-report` for the hosts of `connectivity-check-params`."""
+    targets = addresses(hosts)
+    with ThreadPoolExecutor(1 + 2 * len(nics)) as pool:
+        echoes = pool.submit(probes.ping, targets)
+        links = [(nic, pool.submit(link_layer, nic, targets), pool.submit(full_size, nic, targets)) for nic in nics]
+        l3 = echoes.result()
+        l2 = [(nic, macs.result(), sizes.result()) for nic, macs, sizes in links]
+    return {"remote_hosts": [report(one, l3, l2) for one in sorted(hosts, key=lambda one: one["host_id"])]}
+
+
+def report(
+    one: dict[str, Any],
+    l3: dict[str, probes.Echo],
+    l2: list[tuple[Nic, dict[str, tuple[str, set[str]]], dict[str, bool]]],
+) -> dict[str, Any]:
+    """The model `connectivity-remote-host`. A link-layer answer by a MAC that is not the host's own is not a success."""
+    own_macs = {(nic.get("mac") or "").lower() for nic in one.get("nics") or ()}
+    targets = addresses([one])
+    result: dict[str, Any] = {"host_id": one["host_id"], "l2_connectivity": [], "l3_connectivity": []}
+    for target in sorted(targets):
+        echo = l3[target]
+        entry: dict[str, Any] = {"remote_ip_address": target, "successful": bool(echo.times)}
+        if echo.times:
+            entry |= {"average_rtt_ms": echo.average_ms, "packet_loss_percentage": echo.loss_percentage}
+        result["l3_connectivity"].append(entry)
+    for nic, macs, __ in l2:
+        for target in targets:
+            source, answered = macs.get(target, ("", set()))
+            for mac in answered:
+                result["l2_connectivity"].append(
+                    {
+                        "outgoing_ip_address": source,
+                        "outgoing_nic": nic.name,
+                        "remote_ip_address": target,
+                        "remote_mac": mac,
+                        "successful": mac in own_macs,
+                    }
+                )
+    result["l2_connectivity"].sort(key=lambda entry: (entry["remote_ip_address"], entry["remote_mac"], entry["outgoing_nic"]))
+    sizes = [
+        {"outgoing_nic": nic.name, "remote_ip_address": target, "mtu_successful": reached[target]}
+        for nic, __, reached in l2
+        for target in sorted(targets)
+        if target in reached
+    ]
+    if sizes:
+        result["mtu_report"] = sizes
+    return result
+
+
+def step(args: list[str], context: Context) -> Result:
+    hosts = argument("connectivity-check", args[0])
+    return Result(dumps(check(hosts, network.outgoing_nics())))
+
+
+def main(argv: list[str] | None = None) -> int:
+    return program("connectivity_check", step, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,78 @@
+"""`disk_speed_check`: how long the installation disk takes to make a small write durable, as etcd will ask it to.
+
+The same load as upstream's two `fio --rw=write --ioengine=sync --size=22m -bs=2300 --fdatasync=1` jobs: it writes over
+the beginning of the disk, which is about to be installed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from .program import dumps
+from .program import main as program
+from .protocol import Result
+from .steps import Context, argument
+
+JOBS = 2
+SIZE = 22 * 1024 * 1024
+BLOCK = 2300
+SECONDS = 480.0
+MARGIN = 20.0
+
+
+def write(device: int, until: float) -> list[float]:
+    """Seconds of each fdatasync, in order. A slow disk is measured until then with what it managed. OSError."""
+    data, times = os.urandom(BLOCK), []
+    for offset in range(0, SIZE - BLOCK + 1, BLOCK):
+        os.pwrite(device, data, offset)
+        started = time.monotonic()
+        os.fdatasync(device)
+        now = time.monotonic()
+        times.append(now - started)
+        if now > until:
+            break
+    return times
+
+
+def p99_ms(times: list[float]) -> int:
+    """The 99th percentile, whole milliseconds, rounded down as upstream does."""
+    ordered = sorted(times)
+    return int(ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)] * 1000)
+
+
+def measure(path: str, seconds: float = SECONDS) -> int:
+    """The worse job's 99th percentile in ms. OSError: no job could write, or the disk is in use."""
+    until = time.monotonic() + max(seconds - MARGIN, 1.0)
+    # Exclusively: the kernel refuses a disk of which anything is mounted or otherwise in use. And without O_CREAT: a disk
+    # that is gone must not become a file in /dev.
+    device = os.open(path, os.O_WRONLY | os.O_EXCL)
+    try:
+        with ThreadPoolExecutor(JOBS) as pool:
+            jobs = [pool.submit(write, device, until) for __ in range(JOBS)]
+    finally:
+        os.close(device)
+    failed = [error for job in jobs if (error := job.exception())]
+    if len(failed) == JOBS:
+        raise failed[0]
+    return max(p99_ms(job.result()) for job in jobs if not job.exception())
+
+
+def step(args: list[str], context: Context) -> Result:
+    """args: the request, and the limit in seconds."""
+    path = argument("installation-disk-speed-check", args[0], "path")["path"]
+    try:
+        duration = measure(path, float(args[1]) if len(args) > 1 else SECONDS)
+    except OSError as error:
+        answer = dumps({"path": path, "io_sync_duration": 0})
+        return Result(answer, f"Could not get I/O performance for path {path}: {error}", -1)
+    return Result(dumps({"path": path, "io_sync_duration": duration}))
+
+
+def main(argv: list[str] | None = None) -> int:
+    return program("disk_speed_check", step, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

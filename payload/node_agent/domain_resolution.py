@@ -1,0 +1,48 @@
+"""`domain_resolution`: what this host's resolver says of the cluster's names."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .program import dumps
+from .program import main as program
+from .protocol import Result
+from .steps import Context, argument
+
+
+def resolve(domain: str) -> dict[str, Any]:
+    """The model's entry for a name. A name that does not exist has no addresses; that is no error."""
+    found: dict[int, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
+    canonical = ""
+    try:
+        for family, _type, _protocol, name, address in socket.getaddrinfo(domain, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME):
+            canonical = canonical or name
+            if family in found and address[0] not in found[family]:
+                found[family].append(str(address[0]))
+    except (OSError, UnicodeError):
+        pass
+    return {
+        "domain_name": domain,
+        "ipv4_addresses": found[socket.AF_INET],
+        "ipv6_addresses": found[socket.AF_INET6],
+        "cnames": [canonical.rstrip(".") + "."] if canonical else [],
+    }
+
+
+def step(args: list[str], context: Context) -> Result:
+    domains = argument("domain-resolution", args[0], "domains")["domains"]
+    names = [entry.get("domain_name") for entry in domains]
+    if not all(names):
+        raise ValueError("Every domain in a domain request must have a domain name field")
+    with ThreadPoolExecutor(8) as pool:
+        return Result(dumps({"resolutions": list(pool.map(resolve, names))}))
+
+
+def main(argv: list[str] | None = None) -> int:
+    return program("domain_resolution", step, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,124 @@
+"""The steps that start and stop the installer's container."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from . import host
+from .protocol import Result
+from .steps import Context, argument
+
+NAME = "assisted-installer"
+REQUIRED = ("cluster_id", "infra_env_id", "host_id", "role", "boot_device", "controller_image", "installer_image")
+PODMAN = (
+    "podman", "run", "--privileged", "--pid=host", "--net=host", f"--name={NAME}",
+    "-v", "/dev:/dev:rw",
+    "-v", "/opt:/opt:rw",
+    "-v", "/var/log:/var/log:rw",
+    "-v", "/run/systemd/journal/socket:/run/systemd/journal/socket",
+    "-v", "/etc/pki:/etc/pki",
+    "-v", "/tmp:/tmp",
+    "--env=PULL_SECRET_TOKEN",
+)  # fmt: skip
+PULL_TRIES, PULL_SECONDS, PULL_FAILED = 3, 600.0, 2
+START_SECONDS = 10.0
+
+# Request field -> flag of the installer, for fields that are passed on as they are, and for those that are switches.
+VALUES = {
+    "role": "--role", "infra_env_id": "--infra-env-id", "cluster_id": "--cluster-id", "host_id": "--host-id",
+    "boot_device": "--boot-device", "controller_image": "--controller-image", "mco_image": "--mco-image",
+    "must_gather_image": "--must-gather-image", "openshift_version": "--openshift-version",
+    "installer_args": "--installer-args", "coreos_image": "--coreos-image",
+}  # fmt: skip
+SWITCHES = {
+    "check_cvo": "--check-cluster-version",
+    "skip_installation_disk_cleanup": "--skip-installation-disk-cleanup",
+    "enable_skip_mco_reboot": "--enable-skip-mco-reboot",
+    "notify_num_reboots": "--notify-num-reboots",
+}
+DEFAULTS = {"check_cvo": True}
+
+
+def installer_command(request: dict[str, Any], context: Context) -> list[str]:
+    """podman and its arguments for a model `install_cmd_request`."""
+    request = DEFAULTS | request
+    volumes = ["-v", f"{context.cacert}:{context.cacert}:rw"] if context.cacert else []
+    flags = [word for key, flag in VALUES.items() if request.get(key) for word in (flag, str(request[key]))]
+    flags += ["--url", context.url, "--agent-image", context.agent_version]
+    if request.get("control_plane_count"):
+        flags += ["--control-plane-count", str(request["control_plane_count"])]
+    for disk in request.get("disks_to_format") or ():
+        flags += ["--format-disk", disk]
+    # A switch takes no value: Go's flag package would take one for the first positional argument.
+    flags += [flag for key, flag in SWITCHES.items() if request.get(key)]
+    flags += ["--insecure"] if context.insecure else []
+    flags += ["--cacert", context.cacert] if context.cacert else []
+    proxy = request.get("proxy") or {}
+    if proxy.get("http_proxy") or proxy.get("https_proxy"):
+        for key in ("http_proxy", "https_proxy", "no_proxy"):
+            if proxy.get(key):
+                flags += [f"--{key.replace('_', '-')}", proxy[key].strip()]
+    if request.get("service_ips"):
+        flags += ["--service-ips", ",".join(request["service_ips"])]
+    return [*PODMAN, *volumes, request["installer_image"], *flags]
+
+
+def validate(request: dict[str, Any]) -> None:
+    """ValueError: the request would not install."""
+    if request.get("installer_args"):
+        words = json.loads(request["installer_args"])
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"install: installer_args must be a JSON list of strings, got {request['installer_args']}")
+    for disk in [request["boot_device"], *(request.get("disks_to_format") or ())]:
+        if not disk.startswith("/dev/"):
+            raise ValueError(f"disk {disk} should start with /dev/")
+        if not os.path.exists(disk):
+            raise ValueError(f"disk {disk} was not found on the host")
+
+
+def pull(image: str) -> str:
+    """Get the image unless it is here. Returns why not; empty when it is."""
+    if host.run(["podman", "images", "--quiet", image], host=True).output.strip():
+        return ""
+    error = ""
+    for __ in range(PULL_TRIES):
+        pulled = host.run(["podman", "pull", "--quiet", image], PULL_SECONDS, host=True)
+        if pulled.exit_code == 0:
+            return ""
+        error = f"pulling the installer image {image} exited with non-zero exit code {pulled.exit_code}: {pulled.error}"
+    return error
+
+
+def install(args: list[str], context: Context) -> Iterator[Result]:
+    """Start the installer. A first result when it runs, a second one should it fail later.
+
+    The service ignores the first; it is there so that the reply does not wait for an installer whose last deed is to
+    reboot the machine. Upstream's agent only ever gives the second.
+    """
+    request = argument("install", args[0], *REQUIRED)
+    validate(request)
+    if error := pull(request["installer_image"]):
+        yield Result("", error, PULL_FAILED)
+        return
+    command = [*(host.NSENTER if host.IN_CONTAINER else ()), *installer_command(request, context)]
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            code = process.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            yield Result()
+            code = process.wait()
+            if code == 0:
+                return
+        output.seek(max(output.tell() - 4096, 0))
+        said = output.read().decode(errors="replace")
+    yield Result("", "" if code == 0 else said, code)
+
+
+def stop(args: list[str], context: Context) -> Result:
+    return host.run(["podman", "stop", "-i", "-t", "5", NAME], host=True)

@@ -1,0 +1,63 @@
+"""Logging of the programs: a text file below /var/log, the systemd journal, standard output; each by its flag."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import sys
+from pathlib import Path
+
+JOURNAL = "/run/systemd/journal/socket"
+LOG_DIR = Path("/var/log")
+FORMAT = "time=%(asctime)s level=%(levelname)s msg=%(message)s file=%(filename)s:%(lineno)d"
+PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+
+log = logging.getLogger("agentlab.node_agent")
+
+
+class JournalHandler(logging.Handler):
+    """Native journal protocol (systemd's journal-native): fields of one message in one datagram.
+
+    Upstream marks its messages with `TAG=agent`; `logs_sender` picks them out by that.
+    """
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__()
+        self._identifier = identifier
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.connect(JOURNAL)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = self.format(record).encode(errors="replace")[:60000]
+        fields = (
+            f"PRIORITY={PRIORITY.get(record.levelno, 6)}\nSYSLOG_IDENTIFIER={self._identifier}\nTAG=agent\n"
+            f"CODE_FILE={record.filename}\nCODE_LINE={record.lineno}\nMESSAGE\n"
+        ).encode()
+        try:
+            self._socket.send(fields + len(message).to_bytes(8, "little") + message + b"\n")
+        except OSError:
+            self.handleError(record)
+
+
+def setup(name: str, text: bool, journal: bool, stdout: bool, log_dir: Path = LOG_DIR) -> None:
+    """Give the logger its outputs. One that cannot be opened is left out; with none left, warnings go to stderr."""
+    log.handlers.clear()
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    logging.raiseExceptions = False
+    handlers: list[logging.Handler] = []
+    if text:
+        with contextlib.suppress(OSError):
+            handlers.append(logging.FileHandler(log_dir / f"{name}.log"))
+    if journal:
+        with contextlib.suppress(OSError):
+            handlers.append(JournalHandler(name))
+    if stdout:
+        handlers.append(logging.StreamHandler(sys.stdout))
+    if not handlers:
+        handlers.append(logging.StreamHandler(sys.stderr))
+        log.setLevel(logging.WARNING)
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(message)s" if isinstance(handler, JournalHandler) else FORMAT))
+        log.addHandler(handler)

@@ -1,0 +1,141 @@
+"""Network interfaces, addresses and routes of the host, read with iproute2's JSON and sysfs."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import host
+
+SYS = Path("/sys/class/net")
+# Names of net.Flags in Go, in its order; its "running" is the kernel's LOWER_UP/RUNNING.
+GO_FLAGS = (("UP", "up"), ("BROADCAST", "broadcast"), ("LOOPBACK", "loopback"), ("POINTOPOINT", "pointtopoint"),
+            ("MULTICAST", "multicast"), ("LOWER_UP", "running"))  # fmt: skip
+
+
+Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+
+
+@dataclass(slots=True)
+class Nic:
+    """One interface. `addresses`: all, with prefix. `mac`: the permanent one, also while enslaved to a bond."""
+
+    name: str
+    mac: str
+    kind: str
+    mtu: int
+    flags: list[str]
+    addresses: list[Address] = field(default_factory=list)
+    index: int = 0
+    carrier: bool = False
+
+    @property
+    def outgoing(self) -> list[Address]:
+        """Addresses that others may use: not link-local."""
+        return [address for address in self.addresses if not address.is_link_local]
+
+    def on_link(self, target: str) -> Address | None:
+        """Our address in the subnet of `target`, if there is one."""
+        other = ipaddress.ip_address(target)
+        for address in self.addresses:
+            if address.version == other.version and other in address.network:
+                return address
+        return None
+
+
+def ip(*args: str) -> list[dict[str, Any]]:
+    """`ip -j ...` decoded; empty when it fails. Empty objects, which `ip -j` writes for filtered rows, are dropped."""
+    result = host.run(["ip", "-j", *args])
+    try:
+        return [row for row in json.loads(result.output or "[]") if row]
+    except ValueError:
+        return []
+
+
+def kind_of(link: dict[str, Any], sys: Path = SYS) -> str:
+    """`physical`, or the kernel's name of the kind: bond, vlan, bridge, veth...; `device` when it has none (loopback)."""
+    path = sys / link["ifname"]
+    if path.exists() and "/virtual/" not in str(path.resolve()):
+        return "physical"
+    return str(link.get("linkinfo", {}).get("info_kind", "device"))
+
+
+def permanent_mac(link: dict[str, Any]) -> str:
+    slave = link.get("linkinfo", {}).get("info_slave_data", {})
+    return (slave.get("perm_hwaddr") or link.get("address") or "").lower()
+
+
+def nics(sys: Path = SYS) -> list[Nic]:
+    """All interfaces, in the kernel's order."""
+    found = []
+    for link in ip("-d", "address", "show"):
+        has = set(link.get("flags", ()))
+        addresses: list[Address] = [
+            ipaddress.ip_interface(f"{entry['local']}/{entry['prefixlen']}")
+            for entry in link.get("addr_info", ())
+            if "local" in entry
+        ]
+        name = link["ifname"]
+        if any(address.version == 6 and not address.is_link_local and address.network.prefixlen == 128 for address in addresses):
+            addresses = [on_prefix(address, advertised_prefixes(name)) for address in addresses]
+        loopback = "LOOPBACK" in has
+        found.append(
+            Nic(
+                name=name,
+                mac="" if loopback else permanent_mac(link),
+                kind=kind_of(link, sys),
+                mtu=link.get("mtu", 0),
+                flags=[name for kernel, name in GO_FLAGS if kernel in has],
+                addresses=addresses,
+                index=link.get("ifindex", 0),
+                carrier="LOWER_UP" in has,
+            )
+        )
+    return found
+
+
+def outgoing_nics() -> list[Nic]:
+    """Interfaces that probes go out by: physical, bond or VLAN, with at least one address that is not link-local.
+
+    Inside a network namespace a virtual pair is all the hardware there is, so `veth` counts as physical.
+    """
+    return [nic for nic in nics() if nic.kind in ("physical", "bond", "vlan", "veth") and nic.outgoing]
+
+
+def routes() -> list[dict[str, Any]]:
+    """Routes of the main table as the model `route`; the default destination is 0.0.0.0 or ::."""
+    found = []
+    for family, number, zero in (("-4", 2, "0.0.0.0"), ("-6", 10, "::")):
+        for route in ip(family, "route", "show"):
+            hop = (route.get("nexthops") or [{}])[0]
+            target = route.get("dst", "default")
+            found.append(
+                {
+                    "interface": route.get("dev") or hop.get("dev") or "",
+                    "gateway": route.get("gateway") or hop.get("gateway") or (route.get("via") or {}).get("host", ""),
+                    "destination": zero if target == "default" else target.partition("/")[0],
+                    "family": number,
+                    "metric": route.get("metric", 0),
+                }
+            )
+    return found
+
+
+def on_prefix(address: Address, prefixes: list[ipaddress.IPv6Network]) -> Address:
+    """The address with the length of the advertised prefix that it is in, or as it is."""
+    for prefix in prefixes:
+        if address.version == 6 and address.ip in prefix:
+            return ipaddress.IPv6Interface(f"{address.ip}/{prefix.prefixlen}")
+    return address
+
+
+def advertised_prefixes(name: str) -> list[ipaddress.IPv6Network]:
+    """On-link prefixes that a router advertises on an interface: a DHCPv6 address itself is a /128."""
+    return [
+        ipaddress.IPv6Network(route["dst"])
+        for route in ip("-6", "-d", "route", "show", "dev", name, "proto", "ra")
+        if route.get("dst", "default") != "default"
+    ]

@@ -1,0 +1,116 @@
+"""`next_step_runner`: ask the service for instructions, run them, post what comes of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any
+
+from . import flags, journal, protocol, steps
+from .journal import log
+from .protocol import Dispatch, Freeze, Identity, ReplyCache, Request, Talk, Wait
+from .rest import Client
+
+STOPPING_SECONDS = 5.0
+
+
+class Driver:
+    """Runs the protocol's generators with threads: one for the conversation, one for each step."""
+
+    def __init__(self, client: Client, me: Identity, context: steps.Context) -> None:
+        self.client, self.me, self.context = client, me, context
+        self.cache = ReplyCache()
+        self.stop = threading.Event()
+        self._running: set[tuple[str, tuple[str, ...]]] = set()
+
+    def talk(self, conversation: Talk) -> Any:
+        """Carry out what a conversation asks for, to its end; returns what it returns."""
+        answer: Any = None
+        try:
+            while True:
+                action = conversation.send(answer)
+                if isinstance(action, Request):
+                    answer = self.client(action, self.me.headers())
+                    if not answer.ok:
+                        log.warning("%s %s failed: %s", action.method, action.path, answer.reason())
+                elif isinstance(action, Wait):
+                    answer = self.stop.wait(action.seconds)
+                elif isinstance(action, Dispatch):
+                    for step in action.steps:
+                        self._start(step)
+                    answer = None
+                elif isinstance(action, Freeze):
+                    log.warning("%s", action.reason)
+                    threading.Event().wait()
+        except StopIteration as end:
+            return end.value
+
+    def _start(self, step: dict[str, Any]) -> None:
+        """Start a step, unless just the same one is still running: with short intervals they would pile up."""
+        key = (step["step_type"], tuple(step.get("args") or ()))
+        if key in self._running:
+            log.info("Step <%s> is not started: the same one is still running", step.get("step_id"))
+            return
+        self._running.add(key)
+
+        def work() -> None:
+            try:
+                self._step(step)
+            finally:
+                self._running.discard(key)
+
+        threading.Thread(target=work, name=step.get("step_id"), daemon=True).start()
+
+    def _step(self, step: dict[str, Any]) -> None:
+        log.info("Running step <%s> args <%s>", step.get("step_id"), step.get("args"))
+        for result in steps.run(step, self.context):
+            log.info("Sending step <%s> reply error <%s> exit-code <%s>", step.get("step_id"), result.error, result.exit_code)
+            # Not stopped by `stop`: what was found out is still told.
+            self.talk(protocol.reply(self.me, self.cache, step, result))
+            if protocol.wants_restart(step["step_type"], result):
+                self.stop.set()
+
+
+def run(client: Client, me: Identity, context: steps.Context) -> int:
+    """Poll until the service says exit, or does not answer for long. Exit code."""
+    driver = Driver(client, me, context)
+    driver.talk(protocol.poll(me, driver.cache))
+    log.info("next step runner exiting")
+    return 0
+
+
+def setup(name: str, options: Any) -> tuple[Client, Identity, steps.Context]:
+    """Client, identity and step context from the flags of `agent` and `next_step_runner`. SystemExit: a flag is missing."""
+    for flag in ("url", "infra_env_id"):
+        if not getattr(options, flag):
+            print(f"{name}: {flag.replace('_', '-')} must be provided", file=sys.stderr)
+            raise SystemExit(1)
+    token = os.environ.get("PULL_SECRET_TOKEN", "")
+    if not token:
+        log.warning("Agent Authentication Token not set")
+    try:
+        client = Client(options.url, options.insecure, options.cacert)
+    except OSError as error:
+        print(f"{name}: --cacert {options.cacert}: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    me = Identity(options.infra_env_id, options.host_id, options.agent_version, token, options.interval)
+    context = steps.Context(
+        client.url, me.infra_env_id, me.host_id, me.agent_version, token, options.cacert, options.insecure
+    )
+    return client, me, context
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = flags.parse("next_step_runner", (*flags.CONNECTION, *flags.logging_flags(text=False)), argv)
+    journal.setup(
+        "agent_next_step_runner", options.with_text_logging, options.with_journal_logging, options.with_stdout_logging
+    )
+    if not options.host_id:
+        print("next_step_runner: host-id must be provided", file=sys.stderr)
+        return 1
+    return run(*setup("next_step_runner", options))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

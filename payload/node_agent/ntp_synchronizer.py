@@ -1,0 +1,66 @@
+"""`ntp_synchronizer`: give the host's chronyd the cluster's time sources and tell what it thinks of all it has."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from . import host
+from .journal import log
+from .program import dumps
+from .program import main as program
+from .protocol import Result
+from .steps import Context, argument
+
+SECONDS = 30
+STATES = {"*": "synced", "+": "combined", "-": "not_combined", "?": "unreachable", "x": "error", "~": "variable"}
+
+
+def parse(output: str) -> list[dict[str, str]]:
+    """`chronyc sources`: lines of servers begin with ^ and the state's sign; peers and local clocks are left out."""
+    rows = [line.split() for line in output.splitlines() if line.startswith("^")]
+    return [{"source_name": row[1], "source_state": STATES.get(row[0][1:2], "error")} for row in rows if len(row) > 1]
+
+
+def sources() -> list[dict[str, str]]:
+    """ValueError: chronyc failed."""
+    result = host.run(["chronyc", "-n", "sources"], SECONDS, host=True)
+    if result.exit_code:
+        raise ValueError(f"chronyc exited with non-zero exit code {result.exit_code}: {result.output}\n{result.error}")
+    return parse(result.output)
+
+
+def resolve(server: str) -> set[str]:
+    try:
+        return {str(entry[4][0]) for entry in socket.getaddrinfo(server, None)} | {server}
+    except OSError:
+        return {server}
+
+
+def name_of(source: str) -> str:
+    """The host name of an address, by reverse lookup; the address when it has none."""
+    try:
+        ipaddress.ip_address(source)
+        return socket.gethostbyaddr(source)[0].strip(".")
+    except (OSError, ValueError):
+        return source
+
+
+def step(args: list[str], context: Context) -> Result:
+    wanted = argument("ntp-synchronizer", args[0]).get("ntp_source") or ""
+    for server in filter(None, (part.strip() for part in wanted.split(","))):
+        if not resolve(server) & {entry["source_name"] for entry in sources()}:
+            added = host.run(["chronyc", "add", "server", server, "iburst"], SECONDS, host=True)
+            if added.exit_code:
+                log.error("Failed to add NTP server %s: %s%s", server, added.output, added.error)
+    return Result(
+        dumps({"ntp_sources": [{**entry, "source_name": name_of(entry["source_name"])} for entry in sources()]})
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    return program("ntp_synchronizer", step, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,255 @@
+"""What an agent says to the assisted service, without doing any input or output.
+
+The conversation is written as generators: they yield what to do next (a `Request`, a `Wait`, steps to `Dispatch`) and
+are sent what came of it. Two drivers run them: threads and `urllib` in the real agent, asyncio and aiohttp in the swarm.
+
+Paths, status codes, delays and the reply cache follow openshift/assisted-installer-agent (`src/agent`, `src/commands`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+API = "/api/assisted-install/v2"
+
+CACHE_SECONDS = 3600.0
+BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LIMIT, BACKOFF_JITTER = 0.5, 1.5, 60.0, 0.5
+BACKOFF_GIVE_UP = 15 * 60.0
+RETRIES, RETRY_FIRST, RETRY_LIMIT = 3, 2.0, 10.0
+RUNNER_RETRY_SECONDS = 3600.0
+MEDIA_DISCONNECTED = 256
+
+FROZEN = {
+    401: "user is not authenticated to perform host registration",
+    403: "host is not allowed to perform the requested operation",
+    404: "the infra-env does not exist, or the user is not authorized",
+    409: "cluster cannot accept new hosts in its current state",
+}
+
+
+class Result(NamedTuple):
+    """What a step came to: the JSON text of its output model, text for people, a process exit code (-1: not run)."""
+
+    output: str = ""
+    error: str = ""
+    exit_code: int = 0
+
+
+class Request(NamedTuple):
+    """One call: path below the service's URL, with its query. `body` is sent as JSON. `name` is what statistics call it."""
+
+    name: str
+    method: str
+    path: str
+    body: Any = None
+
+
+class Response(NamedTuple):
+    """HTTP status (0 when there was no answer), the decoded JSON or raw bytes, and why it failed, for people."""
+
+    status: int
+    body: Any = None
+    error: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def reason(self) -> str:
+        """The service's two error models and bare HTTP errors, in one line."""
+        if isinstance(self.body, dict):
+            text = self.body.get("reason") or self.body.get("message") or ""
+            return f"[{self.body.get('code', self.status)}] {text}"
+        return self.error or f"HTTP status {self.status}"
+
+
+class Wait(NamedTuple):
+    """Sleep. The driver answers True to make the conversation end now. `poll` marks the pause between two polls."""
+
+    seconds: float
+    poll: bool = False
+
+
+class Dispatch(NamedTuple):
+    """Start these steps (dictionaries of the model `step`) and do not wait for them."""
+
+    steps: list[dict[str, Any]]
+
+
+class Freeze(NamedTuple):
+    """Do nothing more, for ever: only a restart of the agent helps."""
+
+    reason: str
+
+
+Action = Request | Wait | Dispatch | Freeze
+Talk = Generator[Action, Any, Any]
+
+
+@dataclass(slots=True)
+class Identity:
+    """Who talks. `interval`: seconds between tries to register."""
+
+    infra_env_id: str
+    host_id: str
+    agent_version: str
+    token: str = ""
+    interval: float = 60.0
+
+    @property
+    def host_path(self) -> str:
+        return f"{API}/infra-envs/{self.infra_env_id}/hosts/{self.host_id}"
+
+    def headers(self) -> dict[str, str]:
+        headers = {"X-Request-ID": str(uuid.uuid4()), "discovery_agent_version": self.agent_version}
+        if self.token:
+            headers["X-Secret-Key"] = self.token
+        return headers
+
+
+@dataclass(slots=True)
+class ReplyCache:
+    """Replies the service has already: the last output of each step type, for an hour. Only a digest is kept."""
+
+    _known: dict[str, tuple[bytes, float]] = field(default_factory=dict)
+
+    @staticmethod
+    def _digest(output: str) -> bytes:
+        return blake2b(output.encode(), digest_size=12).digest()
+
+    def has(self, step_type: str, output: str, now: float) -> bool:
+        digest, until = self._known.get(step_type, (b"", 0.0))
+        return now < until and digest == self._digest(output)
+
+    def store(self, step_type: str, output: str, now: float) -> None:
+        self._known[step_type] = (self._digest(output), now + CACHE_SECONDS)
+
+    def clear(self) -> None:
+        self._known.clear()
+
+
+def exchange(request: Request) -> Talk:
+    """Send; a service that says 503 or 504 is asked again up to three times, 2 to 10 s apart."""
+    for attempt in range(RETRIES + 1):
+        response = yield request
+        if response.status not in (503, 504) or attempt == RETRIES:
+            return response
+        yield Wait(random.uniform(RETRY_FIRST, min(RETRY_LIMIT, RETRY_FIRST * 2 ** (attempt + 1))))
+    raise AssertionError("unreachable")
+
+
+def register(me: Identity) -> Talk:
+    """Register until it works; returns the model `next_step_runner_command` of the reply."""
+    request = Request(
+        "register",
+        "POST",
+        f"{API}/infra-envs/{me.infra_env_id}/hosts",
+        {"host_id": me.host_id, "discovery_agent_version": me.agent_version},
+    )
+    while True:
+        response = yield from exchange(request)
+        if response.ok:
+            body = response.body if isinstance(response.body, dict) else {}
+            return body.get("next_step_runner_command") or {}
+        if response.status in FROZEN:
+            yield Freeze(f"Host will stop trying to register; {FROZEN[response.status]}: {response.reason()}")
+        yield Wait(me.interval)
+
+
+def runner_request(command: dict[str, Any]) -> dict[str, Any]:
+    """The `next_step_cmd_request` in a register reply. ValueError says what is wrong with it."""
+    args = command.get("args") or []
+    if len(args) != 1:
+        raise ValueError(f"next step runner cmd accepts 1 params in args, given args {args}")
+    request: dict[str, Any] = json.loads(args[0])
+    missing = [name for name in ("infra_env_id", "host_id") if not request.get(name)]
+    missing += ["agent_version"] if request.get("agent_version") is None else []
+    if missing:
+        raise ValueError(f"next step runner arguments lack {', '.join(missing)}: {args[0]}")
+    return request
+
+
+def retry_delay(command: dict[str, Any]) -> float:
+    """Seconds until the next step runner is started again after a crash."""
+    return float(command.get("retry_seconds") or 0) or RUNNER_RETRY_SECONDS
+
+
+def poll(
+    me: Identity,
+    cache: ReplyCache,
+    clock: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> Talk:
+    """Ask for instructions and dispatch them, until told to exit or until a quarter of an hour of failures.
+
+    The loop never waits for a step: a slow one may still run when its successor arrives.
+    """
+    while True:
+        failing_since, pause = clock(), BACKOFF_FIRST
+        while True:
+            response = yield from exchange(
+                Request("instructions", "GET", f"{me.host_path}/instructions?timestamp={int(wall())}")
+            )
+            if response.ok and isinstance(response.body, dict):
+                break
+            cache.clear()
+            if response.status == 404:
+                yield Freeze(f"infra-env {me.infra_env_id} was not found in inventory, will freeze: {response.reason()}")
+            delay = pause * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
+            pause = min(pause * BACKOFF_FACTOR, BACKOFF_LIMIT)
+            if clock() + delay - failing_since > BACKOFF_GIVE_UP:
+                return
+            if (yield Wait(delay)):
+                return
+        steps = response.body
+        if steps.get("instructions"):
+            yield Dispatch(steps["instructions"])
+        if steps.get("post_step_action") == "exit":
+            return
+        if (yield Wait(float(steps.get("next_instruction_seconds") or 0), poll=True)):
+            return
+
+
+def reply(
+    me: Identity,
+    cache: ReplyCache,
+    step: dict[str, Any],
+    result: Result,
+    clock: Callable[[], float] = time.monotonic,
+) -> Talk:
+    """Post what came of a step, unless the service has just that already. Returns the response, or None."""
+    kind = step["step_type"]
+    good = result.exit_code == 0
+    if good and cache.has(kind, result.output, clock()):
+        return None
+    response = yield from exchange(
+        Request(
+            f"reply {kind}",
+            "POST",
+            f"{me.host_path}/instructions",
+            {
+                "step_type": kind,
+                "step_id": step.get("step_id", ""),
+                "exit_code": result.exit_code,
+                "output": result.output,
+                "error": result.error,
+            },
+        )
+    )
+    if good and response.ok:
+        cache.store(kind, result.output, clock())
+    return response
+
+
+def wants_restart(step_type: str, result: Result) -> bool:
+    """A successful upgrade makes the runner exit, so that the agent registers again with the new image."""
+    if step_type != "upgrade-agent" or result.exit_code != 0:
+        return False
+    return bool(json.loads(result.output).get("result") == "success")

@@ -1,0 +1,460 @@
+"""The swarm's engine: asyncio and aiohttp under the conversations that the real agent holds too."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import json
+import random
+import resource
+import signal
+import ssl
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ....plugins.module_utils._deps import optional
+from .. import protocol
+from ..protocol import API, Dispatch, Freeze, Identity, Request, Response, Talk, Wait
+from . import install, noop
+from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
+from .install import Pace
+from .settings import STEP_SECONDS, Settings, SwarmError
+from .stats import Stats, resident_bytes
+
+if TYPE_CHECKING:
+    import aiohttp
+else:
+    aiohttp = optional("aiohttp")
+
+REQUEST_SECONDS = 60.0
+LOST_SHARE = 0.1
+ENDING_POLL = {"vanish": 3, "restart": 1}
+SETTING_UP = 16  # clusters that are registered or removed at a time
+
+
+class Frozen(Exception):
+    """The service refused a host for good."""
+
+
+class Swarm:
+    """All hosts of a run. `run` is the whole of it; `stats` has the figures while it lasts and afterwards."""
+
+    def __init__(self, settings: Settings, show: Callable[[dict[str, Any]], None] = lambda sample: None) -> None:
+        self.settings, self._show = settings, show
+        self.stats = Stats()
+        self.clusters: list[Cluster] = []
+        self.hosts: list[Host] = []
+        self._pace = Pace(settings)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._last: dict[str, str] = {}
+        self._born: dict[str, float] = {}
+        self._archive = archive(settings.logs_kib)
+        self._certificate = ""
+        self._stop = asyncio.Event()
+        self._session: aiohttp.ClientSession
+
+    # Requests
+
+    def _headers(self, me: Identity, request: Request) -> dict[str, str]:
+        headers = me.headers()
+        # What people do, the rest is done by agents: the service tells them apart by the header.
+        if request.name in ("install", "set up", "remove") and self.settings.user_token:
+            headers.pop("X-Secret-Key", None)
+            headers["Authorization"] = self.settings.user_token
+        return headers
+
+    async def send(self, request: Request, me: Identity, host: Host | None = None) -> Response:
+        settings = self.settings
+        if settings.network_delay or settings.network_jitter:
+            await asyncio.sleep(settings.network_delay + random.random() * settings.network_jitter)
+        if host is not None and host.failure == "lossy" and random.random() < LOST_SHARE:
+            self.stats.record(request.name, 0.0, 0, "lost on purpose")
+            return Response(0, None, "lost on purpose")
+        body: Any = {}
+        if isinstance(request.body, bytes):
+            form = aiohttp.FormData()
+            form.add_field("upfile", request.body, filename="logs.tar.gz", content_type="application/octet-stream")
+            body = {"data": form}
+        elif request.body is not None:
+            body = {"json": request.body}
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            async with self._session.request(
+                request.method, settings.url + request.path, headers=self._headers(me, request), **body
+            ) as answer:
+                raw = await answer.read()
+                decoded = json.loads(raw) if raw and answer.content_type == "application/json" else None
+                response = Response(answer.status, decoded)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            response = Response(0, None, f"{type(error).__name__}: {error}")
+        self.stats.record(request.name, loop.time() - started, response.status, "" if response.ok else response.reason())
+        return response
+
+    async def talk(self, conversation: Talk, me: Identity, host: Host | None = None) -> Any:
+        """Carry out what a conversation asks for; returns what it returns. Frozen: it stopped for good."""
+        loop = asyncio.get_running_loop()
+        answer: Any = None
+        try:
+            while True:
+                action = conversation.send(answer)
+                if isinstance(action, Request):
+                    answer = await self.send(action, me, host)
+                elif isinstance(action, Wait):
+                    due = loop.time() + action.seconds
+                    await asyncio.sleep(action.seconds)
+                    if action.poll:
+                        self.stats.late(loop.time() - due)
+                    answer = host is not None and action.poll and self._ends(host)
+                elif isinstance(action, Dispatch) and host is not None:
+                    for step in action.steps:
+                        self._spawn(self._step(host, step))
+                    answer = None
+                elif isinstance(action, Freeze):
+                    raise Frozen(action.reason)
+        except StopIteration as end:
+            return end.value
+
+    def _ends(self, host: Host) -> bool:
+        """Whether a host's runner ends at this poll: it was told to, or its failure is to fall silent or to restart."""
+        host.polls += 1
+        return host.silent or host.polls == ENDING_POLL.get(host.failure)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # Hosts
+
+    async def _step(self, host: Host, step: dict[str, Any]) -> None:
+        kind = step["step_type"]
+        if kind == "install":
+            if host.installing:
+                return
+            host.installing = True
+        await asyncio.sleep(self._pace.seconds(STEP_SECONDS.get(kind, 0.0)))
+        if host.silent:
+            return
+        result = noop.answer(host, step)
+        await self.talk(protocol.reply(host.me, host.cache, step, result), host.me, host)
+        if protocol.wants_restart(kind, result):
+            host.me.agent_version = json.loads(result.output)["agent_image"]
+            host.silent = True
+        if kind == "logs-gather":
+            await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
+        if kind == "install" and result.exit_code == 0:
+            role = json.loads(step["args"][0])["role"]
+            if await self.talk(install.installer(host, role, self._pace, self._archive), host.me, host):
+                self._lives[host.me.host_id].cancel()  # it has rebooted into the installed system
+
+    async def _live(self, host: Host, after: float) -> None:
+        await asyncio.sleep(after)
+        stats = self.stats
+        stats.active += 1
+        try:
+            while True:
+                command = await self.talk(protocol.register(host.me), host.me, host)
+                protocol.runner_request(command)
+                self._born.setdefault(host.me.host_id, time.monotonic())
+                host.cache.clear()
+                host.silent = False
+                await self.talk(protocol.poll(host.me, host.cache), host.me, host)
+                if host.failure == "vanish":
+                    host.silent = True
+                    return
+        except Frozen as error:
+            stats.ends["frozen"] += 1
+            stats.messages["frozen", str(error)[:200]] += 1
+        except ValueError as error:
+            stats.ends["bad register reply"] += 1
+            stats.messages["register", str(error)[:200]] += 1
+        finally:
+            stats.active -= 1
+
+    # Clusters
+
+    async def _lead(self, cluster: Cluster, hosts: list[Host], after: float) -> None:
+        await asyncio.sleep(after)
+        me = install.as_controller(cluster, self.settings)
+        clock = asyncio.get_running_loop().time
+        end = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate), me)
+        self.stats.ends[end] += 1
+        if cluster.status != end:
+            self._count(self.stats.cluster_status, f"cluster {cluster.id}", end)
+        for host in hosts:
+            self._lives[host.me.host_id].cancel()
+
+    def _count(self, table: dict[str, int], key: str, status: str) -> bool:
+        """Move one from its last status to this; whether it is another."""
+        before = self._last.get(key, "")
+        if before == status:
+            return False
+        if before:
+            table[before] -= 1
+        table[status] += 1
+        self._last[key] = sys.intern(status)
+        return True
+
+    def _observe(self, cluster: Cluster, body: dict[str, Any]) -> None:
+        """What a cluster's own view says of its hosts; times by the service's clock where it tells them."""
+        stats = self.stats
+        since = time.monotonic() - stats.begin
+        if self._count(stats.cluster_status, f"cluster {cluster.id}", cluster.status):
+            stats.reached(stats.cluster_times, cluster.status, since)
+        for host in body.get("hosts") or ():
+            ident, status = host["id"], host.get("status", "")
+            begun = moment(host.get("registered_at") or host.get("created_at"))
+            local = time.monotonic() - self._born.get(ident, time.monotonic())
+            if self._count(stats.host_status, ident, status):
+                at = moment(host.get("status_updated_at"))
+                stats.reached(stats.host_times, status, at - begun if at and begun else local)
+            progress = host.get("progress") or {}
+            stage = progress.get("current_stage")
+            if stage and self._last.get(f"{ident} stage") != stage:
+                self._last[f"{ident} stage"] = sys.intern(stage)
+                at = moment(progress.get("stage_started_at"))
+                stats.reached(stats.stage_times, stage, at - begun if at and begun else local)
+
+    # The whole
+
+    async def run(self) -> dict[str, Any]:
+        """Set up, run to the end (or until `stop`), clean up. Returns the report. SwarmError: the service is of no use."""
+        raise_file_limit()
+        settings = self.settings
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+        connector = aiohttp.TCPConnector(limit=settings.connections, ssl=tls(settings), ttl_dns_cache=3600)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, json_serialize=protocol_dumps) as self._session:
+            self._certificate = self_signed() if settings.install else ""
+            self.stats.baseline_bytes = resident_bytes()
+            samples = asyncio.get_running_loop().create_task(self._sample())
+            try:
+                await self._set_up()
+                await self._all()
+            finally:
+                await cancel([*self._tasks, *self._lives.values(), samples])
+                self.stats.sample()
+                if not settings.keep:
+                    await self._remove()
+        return {"settings": settings.public(), **self.stats.report()}
+
+    def stop(self) -> None:
+        """End the run early; everything is cleaned up as at its end."""
+        self._stop.set()
+
+    async def _all(self) -> None:
+        settings = self.settings
+        self.hosts = populate(settings, self.clusters)
+        of: dict[int, list[Host]] = {}
+        apart = settings.ramp_up / max(len(self.hosts), 1)
+        first: dict[int, float] = {}
+        for at, host in enumerate(self.hosts):
+            of.setdefault(host.cluster.number, []).append(host)
+            first.setdefault(host.cluster.number, at * apart)
+            self._lives[host.me.host_id] = asyncio.get_running_loop().create_task(self._live(host, at * apart))
+        gc.collect()
+        gc.freeze()
+        leaders = [
+            self._spawn(
+                self._lead(cluster, of[cluster.number], first[cluster.number] + random.random() * settings.watch)
+            )
+            for cluster in self.clusters
+        ]
+        over = asyncio.get_running_loop().create_task(self._over(leaders))
+        try:
+            await asyncio.wait_for(self._stop.wait(), settings.duration or None)
+        except TimeoutError:
+            pass
+        finally:
+            await cancel([over])
+
+    async def _over(self, leaders: list[asyncio.Task[None]]) -> None:
+        await asyncio.gather(*leaders)
+        self.stop()
+
+    async def _sample(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.progress)
+            self._show(self.stats.sample())
+
+    async def _ask(self, method: str, path: str, body: Any = None, name: str = "set up") -> Any:
+        """One request that has to work. SwarmError says which did not."""
+        me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
+        response = await self.talk(protocol.exchange(Request(name, method, f"{API}{path}", body)), me)
+        if not response.ok:
+            raise SwarmError(f"{method} {self.settings.url}{API}{path}: {response.reason()}")
+        return response.body
+
+    async def _set_up(self) -> None:
+        settings = self.settings
+        if not settings.agent_version:
+            versions = (await self._ask("GET", "/component-versions") or {}).get("versions") or {}
+            settings.agent_version = versions.get("discovery-agent") or "agent"
+        if settings.discover:
+            self.clusters = await self._discover()
+            return
+        self.clusters = plan_clusters(settings)
+        await bounded([self._register(cluster) for cluster in self.clusters], SETTING_UP)
+
+    async def _discover(self) -> list[Cluster]:
+        """The infra-envs that are there, with their clusters, unless these are installed already."""
+        known = {cluster["id"]: cluster for cluster in await self._ask("GET", "/clusters") or ()}
+        found: list[Cluster] = []
+        for infra_env in await self._ask("GET", "/infra-envs") or ():
+            cluster = known.get(infra_env.get("cluster_id") or "")
+            if cluster and cluster.get("status") not in install.OVER:
+                found.append(existing_cluster(len(found), cluster, infra_env["id"], self.settings))
+        if not found:
+            raise SwarmError(f"{self.settings.url}: there is no infra-env with a cluster that is still to be installed")
+        return found
+
+    async def _register(self, cluster: Cluster) -> None:
+        settings = self.settings
+        single = cluster.masters == 1
+        common = {"openshift_version": settings.openshift_version, "pull_secret": settings.pull_secret, "cpu_architecture": "x86_64"}
+        vips = {} if single else {"api_vips": [{"ip": cluster.api_vip}], "ingress_vips": [{"ip": cluster.ingress_vip}]}
+        body = {
+            **common,
+            **vips,
+            "name": cluster.name,
+            "base_dns_domain": settings.base_domain,
+            "control_plane_count": cluster.masters,
+            "high_availability_mode": "None" if single else "Full",
+            "user_managed_networking": single,
+            "network_type": "OVNKubernetes",
+            "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}],
+            "service_networks": [{"cidr": "172.30.0.0/16"}],
+            **({"machine_networks": [{"cidr": str(cluster.network)}]} if single else {}),
+            **({"ocp_release_image": settings.release_image} if settings.release_image else {}),
+        }
+        made = await self._ask("POST", "/clusters", body)
+        cluster.id, cluster.created = made["id"], True
+        infra_env = {**common, "name": f"{cluster.name}_infra-env", "cluster_id": cluster.id}
+        cluster.infra_env_id = (await self._ask("POST", "/infra-envs", infra_env))["id"]
+
+    async def _remove(self) -> None:
+        """Delete what was registered here; what is gone already, or will not go, is no reason to stop."""
+
+        async def remove(cluster: Cluster) -> None:
+            me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
+
+            async def ask(method: str, path: str) -> None:
+                await self.talk(protocol.exchange(Request("remove", method, f"{API}{path}")), me)
+
+            if cluster.status in ("preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"):
+                await ask("POST", f"/clusters/{cluster.id}/actions/cancel")
+            for number in range(self.settings.hosts):
+                host = hosts.get((cluster.number, number))
+                if host and host.me.host_id in self._born:
+                    await ask("DELETE", f"/infra-envs/{cluster.infra_env_id}/hosts/{host.me.host_id}")
+            if cluster.infra_env_id:
+                await ask("DELETE", f"/infra-envs/{cluster.infra_env_id}")
+            await ask("DELETE", f"/clusters/{cluster.id}")
+
+        hosts = {(host.cluster.number, host.number): host for host in self.hosts}
+        await bounded([remove(cluster) for cluster in self.clusters if cluster.created], SETTING_UP)
+
+
+async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
+    """Run all, at most so many at a time; the first error ends the rest."""
+    gate = asyncio.Semaphore(most)
+
+    async def one(job: Coroutine[Any, Any, None]) -> None:
+        async with gate:
+            await job
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for job in work:
+                group.create_task(one(job))
+    except* SwarmError as errors:
+        raise errors.exceptions[0] from None
+
+
+async def cancel(tasks: list[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def protocol_dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def moment(text: Any) -> float:
+    """Seconds of an RFC 3339 time; 0 when there is none, or the zero time of Go."""
+    if not isinstance(text, str) or text.startswith("0001-"):
+        return 0.0
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def archive(kib: int) -> bytes:
+    """A log archive of about that size."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        data = random.Random(0).randbytes(kib * 1024)
+        entry = tarfile.TarInfo("logs_host/agent.logs")
+        entry.size = len(data)
+        tar.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def tls(settings: Settings) -> Any:
+    """What aiohttp wants for `ssl`: a context, or whether to look at certificates at all."""
+    if settings.insecure:
+        return False
+    return ssl.create_default_context(cafile=settings.cacert) if settings.cacert else True
+
+
+def raise_file_limit() -> None:
+    """A connection is an open file; the usual limit is 1024."""
+    __, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def self_signed() -> str:
+    """A certificate to stand for the router's CA: the service parses it."""
+    import datetime as dates
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "ingress-operator@swarm")])
+    begin = dates.datetime.now(dates.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(begin + dates.timedelta(days=2))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Run a swarm to its end in this thread; SIGINT and SIGTERM end it early and cleanly. Returns the report."""
+
+    async def main() -> dict[str, Any]:
+        swarm = Swarm(settings, show)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, swarm.stop)
+        return await swarm.run()
+
+    return asyncio.run(main())

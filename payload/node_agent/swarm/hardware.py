@@ -1,0 +1,231 @@
+"""Hardware profiles, and the inventory that a host of a profile reports."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import random
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..protocol import Identity, ReplyCache
+from .settings import TOPOLOGIES, Settings, SwarmError
+
+GIB = 1 << 30
+# Half of 10/8: the other half has the usual cluster network in it.
+ADDRESSES = ipaddress.IPv4Network("10.0.0.0/9")
+FIRST_HOST, RESERVED = 10, 16
+NAMESPACE = uuid.UUID("6f1d4d2c-2f5b-5c0e-9a0e-6a1d6b1f0c11")
+
+
+class Profile(NamedTuple):
+    """`disks`: (name, drive type, GiB, bus), the first one is installed to. `nics`: names; the first has the address."""
+
+    manufacturer: str
+    product: str
+    virtual: bool
+    cpus: int
+    model: str
+    memory_gib: int
+    boot: str
+    disks: tuple[tuple[str, str, int, str], ...]
+    nics: tuple[str, ...]
+    speed: int
+
+
+PROFILES = {
+    "vm": Profile(
+        "Red Hat", "KVM", True, 8, "Intel Xeon Processor (Icelake)", 32, "uefi", (("vda", "HDD", 120, "virtio"),), ("enp1s0",), -1
+    ),
+    "baremetal": Profile(
+        "Dell Inc.", "PowerEdge R650", False, 64, "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 256, "uefi",
+        (("nvme0n1", "SSD", 960, "nvme"), ("sda", "SSD", 480, "scsi"), ("sdb", "HDD", 4000, "scsi"), ("sdc", "HDD", 4000, "scsi")),
+        ("eno1", "eno2", "ens1f0", "ens1f1"), 25000,
+    ),
+    "edge": Profile(
+        "Advantech", "EPC-T2286", False, 8, "11th Gen Intel(R) Core(TM) i7-1185GRE @ 2.80GHz", 32, "uefi",
+        (("nvme0n1", "SSD", 250, "nvme"),), ("enp0s31f6", "enp2s0"), 1000,
+    ),
+    "legacy": Profile(
+        "HP", "ProLiant DL380p Gen8", False, 16, "Intel(R) Xeon(R) CPU E5-2650 0 @ 2.00GHz", 64, "bios",
+        (("sda", "HDD", 600, "scsi"), ("sdb", "HDD", 600, "scsi")), ("eno1", "eno2", "eno3", "eno4"), 1000,
+    ),
+}  # fmt: skip
+FLAGS = [
+    "fpu", "de", "pse", "tsc", "msr", "pae", "mce", "cx8", "apic", "sep", "mtrr", "pge", "mca", "cmov", "pat", "pse36",
+    "clflush", "mmx", "fxsr", "sse", "sse2", "ss", "ht", "syscall", "nx", "pdpe1gb", "rdtscp", "lm", "constant_tsc",
+    "arch_perfmon", "nopl", "pni", "pclmulqdq", "vmx", "ssse3", "fma", "cx16", "sse4_1", "sse4_2", "x2apic", "movbe",
+    "popcnt", "aes", "xsave", "avx", "f16c", "rdrand", "hypervisor", "lahf_lm", "avx2", "bmi1", "bmi2", "erms",
+]  # fmt: skip
+
+
+@dataclass(slots=True)
+class Cluster:
+    """`roles`, `stages`: host number -> what the service made it, the last stage reported for it.
+
+    `rebooted`: host number -> when its next stage is due; `changed`: when anything last did (event loop time).
+    `created`: by us, so that it is ours to delete.
+    """
+
+    number: int
+    name: str
+    domain: str
+    masters: int
+    network: ipaddress.IPv4Network
+    api_vip: str
+    ingress_vip: str
+    id: str = ""
+    infra_env_id: str = ""
+    created: bool = False
+    status: str = ""
+    changed: float = 0.0
+    roles: dict[int, str] = field(default_factory=dict)
+    stages: dict[int, str] = field(default_factory=dict)
+    rebooted: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def gateway(self) -> str:
+        return str(self.network[1])
+
+    def address(self, number: int) -> str:
+        """The address of a host: one after the other, but for the VIPs."""
+        at = FIRST_HOST + number
+        for vip in sorted({ipaddress.IPv4Address(text) for text in (self.api_vip, self.ingress_vip) if text}):
+            at += FIRST_HOST <= int(vip) - int(self.network.network_address) <= at
+        return str(self.network[at])
+
+
+@dataclass(slots=True)
+class Host:
+    """One of a cluster's hosts. All it is follows from its numbers, so only these are kept."""
+
+    cluster: Cluster
+    number: int
+    profile: str
+    failure: str
+    me: Identity
+    cache: ReplyCache
+    installing: bool = False
+    silent: bool = False
+    polls: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.cluster.name}-{self.number}"
+
+    @property
+    def ip(self) -> str:
+        return self.cluster.address(self.number)
+
+    def mac(self, nic: int = 0) -> str:
+        return (0x02 << 40 | (self.cluster.number & 0xFFFF) << 24 | (self.number & 0xFFFF) << 8 | nic).to_bytes(6, "big").hex(":")
+
+    def inventory(self) -> dict[str, Any]:
+        """The model `inventory` of this host; the same each time."""
+        kind = PROFILES[self.profile]
+        memory = GIB if self.failure == "memory" else kind.memory_gib * GIB
+        serial = hashlib.md5(self.me.host_id.encode(), usedforsecurity=False).hexdigest()
+        return {
+            "bmc_address": "0.0.0.0",
+            "bmc_v6address": "::/0",
+            "boot": {"current_boot_mode": kind.boot, "pxe_interface": "", "command_line": "BOOT_IMAGE=/images/pxeboot/vmlinuz",
+                     "secure_boot_state": "Disabled" if kind.boot == "uefi" else "NotSupported", "device_type": "ephemeral"},
+            "cpu": {"architecture": "x86_64", "count": kind.cpus, "frequency": 2000.0, "flags": FLAGS, "model_name": kind.model},
+            "disks": [disk(at, entry, serial) for at, entry in enumerate(kind.disks)],
+            "gpus": [],
+            "hostname": self.name,
+            "interfaces": [self._nic(at, name, kind) for at, name in enumerate(kind.nics)],
+            "memory": {"physical_bytes": memory, "physical_bytes_method": "dmidecode", "usable_bytes": memory - memory // 32},
+            "routes": [
+                {"interface": kind.nics[0], "gateway": self.cluster.gateway, "destination": "0.0.0.0", "family": 2, "metric": 100},
+                {"interface": kind.nics[0], "gateway": "", "destination": str(self.cluster.network.network_address), "family": 2,
+                 "metric": 100},
+            ],
+            "system_vendor": {"manufacturer": kind.manufacturer, "product_name": kind.product, "serial_number": serial[:12],
+                              "virtual": kind.virtual},
+            "tpm_version": "2.0" if kind.boot == "uefi" else "none",
+        }  # fmt: skip
+
+    def _nic(self, at: int, name: str, kind: Profile) -> dict[str, Any]:
+        used = at == 0
+        return {
+            "name": name, "mac_address": self.mac(at), "type": "physical", "mtu": 1500, "speed_mbps": kind.speed,
+            "has_carrier": used, "flags": ["up", "broadcast", "multicast", *(["running"] if used else [])],
+            "product": "0x0001", "vendor": "0x1af4" if kind.virtual else "0x8086", "biosdevname": "",
+            "ipv4_addresses": [f"{self.ip}/{self.cluster.network.prefixlen}"] if used else [], "ipv6_addresses": [],
+        }  # fmt: skip
+
+
+def disk(at: int, entry: tuple[str, str, int, str], serial: str) -> dict[str, Any]:
+    name, kind, gib, bus = entry
+    wwn = "" if bus == "virtio" else f"0x5{serial[:14]}{at}"
+    by_id = f"/dev/disk/by-id/wwn-{wwn}" if bus == "scsi" else f"/dev/disk/by-id/nvme-eui.{serial[:16]}" if bus == "nvme" else ""
+    by_path = f"/dev/disk/by-path/pci-0000:0{at + 4}:00.0"
+    return {
+        "id": by_id or by_path, "name": name, "path": f"/dev/{name}", "by_id": by_id, "by_path": by_path, "drive_type": kind,
+        "size_bytes": gib * GIB, "model": "" if bus == "virtio" else "SIM-2000", "vendor": "" if bus == "virtio" else "SIM",
+        "serial": serial[:20], "wwn": wwn, "hctl": f"{at}:0:0:0" if bus == "scsi" else "", "removable": False, "bootable": False,
+        "is_installation_media": False, "smart": "", "has_uuid": bus != "virtio", "holders": "",
+        "installation_eligibility": {"eligible": True, "not_eligible_reasons": None},
+    }  # fmt: skip
+
+
+def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
+    """The hosts of all clusters: ids, hardware and failures follow from the seed."""
+    unknown = set(settings.hardware) - set(PROFILES)
+    if unknown or not settings.hardware:
+        raise SwarmError(f"hardware {', '.join(sorted(unknown)) or 'nothing'}: must be of {', '.join(PROFILES)}")
+    chance = random.Random(settings.seed)
+    kinds, weights = list(settings.hardware), list(settings.hardware.values())
+    failures = [*settings.failures, ""]
+    shares = [*settings.failures.values(), 1 - sum(settings.failures.values())]
+    hosts = []
+    for cluster in clusters:
+        for number in range(settings.hosts):
+            host_id = str(uuid.uuid5(NAMESPACE, f"{settings.seed}/{cluster.id}/{cluster.number}/{number}"))
+            hosts.append(
+                Host(
+                    cluster=cluster,
+                    number=number,
+                    profile=chance.choices(kinds, weights)[0],
+                    failure=chance.choices(failures, shares)[0],
+                    me=Identity(
+                        cluster.infra_env_id, host_id, settings.agent_version, settings.agent_token, settings.register_interval
+                    ),
+                    cache=ReplyCache(),
+                )
+            )
+    return hosts
+
+
+def plan_clusters(settings: Settings) -> list[Cluster]:
+    """The clusters to register, each with a subnet of its own. SwarmError: there are not so many addresses."""
+    shape = TOPOLOGIES[settings.topology]
+    prefix = min(24, 32 - (settings.hosts + RESERVED - 1).bit_length())
+    subnets = ADDRESSES.subnets(new_prefix=prefix)
+    if settings.clusters > 2 ** (prefix - ADDRESSES.prefixlen):
+        raise SwarmError(f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} has no room for so many")
+    return [
+        Cluster(
+            number, name, f"{name}.{settings.base_domain}", shape.masters, network, str(network[-3]), str(network[-2])
+        )
+        for number, network in zip(range(settings.clusters), subnets, strict=False)
+        if (name := f"{settings.name}-{number}")
+    ]
+
+
+def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, settings: Settings) -> Cluster:
+    """A cluster of the service's: its hosts get addresses in its machine network, or next to its VIPs."""
+    masters = int(found.get("control_plane_count") or (1 if found.get("high_availability_mode") == "None" else 3))
+    api, ingress = (next((entry["ip"] for entry in found.get(key) or ()), "") for key in ("api_vips", "ingress_vips"))
+    cidr = next((entry["cidr"] for entry in found.get("machine_networks") or ()), f"{api}/24" if api else "")
+    planned = next(ADDRESSES.subnets(new_prefix=min(24, 32 - (settings.hosts + RESERVED - 1).bit_length())))
+    try:
+        network = ipaddress.IPv4Network(cidr, strict=False) if cidr else planned
+    except ValueError:
+        raise SwarmError(f"cluster {found['name']}: machine network {cidr} is not IPv4, which is all that the swarm has") from None
+    if network.num_addresses < settings.hosts + RESERVED:
+        raise SwarmError(f"cluster {found['name']}: machine network {network} has no room for {settings.hosts} hosts")
+    domain = f"{found['name']}.{found.get('base_dns_domain', '')}"
+    return Cluster(number, found["name"], domain, masters, network, api, ingress, found["id"], infra_env_id)

@@ -1,0 +1,208 @@
+"""The parts of the installer and of the in-cluster controller, as conversations with the service."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..protocol import API, Identity, Request, Response, Talk, Wait
+from .hardware import Cluster, Host
+from .settings import FINALIZING_STAGES, STAGE_SECONDS, Settings
+
+TRIES = 360
+OVER = ("installed", "error", "cancelled", "adding-hosts")
+DONE_MASTERS = 2
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long things take: a table's seconds times the setting, give or take its jitter."""
+
+    settings: Settings
+
+    def seconds(self, base: float) -> float:
+        spread = self.settings.jitter
+        return base * self.settings.think_time * random.uniform(1 - spread, 1 + spread)
+
+    def stage(self, name: str) -> float:
+        return self.seconds(STAGE_SECONDS.get(name, 0.0))
+
+
+def persist(request: Request, settings: Settings) -> Talk:
+    """Send as the installer does: again and again while the service is not there or busy, as its client's limits are."""
+    for __ in range(TRIES):
+        response: Response = yield request
+        if response.ok or not (response.status in (0, 408, 425, 429) or response.status >= 500):
+            break
+        yield Wait(min(settings.installer_poll, random.uniform(2, 10)))
+    return response
+
+
+def progress(host: Host, settings: Settings, stage: str, info: str = "") -> Talk:
+    """Report a host's stage; remembers it for the others."""
+    body = {"current_stage": stage, "progress_info": info}
+    response: Response = yield from persist(Request("progress", "PUT", f"{host.me.host_path}/progress", body), settings)
+    if response.ok:
+        host.cluster.stages[host.number] = stage
+    return response
+
+
+def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
+    """What the installer tells the service on one host, from its start to the reboot. Returns False when it failed.
+
+    `role`: bootstrap, master, arbiter or worker. `archive`: what is uploaded as the host's logs.
+    """
+    cluster, settings = host.cluster, pace.settings
+    cluster.roles[host.number] = role
+    single = cluster.masters == 1
+    yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}"), settings)
+
+    def stage(name: str, info: str = "") -> Talk:
+        yield from progress(host, settings, name, info)
+        yield Wait(pace.stage(name))
+
+    yield from stage("Starting installation", role)
+    if role == "bootstrap":
+        yield from persist(
+            Request("bootstrap.ign", "GET", f"{API}/clusters/{cluster.id}/downloads/files?file_name=bootstrap.ign"),
+            settings,
+        )
+    yield from stage("Installing", role)
+    if single:
+        yield from stage("Waiting for bootkube")
+    yield from persist(
+        Request("host ignition", "GET", f"{API}/infra-env/{host.me.infra_env_id}/hosts/{host.me.host_id}/downloads/ignition"),
+        settings,
+    )
+    yield from progress(host, settings, "Writing image to disk")
+    pause = pace.stage("Writing image to disk") / max(settings.write_reports, 1)
+    for number in range(1, settings.write_reports + 1):
+        yield Wait(pause)
+        if host.failure == "install" and number > settings.write_reports // 2:
+            yield from progress(host, settings, "Failed", "failed executing coreos-installer: simulated failure")
+            return False
+        yield from progress(host, settings, "Writing image to disk", f"{100 * number // settings.write_reports}%")
+    if role == "bootstrap" and not single:
+        yield from stage("Waiting for control plane")
+        yield from until(lambda: masters_at(cluster, ("Configuring", "Joined", "Done")) >= min(cluster.masters - 1, 2), settings)
+        yield from stage("Waiting for bootkube")
+        yield from stage("Waiting for controller")
+        early = ("", "Starting installation", "Installing", "Waiting for control plane")
+        yield from until(
+            lambda: all(cluster.stages.get(at, "") not in early for at, role in cluster.roles.items() if role == "worker"), settings
+        )
+    if role == "worker":
+        yield from progress(host, settings, "Waiting for control plane")
+        while masters_at(cluster, ("Done",)) < DONE_MASTERS and cluster.status not in OVER:
+            yield from persist(Request("masters", "GET", f"{API}/clusters/{cluster.id}/hosts?role=master"), settings)
+            yield Wait(settings.installer_poll)
+    yield from send_logs(host, archive, settings)
+    yield from progress(host, settings, "Rebooting")
+    return True
+
+
+def until(condition: Callable[[], bool], settings: Settings) -> Talk:
+    while not condition():
+        yield Wait(settings.installer_poll)
+
+
+def masters_at(cluster: Cluster, stages: tuple[str, ...]) -> int:
+    return sum(cluster.stages.get(number) in stages for number, role in cluster.roles.items() if role != "worker")
+
+
+def send_logs(host: Host, archive: bytes, settings: Settings) -> Talk:
+    """What `logs_sender` does: two states, the archive, the last state."""
+    path = f"{host.me.host_path}/logs-progress"
+    for state in ("requested", "collecting"):
+        yield from persist(Request("logs progress", "PUT", path, {"logs_state": state}), settings)
+    query = f"logs_type=host&host_id={host.me.host_id}&infra_env_id={host.me.infra_env_id}"
+    yield from persist(Request("logs upload", "POST", f"{API}/clusters/{host.cluster.id}/logs?{query}", archive), settings)
+    yield from persist(Request("logs progress", "PUT", path, {"logs_state": "completed"}), settings)
+
+
+def after_reboot(host: Host, role: str) -> tuple[str, ...]:
+    """The stages that others report for a host which has rebooted."""
+    if host.cluster.masters == 1:
+        return ("Joined", "Done")
+    return (*(("Waiting for ignition",) if role == "worker" else ()), "Configuring", "Joined", "Done")
+
+
+def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[[], float]) -> Talk:
+    """One round for hosts that have rebooted: each goes on by a stage when its time has come."""
+    settings = pace.settings
+    for host in hosts:
+        now = cluster.stages.get(host.number, "")
+        order = ("Rebooting", *after_reboot(host, cluster.roles.get(host.number, "master")))
+        if now not in order or now == "Done":
+            continue
+        due = cluster.rebooted.setdefault(host.number, clock() + pace.stage(now))
+        if clock() >= due:
+            following = order[order.index(now) + 1]
+            response = yield from progress(host, settings, following)
+            if response.ok:
+                cluster.rebooted[host.number] = clock() + pace.stage(following)
+
+
+def finalize(cluster: Cluster, pace: Pace, certificate: str, operators: list[str]) -> Talk:
+    """What the controller does once the service says that the cluster is finalizing. `operators`: those to report.
+
+    Returns whether the service took the last word; if not, it is all said again in the next round.
+    """
+    base, settings = f"{API}/clusters/{cluster.id}", pace.settings
+    for stage in FINALIZING_STAGES:
+        yield from persist(Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}), settings)
+        if stage == "Waiting for cluster operators":
+            for status in ("progressing", "available"):
+                for name in operators:
+                    report = {"name": name, "status": status, "status_info": f"{name} is {status}", "version": "4.22.0"}
+                    yield from persist(Request("operator", "PUT", f"{base}/monitored-operators", report), settings)
+                yield Wait(pace.seconds(120))
+        if stage == "Adding router ca":
+            yield from persist(Request("ingress certificate", "POST", f"{base}/uploads/ingress-cert", certificate), settings)
+    last = Request("complete", "POST", f"{base}/actions/complete-installation", {"is_success": True})
+    done: Response = yield from persist(last, settings)
+    return done.ok
+
+
+def conduct(
+    cluster: Cluster,
+    hosts: list[Host],
+    pace: Pace,
+    clock: Callable[[], float],
+    observe: Callable[[Cluster, dict[str, Any]], None],
+    certificate: str,
+) -> Talk:
+    """Watch a cluster, start its installation when it is ready, play its controller; returns its last status.
+
+    `observe` gets each cluster that was read. A cluster of which nothing changes for long is `stalled`.
+    """
+    settings = pace.settings
+    finalized, seen = False, ""
+    cluster.changed = clock()
+    while True:
+        response: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}"), settings)
+        if response.ok and isinstance(response.body, dict):
+            cluster.status = response.body.get("status", "")
+            observe(cluster, response.body)
+        if cluster.status in OVER:
+            return cluster.status
+        now = f"{cluster.status} {sorted(cluster.stages.items())}"
+        if now != seen:
+            seen, cluster.changed = now, clock()
+        elif clock() - cluster.changed > settings.stall:
+            return "stalled"
+        if cluster.status == "ready" and settings.install:
+            yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
+        if cluster.status in ("installing", "finalizing"):
+            yield from controller(cluster, hosts, pace, clock)
+        if cluster.status == "finalizing" and not finalized:
+            names = [entry["name"] for entry in (response.body or {}).get("monitored_operators") or ()]
+            finalized = yield from finalize(cluster, pace, certificate, names or ["console"])
+        yield Wait(settings.controller_poll if cluster.status in ("installing", "finalizing") else settings.watch)
+
+
+def as_controller(cluster: Cluster, settings: Settings) -> Identity:
+    """Under whose name the cluster's own requests go."""
+    return Identity(cluster.infra_env_id, "", settings.agent_version, settings.agent_token)

@@ -1,0 +1,147 @@
+"""`agentlab swarm`: the command line of the swarm."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TextIO
+
+from .hardware import PROFILES
+from .settings import FAILURES, TOPOLOGIES, Settings, SwarmError, shares
+
+LINE_SECONDS = 10.0
+
+
+def parser() -> argparse.ArgumentParser:
+    defaults = {entry.name: entry.default for entry in fields(Settings)}
+    top = argparse.ArgumentParser(
+        prog="agentlab swarm",
+        description="Load an assisted service with no-op hosts, from discovery until every cluster is installed.",
+        epilog="topologies: " + "; ".join(f"{name}: {shape.text}" for name, shape in TOPOLOGIES.items())
+        + ". failures: " + "; ".join(f"{name}: {text}" for name, text in FAILURES.items())
+        + f". hardware: {', '.join(PROFILES)}. Tokens are read from PULL_SECRET_TOKEN and USER_AUTH_TOKEN.",
+    )  # fmt: skip
+
+    def number(flag: str, text: str, kind: type = float) -> None:
+        name = flag.removeprefix("--").replace("-", "_")
+        top.add_argument(flag, type=kind, default=defaults[name], metavar="N", help=f"{text} (default {defaults[name]})")
+
+    def word(flag: str, text: str) -> None:
+        name = flag.removeprefix("--").replace("-", "_")
+        shown = f" (default {defaults[name]})" if defaults[name] else ""
+        top.add_argument(flag, default=defaults[name], help=f"{text}{shown}")
+
+    top.add_argument("--url", required=True, help="of the assisted service, as http://192.168.111.20:8090")
+    number("--clusters", "how many clusters to register", int)
+    number("--hosts", "hosts per cluster; 0: what the topology needs", int)
+    top.add_argument("--topology", choices=TOPOLOGIES, default=defaults["topology"], help="(default %(default)s)")
+    top.add_argument("--discover", action="store_true", help="take the clusters and infra-envs that are there; register none")
+    word("--name", "name of the clusters, before their number")
+    word("--base-domain", "of the clusters")
+    word("--openshift-version", "of the clusters")
+    word("--release-image", "of the clusters; without it the service's for the version")
+    word("--agent-version", "image that the agents say they are; without it the service's own")
+    top.add_argument("--pull-secret-file", type=Path, help="pull secret for registering clusters")
+    top.add_argument("--insecure", action="store_true", help="do not verify the service's certificate")
+    word("--cacert", "authority of the service's certificate, PEM")
+    number("--ramp-up", "seconds over which the hosts are started")
+    number("--think-time", "factor on the time that steps and stages take on a real host; 0: none")
+    number("--jitter", "share by which those times vary")
+    number("--network-delay", "seconds before each request")
+    number("--network-jitter", "seconds, at random, on top")
+    top.add_argument("--failures", default="", metavar="KIND=SHARE,...", help="which share of the hosts fails, and how")
+    top.add_argument("--hardware", default="vm", metavar="PROFILE=WEIGHT,...", help="what the hosts are made of (default vm)")
+    number("--watch", "seconds between looks at each cluster")
+    number("--controller-poll", "seconds between rounds of each cluster's controller")
+    number("--installer-poll", "seconds between an installer's looks at others")
+    number("--register-interval", "seconds between tries to register")
+    number("--write-reports", "progress reports while the disk is written", int)
+    number("--logs-kib", "size of a host's log archive", int)
+    top.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")
+    top.add_argument("--keep", action="store_true", help="do not delete what was registered")
+    number("--duration", "end after so many seconds; 0: when every cluster is installed or has failed")
+    number("--stall", "give up a cluster of which nothing changes for so many seconds")
+    number("--connections", "to the service, at most", int)
+    number("--seed", "of everything random that must be the same again", int)
+    top.add_argument("--report", type=Path, metavar="DIR", help="write report.json, .html and CSV files there")
+    return top
+
+
+class Progress:
+    """One line that is rewritten on a terminal; a line every ten seconds elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._tty, self._last = stream, stream.isatty(), -LINE_SECONDS
+
+    def __call__(self, sample: dict[str, Any]) -> None:
+        if not self._tty and sample["t"] - self._last < LINE_SECONDS:
+            return
+        self._last = sample["t"]
+        states = " ".join(f"{name} {count}" for name, count in sorted(sample["hosts"].items()))
+        clusters = " ".join(f"{name} {count}" for name, count in sorted(sample["clusters"].items()))
+        line = (
+            f"{sample['t']:7.1f} s  {sample['active']} agents  {sample['requests_per_s']:g}/s  {sample['errors_per_s']:g} errors/s  "
+            f"p99 {sample['p99_ms']:g} ms  late {sample['late_p99_ms']:g} ms  {sample['rss_mib']:g} MiB  "
+            f"{sample['cpu_percent']:g} %  hosts: {states or '-'}  clusters: {clusters or '-'}"
+        )
+        self._stream.write(f"\r\x1b[K{line}" if self._tty else f"{line}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        if self._tty:
+            self._stream.write("\n")
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """SwarmError: an option makes no sense."""
+    values = vars(options)
+    pull_secret = values.pop("pull_secret_file")
+    if pull_secret:
+        try:
+            values["pull_secret"] = pull_secret.read_text().strip()
+        except OSError as error:
+            raise SwarmError(f"--pull-secret-file {pull_secret}: {error.strerror}") from None
+    values["failures"] = shares(values["failures"], "--failures")
+    values["hardware"] = shares(values["hardware"], "--hardware")
+    return Settings(
+        **values,
+        agent_token=os.environ.get("PULL_SECRET_TOKEN", ""),
+        user_token=os.environ.get("USER_AUTH_TOKEN", ""),
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0: every cluster was installed (or the time that was asked for is over); 1: some were not; 2: it could not begin."""
+    options = parser().parse_args(argv)
+    progress = Progress(sys.stderr)
+    try:
+        settings = settings_of(options)
+        from .driver import start  # aiohttp, which --help does not need
+
+        report = start(settings, progress)
+    except SwarmError as error:
+        print(f"agentlab swarm: {error}", file=sys.stderr)
+        return 2
+    finally:
+        progress.close()
+    if settings.report:
+        from .report import save
+
+        for path in save(report, settings.report):
+            print(path)
+    used, ends = report["resources"], report["ends"]
+    print(
+        f"{ends.get('installed', 0)} clusters installed, others: "
+        f"{ {name: count for name, count in ends.items() if name != 'installed'} or 'none'}; {report['seconds']} s; "
+        f"polls late by p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB an agent, "
+        f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
+    )
+    failed = any(name != "installed" for name in ends)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

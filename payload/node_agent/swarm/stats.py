@@ -1,0 +1,156 @@
+"""Figures of a running swarm: latencies, errors, statuses, and what it costs this machine."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PERCENTILES = (50, 90, 95, 99, 99.9)
+SMALLEST, STEP = 1e-5, math.log(1.02)
+
+
+class Histogram:
+    """Durations in buckets 2 % apart: percentiles of any number of values in little memory."""
+
+    __slots__ = ("_buckets", "count", "largest", "total")
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+        self.count, self.total, self.largest = 0, 0.0, 0.0
+
+    def add(self, seconds: float) -> None:
+        self._buckets[int(math.log(max(seconds, SMALLEST) / SMALLEST) / STEP)] += 1
+        self.count += 1
+        self.total += seconds
+        self.largest = max(self.largest, seconds)
+
+    def percentile(self, percent: float) -> float:
+        """Seconds that so many percent of the values do not exceed (within 2 %)."""
+        wanted = math.ceil(self.count * percent / 100)
+        for bucket in sorted(self._buckets):
+            wanted -= self._buckets[bucket]
+            if wanted <= 0:
+                return min(SMALLEST * math.exp((bucket + 1) * STEP), self.largest)
+        return 0.0
+
+    def summary(self) -> dict[str, float]:
+        """Milliseconds."""
+        mean = self.total / self.count if self.count else 0.0
+        named = {f"p{percent:g}": self.percentile(percent) for percent in PERCENTILES}
+        values = {"mean": mean, **named, "max": self.largest}
+        return {"count": self.count} | {f"{name}_ms": round(value * 1000, 3) for name, value in values.items()}
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counters since `begin`. `samples`: one dictionary a second, the time series of the report."""
+
+    begin: float = field(default_factory=time.monotonic)
+    operations: dict[str, Histogram] = field(default_factory=dict)
+    codes: Counter[tuple[str, int]] = field(default_factory=Counter)
+    messages: Counter[tuple[str, str]] = field(default_factory=Counter)
+    lateness: Histogram = field(default_factory=Histogram)
+    host_status: Counter[str] = field(default_factory=Counter)
+    cluster_status: Counter[str] = field(default_factory=Counter)
+    host_times: dict[str, Histogram] = field(default_factory=dict)
+    cluster_times: dict[str, Histogram] = field(default_factory=dict)
+    stage_times: dict[str, Histogram] = field(default_factory=dict)
+    ends: Counter[str] = field(default_factory=Counter)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    active: int = 0
+    peak_active: int = 0
+    agent_seconds: float = 0.0
+    baseline_bytes: int = field(default_factory=resident_bytes)
+    baseline_cpu: float = field(default_factory=time.process_time)
+    _recent: Histogram = field(default_factory=Histogram)
+    _recent_late: Histogram = field(default_factory=Histogram)
+    _errors: int = 0
+    _last: tuple[float, float, int, int] = (0.0, 0.0, 0, 0)
+
+    def record(self, operation: str, seconds: float, status: int, message: str = "") -> None:
+        histogram = self.operations.get(operation)
+        if histogram is None:
+            histogram = self.operations[operation] = Histogram()
+        histogram.add(seconds)
+        self._recent.add(seconds)
+        self.codes[operation, status] += 1
+        if not 200 <= status < 300:
+            self._errors += 1
+            if len(self.messages) < 1000:
+                self.messages[operation, message[:200]] += 1
+
+    def late(self, seconds: float) -> None:
+        self.lateness.add(seconds)
+        self._recent_late.add(seconds)
+
+    def reached(self, table: dict[str, Histogram], name: str, seconds: float) -> None:
+        table.setdefault(name, Histogram()).add(max(seconds, 0.0))
+
+    def sample(self) -> dict[str, Any]:
+        """Close a second: rates and states since the last one."""
+        now, cpu = time.monotonic() - self.begin, time.process_time()
+        requests = sum(histogram.count for histogram in self.operations.values())
+        then, cpu_then, requests_then, errors_then = self._last
+        span = max(now - then, 1e-6)
+        self.agent_seconds += self.active * span
+        self.peak_active = max(self.peak_active, self.active)
+        entry = {
+            "t": round(now, 1),
+            "active": self.active,
+            "requests_per_s": round((requests - requests_then) / span, 1),
+            "errors_per_s": round((self._errors - errors_then) / span, 1),
+            "p50_ms": round(self._recent.percentile(50) * 1000, 2),
+            "p99_ms": round(self._recent.percentile(99) * 1000, 2),
+            "late_p99_ms": round(self._recent_late.percentile(99) * 1000, 2),
+            "cpu_percent": round(100 * (cpu - cpu_then) / span, 1) if then else 0.0,
+            "rss_mib": round(resident_bytes() / 2**20, 1),
+            "hosts": {name: count for name, count in self.host_status.items() if count},
+            "clusters": {name: count for name, count in self.cluster_status.items() if count},
+        }
+        self._last = (now, cpu, requests, self._errors)
+        self._recent, self._recent_late = Histogram(), Histogram()
+        self.samples.append(entry)
+        return entry
+
+    def report(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        wall, cpu = time.monotonic() - self.begin, time.process_time() - self.baseline_cpu
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        each = max(peak - self.baseline_bytes, 1) / max(self.peak_active, 1)
+        errors: dict[str, int] = {}
+        for (operation, status), count in sorted(self.codes.items()):
+            if not 200 <= status < 300:
+                errors[f"{operation}: {status or 'no answer'}"] = count
+        return {
+            "seconds": round(wall, 1),
+            "ends": dict(self.ends),
+            "operations": {name: histogram.summary() for name, histogram in sorted(self.operations.items())},
+            "poll_lateness": self.lateness.summary(),
+            "errors": errors,
+            "messages": [
+                {"operation": operation, "message": message, "count": count}
+                for (operation, message), count in self.messages.most_common(50)
+            ],
+            "time_to_host_status": {name: histogram.summary() for name, histogram in self.host_times.items()},
+            "time_to_host_stage": {name: histogram.summary() for name, histogram in self.stage_times.items()},
+            "time_to_cluster_status": {name: histogram.summary() for name, histogram in self.cluster_times.items()},
+            "resources": {
+                "peak_agents": self.peak_active,
+                "cpu_seconds": round(cpu, 2),
+                "peak_rss_mib": round(peak / 2**20, 1),
+                "kib_per_agent": round(each / 1024, 1),
+                "agents_per_core": round(self.agent_seconds / max(cpu, 1e-6)),
+                "agents_per_gib": round((2**30 - self.baseline_bytes) / each),
+            },
+            "samples": self.samples,
+        }

@@ -1,0 +1,51 @@
+"""`tang_connectivity_check`: do the Tang servers that will unlock the disks answer with their advertisement?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import rest
+from .program import dumps
+from .program import main as program
+from .protocol import Result
+from .steps import Context, argument
+
+
+def ask(server: dict[str, str]) -> dict[str, Any]:
+    """The model `tang_server_response`. ValueError says what is wrong."""
+    url, thumbprint = server.get("url") or "", server.get("thumbprint") or ""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"invalid URI for request: {url!r}")
+    if not thumbprint:
+        raise ValueError(f"Tang thumbprint isn't set for server: {url}")
+    where = f"{url}/adv/{thumbprint}"
+    answer = rest.send("GET", where, {})
+    if answer.status != 200:
+        raise ValueError(f"HTTP GET failure. {answer.error or f'Status Code: {answer.status}'}")
+    try:
+        advertised = json.loads(answer.body)
+    except ValueError as error:
+        raise ValueError(f"Error unmarshaling tang response of {where}: {error}") from None
+    return {"tang_url": where, "payload": advertised.get("payload", ""), "signatures": advertised.get("signatures") or []}
+
+
+def step(args: list[str], context: Context) -> Result:
+    request = argument("tang-connectivity-check", args[0], "tang_servers")
+    answers, errors = [], []
+    for server in json.loads(request["tang_servers"]):
+        try:
+            answers.append(ask(server))
+        except ValueError as error:
+            errors.append(str(error))
+    if errors:
+        return Result(dumps({"is_success": False}), "\n".join(errors), -1)
+    return Result(dumps({"is_success": True, "tang_server_response": answers}))
+
+
+def main(argv: list[str] | None = None) -> int:
+    return program("tang_connectivity_check", step, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

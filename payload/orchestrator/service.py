@@ -1,0 +1,116 @@
+"""Client of the assisted service with the retry rules of the installer (downloads and reports must survive a busy service)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import ssl
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+PREFIX = "/api/assisted-install"
+# Upstream's rules: what is not there yet is asked for 10 times, what is busy or refused 360 times (the controller: 15).
+NOT_YET, BUSY = frozenset({404, 423, 425}), frozenset({408, 429, 500, 502, 503, 504})
+NOT_YET_TRIES = 10
+INSTALLER_BUSY_TRIES, CONTROLLER_BUSY_TRIES = 360, 15
+TIMEOUT_SECONDS = 60
+log = logging.getLogger("service")
+
+
+class ServiceError(Exception):
+    """The service answered with an error; `code` is the HTTP status, 0 if it could not be reached."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Service:
+    """The REST API as one cluster's installer or controller uses it.
+
+    `token` goes into the agents' header; `wait` is the range of seconds between two tries.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        ca_file: str = "",
+        insecure: bool = False,
+        busy_tries: int = INSTALLER_BUSY_TRIES,
+        wait: tuple[float, float] = (2, 10),
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._base = base_url.rstrip("/") + PREFIX
+        self._token, self._busy_tries, self._wait, self._sleep = token, busy_tries, wait, sleep
+        self._tls: ssl.SSLContext | None = None
+        if base_url.startswith("https:"):
+            self._tls = ssl.create_default_context(cafile=ca_file or None)
+            if insecure:
+                self._tls.check_hostname = False
+                self._tls.verify_mode = ssl.CERT_NONE
+
+    def get(self, path: str) -> Any:
+        """Return the decoded answer of a GET."""
+        return json.loads(self.call("GET", path))
+
+    def download(self, path: str) -> bytes:
+        """Return a file."""
+        return self.call("GET", path)
+
+    def send(self, method: str, path: str, body: Any) -> Any:
+        """Send JSON and return the decoded answer, None if it is empty."""
+        answer = self.call(method, path, json.dumps(body).encode(), "application/json")
+        return json.loads(answer) if answer.strip() else None
+
+    def upload(self, path: str, name: str, data: bytes) -> None:
+        """Post a file as the multipart field `upfile`."""
+        boundary = uuid.uuid4().hex
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="upfile"; filename="{name}"\r\nContent-Type: application/gzip\r\n\r\n'
+        body = head.encode() + data + f"\r\n--{boundary}--\r\n".encode()
+        self.call("POST", path, body, f"multipart/form-data; boundary={boundary}")
+
+    def call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
+        """Send a request until it is answered or the tries are used up; raise ServiceError."""
+        not_yet = busy = 0
+        while True:
+            try:
+                return self._once(method, path, body, content_type)
+            except ServiceError as error:
+                not_yet += error.code in NOT_YET
+                busy += error.code in BUSY or error.code == 0
+                again = (error.code in NOT_YET and not_yet < NOT_YET_TRIES) or (
+                    (error.code in BUSY or error.code == 0) and busy < self._busy_tries
+                )
+                if not again:
+                    raise
+                log.info("%s %s: %s; trying again", method, path, error)
+            self._sleep(random.uniform(*self._wait))
+
+    def _once(self, method: str, path: str, body: bytes | None, content_type: str) -> bytes:
+        headers = {"X-Secret-Key": self._token}
+        if content_type:
+            headers["Content-Type"] = content_type
+        request = urllib.request.Request(self._base + path, data=body, method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=self._tls) as answer:
+                data: bytes = answer.read()
+                return data
+        except urllib.error.HTTPError as error:
+            raise ServiceError(error.code, f"{error.code} {_reason(error.read())}") from None
+        except OSError as error:
+            raise ServiceError(0, f"{self._base} does not answer: {getattr(error, 'reason', error)}") from None
+
+
+def _reason(body: bytes) -> str:
+    try:
+        answer = json.loads(body)
+        return str(answer.get("reason") or answer.get("message") or body.decode())
+    except (ValueError, AttributeError):
+        return body.decode(errors="replace")[:500]
