@@ -1,0 +1,169 @@
+"""Runs one job of jobs.yml through ansible-runner, and leaves in one folder all that a CI system shows.
+
+The folder has `junit.xml` (a test case per stage), `events.jsonl` (Ansible's events), `<stage>.log` (its output), `run/` (the
+plan, the inputs, the manifests and the logs of the run directory) and, after a failure, `report/` with the first cause in
+`summary.txt`. All of it is redacted. ARTIFACT_DIR and SHARED_DIR of OpenShift CI are taken when they are set; the latter gets
+`auth/` of a cluster that is kept. The cluster is destroyed at the end unless --keep is given, and that is a stage too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import ansible_runner
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import PLAYBOOKS, ROOT, run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.redact import redact
+from junitparser import Failure, JUnitXml, TestCase, TestSuite
+
+JOBS = Path(__file__).with_name("jobs.yml")
+GATHER_AFTER = {"boot", "wait", "validate"}
+BINARIES = Path(sys.executable).parent
+LARGE = 64 * 2**20
+
+
+class Stage(NamedTuple):
+    """What became of one stage; error is the text of the task that failed, or nothing."""
+
+    name: str
+    seconds: float
+    error: str
+
+
+def load_job(name: str, path: Path = JOBS) -> dict[str, Any]:
+    """A job with the defaults filled in. ValueError names the jobs that there are, or the stages."""
+    table = yaml.safe_load(path.read_text())
+    if name not in table["jobs"]:
+        raise ValueError(f"{path.name}: no job {name!r}; there are: {', '.join(sorted(table['jobs']))}")
+    job = {**table["defaults"], **table["jobs"][name]}
+    unknown = [stage for stage in job["stages"] if stage not in lab.STAGES]
+    if unknown:
+        raise ValueError(f"{path.name}: jobs.{name}.stages has {', '.join(unknown)}; stages are {', '.join(lab.STAGES)}")
+    return job
+
+
+class Runner:
+    """Runs playbooks of one job; everything they say goes to the artifacts."""
+
+    def __init__(self, job: dict[str, Any], cluster: str, artifacts: Path) -> None:
+        self.job, self.cluster, self.artifacts = job, cluster, artifacts
+        self.run_dir = run_dir(cluster)
+        self.end = time.monotonic() + job["timeout_minutes"] * 60
+        # The profile is judged before anything runs.
+        lab.inputs("deploy", cluster, job["profile"])
+
+    def stage(self, name: str, events: TextIO, *, last: bool = False) -> Stage:
+        """One playbook. It ends when it is silent for `idle_minutes`, or the job's `timeout_minutes` are over (`last`: not then)."""
+        start, failed = time.monotonic(), ""
+        inventory, variables = lab.inputs(name, self.cluster, self.job["profile"])
+
+        def keep(event: dict[str, Any]) -> bool:
+            nonlocal failed
+            events.write(redact(json.dumps(event, default=str)) + "\n")
+            data = event.get("event_data") or {}
+            if not failed and event["event"] in ("runner_on_failed", "runner_on_unreachable") and not data.get("ignore_errors"):
+                failed = f"{data.get('task')}: {(data.get('res') or {}).get('msg', '')}"
+            return False
+
+        with tempfile.TemporaryDirectory(prefix="agentlab-runner-") as private:
+            hosts = Path(private) / "hosts.yml"
+            hosts.write_text(inventory)
+            path = f"{BINARIES}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+            limits = {"idle_timeout": int(self.job["idle_minutes"] * 60)}
+            if not last:
+                limits["job_timeout"] = max(int(self.end - start), 1)
+            done = ansible_runner.run(
+                private_data_dir=private, ident=name, event_handler=keep, project_dir=str(ROOT), playbook=str(PLAYBOOKS / f"{name}.yml"),
+                inventory=str(hosts), extravars={**variables, **self.job["variables"]}, settings=limits,
+                envvars={"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PATH": path})
+            text = Path(done.stdout.name).read_text(errors="replace")
+        (self.artifacts / f"{name}.log").write_text(redact(text))
+        error = "" if done.rc == 0 else failed or f"{name}: {done.status}, exit code {done.rc}"
+        return Stage(name, time.monotonic() - start, redact(error))
+
+    def collect(self) -> None:
+        """Copy what the run directory has for people; secrets stay where they are."""
+        for source, target in self._worth_keeping():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            data = source.read_bytes()
+            try:
+                target.write_text(redact(data.decode()))
+            except UnicodeDecodeError:  # an archive, which was redacted when it was gathered
+                target.write_bytes(data)
+
+    def _worth_keeping(self) -> Iterator[tuple[Path, Path]]:
+        for path in sorted(self.run_dir.rglob("*")):
+            inside = path.relative_to(self.run_dir)
+            if path.is_file() and inside.parts[0] not in ("auth", "tls", "ssh") and path.suffix != ".iso" and path.stat().st_size < LARGE:
+                folder = "" if inside.parts[0] == "report" else "run"
+                yield path, self.artifacts / folder / inside
+
+
+def junit(job: str, stages: list[Stage]) -> JUnitXml:
+    """The stages as test cases of one suite."""
+    suite = TestSuite(job)
+    for stage in stages:
+        case = TestCase(stage.name, classname=job, time=round(stage.seconds, 1))
+        if stage.error:
+            case.result = [Failure(stage.error)]
+        suite.add_testcase(case)
+    xml = JUnitXml()
+    xml.add_testsuite(suite)
+    return xml
+
+
+def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
+    """The job's stages until one fails, what explains the failure, and destroy."""
+    done = Stage("", 0, "")
+    for name in runner.job["stages"]:
+        done = runner.stage(name, events)
+        yield done
+        if done.error:
+            break
+    if done.error and done.name in GATHER_AFTER:
+        runner.stage("gather", events, last=True)
+    runner.collect()
+    shared = os.environ.get("SHARED_DIR")
+    if keep and shared and (runner.run_dir / "auth").is_dir():
+        shutil.copytree(runner.run_dir / "auth", shared, dirs_exist_ok=True)
+    if not keep:
+        yield runner.stage("destroy", events, last=True)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="ci/run-job", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("job")
+    parser.add_argument("--artifacts", type=Path, default=Path(os.environ.get("ARTIFACT_DIR") or ROOT / "artifacts"))
+    parser.add_argument("--cluster", default="ci", help="name of the cluster (default: %(default)s)")
+    parser.add_argument("--keep", action="store_true", help="do not destroy the cluster")
+    args = parser.parse_args(argv)
+    artifacts = args.artifacts.absolute() / args.job
+    try:
+        job = load_job(args.job)
+        runner = Runner(job, args.cluster, artifacts)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    shutil.rmtree(artifacts, ignore_errors=True)
+    artifacts.mkdir(parents=True)
+    done: list[Stage] = []
+    with (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
+        for stage in run(runner, events, args.keep):
+            done.append(stage)
+            print(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}", flush=True)
+    junit(args.job, done).write(str(artifacts / "junit.xml"), pretty=True)
+    return int(any(stage.error for stage in done))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

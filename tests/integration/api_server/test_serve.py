@@ -1,0 +1,194 @@
+"""`agentlab serve assisted-service` as a process: page, tokens, a kill that loses nothing, and the ABI ending."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PULL_SECRET = json.dumps({"auths": {"registry.example.test": {"auth": "dXNlcjpwYXNz"}}})
+START = "import sys; from ansible_collections.agentlab.ocp.plugins.module_utils.cli.serve import main; sys.exit(main(sys.argv[1:]))"
+
+
+class Served:
+    """The process; `start` waits until it listens."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self.data, self.options, self.url = data, options, ""
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        command = [
+            sys.executable,
+            "-c",
+            START,
+            "assisted-service",
+            "--listen",
+            "127.0.0.1:0",
+            "--data",
+            str(self.data),
+            *self.options,
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if "listens on " in line:
+                self.url = line.split()[-1]
+                return
+        raise AssertionError("the service ended at its start")
+
+    def end(self, number: signal.Signals) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        code = self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        names = {key.replace("_", "-"): value for key, value in headers.items()}
+        request = urllib.request.Request(
+            self.url + path, data, {"Content-Type": "application/json", **names}, method=method
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            raw = answer.read()
+            return json.loads(raw) if answer.headers.get_content_type() == "application/json" else raw
+
+
+V2 = "/api/assisted-install/v2"
+CLUSTER = {
+    "name": "ostest",
+    "openshift_version": "4.22.0",
+    "base_dns_domain": "test.example",
+    "pull_secret": PULL_SECRET,
+    "high_availability_mode": "None",
+}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path / "data")
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.end(signal.SIGKILL)
+
+
+def test_kill_loses_nothing(served: Served) -> None:
+    served.start()
+    assert b"<title>assisted-service</title>" in served.call("GET", "/")
+    cluster = served.call("POST", f"{V2}/clusters", CLUSTER)
+    infra_env = served.call(
+        "POST", f"{V2}/infra-envs", {"name": "e", "pull_secret": PULL_SECRET, "cluster_id": cluster["id"]}
+    )
+    hosts = []
+    for __ in range(20):
+        hosts.append(str(uuid.uuid4()))
+        served.call("POST", f"{V2}/infra-envs/{infra_env['id']}/hosts", {"host_id": hosts[-1]})
+    served.call("POST", f"{V2}/clusters/{cluster['id']}/manifests", {"file_name": "a.yaml", "content": "YTogMQ=="})
+    assert served.end(signal.SIGKILL) == -signal.SIGKILL
+    served.start()
+    found = served.call("GET", f"{V2}/clusters/{cluster['id']}")
+    assert [host["id"] for host in found["hosts"]] == hosts
+    assert served.call("GET", f"{V2}/clusters/{cluster['id']}/manifests/files?file_name=a.yaml") == b"a: 1"
+    events = served.call("GET", f"{V2}/events?infra_env_id={infra_env['id']}")
+    assert [event["name"] for event in events].count("host_registration_succeeded") == 20
+    assert served.end(signal.SIGTERM) == 0
+    assert [path.name for path in served.data.iterdir() if path.name.endswith(("-wal", "-shm"))] == []
+
+
+def test_local_tokens(served: Served) -> None:
+    served.options = ("--auth", "local")
+    served.start()
+    tokens = json.loads((served.data / "tokens.json").read_text())
+    assert (served.data / "tokens.json").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        served.call("GET", f"{V2}/clusters")
+    assert served.call("GET", f"{V2}/clusters", Watcher_Authorization=tokens["watcherAuth"]) == []
+
+
+def test_abi_ending(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"HOST_MONITOR_INTERVAL": "50ms", "CLUSTER_MONITOR_INTERVAL": "50ms"}.items():
+        monkeypatch.setenv(name, value)
+    served.options = ("--ending", "abi")
+    served.start()
+    cluster = served.call("POST", f"{V2}/clusters", CLUSTER)
+    infra_env = served.call(
+        "POST", f"{V2}/infra-envs", {"name": "e", "pull_secret": PULL_SECRET, "cluster_id": cluster["id"]}
+    )
+    ident = str(uuid.uuid4())
+    path = f"{V2}/infra-envs/{infra_env['id']}/hosts/{ident}"
+    served.call("POST", f"{V2}/infra-envs/{infra_env['id']}/hosts", {"host_id": ident})
+    nic = {
+        "name": "eth0",
+        "mac_address": "52:54:00:00:00:01",
+        "ipv4_addresses": ["192.168.111.20/24"],
+        "type": "physical",
+    }
+    inventory = {
+        "hostname": "node-0",
+        "interfaces": [nic],
+        "cpu": {"count": 8},
+        "memory": {"physical_bytes": 2**35},
+        "disks": [{"name": "sda", "path": "/dev/sda", "drive_type": "SSD", "size_bytes": 200 * 10**9}],
+        "routes": [{"destination": "0.0.0.0", "gateway": "192.168.111.1"}],
+    }
+    answers: dict[str, Any] = {
+        "inventory": inventory,
+        "ntp-synchronizer": {"ntp_sources": []},
+        "domain-resolution": {"resolutions": [{"domain_name": "validateNoWildcardDNS.ostest.test.example"}]},
+        "installation-disk-speed-check": {"path": "/dev/sda", "io_sync_duration": 1},
+    }
+    asked = False
+    for __ in range(200):
+        status = served.call("GET", path)["status"]
+        if status == "installing":
+            break
+        if served.call("GET", f"{V2}/clusters/{cluster['id']}")["status"] == "ready" and not asked:
+            served.call("POST", f"{V2}/clusters/{cluster['id']}/actions/install")
+            asked = True
+        for step in served.call("GET", f"{path}/instructions")["instructions"]:
+            reply = {
+                "step_type": step["step_type"],
+                "step_id": step["step_id"],
+                "exit_code": 0,
+                "output": json.dumps(answers.get(step["step_type"], {})),
+            }
+            if step["step_type"] in answers:
+                served.call("POST", f"{path}/instructions", reply)
+        time.sleep(0.05)
+    else:
+        raise AssertionError(f"the host stayed {status}")
+    assert served.process is not None
+    assert served.process.poll() is None
+    served.call("PUT", f"{path}/progress", {"current_stage": "Rebooting"})
+    assert served.process.wait(20) == 0
+
+
+def test_address_taken(served: Served, capfd: pytest.CaptureFixture[str]) -> None:
+    served.start()
+    port = served.url.rpartition(":")[2]
+    command = [
+        sys.executable,
+        "-c",
+        START,
+        "assisted-service",
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--data",
+        str(served.data / "other"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 1
+    assert "agentlab serve assisted-service:" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,86 @@
+"""Single node and three masters with a worker, from `install` to an available cluster, with both endings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .installation import SETTINGS, Installation
+from .lab import Lab, signers, until
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "keepalived", "kubectl", "openssl"))),
+    reason="needs root, iproute2, keepalived, kubectl and openssl",
+)
+VIPS = {"api_vips": [{"ip": "192.168.111.5"}], "ingress_vips": [{"ip": "192.168.111.4"}]}
+AVAILABLE = "jsonpath={.status.conditions[?(@.type=='Available')].status}"
+
+
+@pytest.fixture
+def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    made = Lab(tmp_path, request.param, SETTINGS)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def available(lab: Lab) -> bool:
+    return lab.kubectl("get", "clusterversion", "version", "-o", AVAILABLE, check=False) == "True"
+
+
+@pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
+def test_single_node(lab: Lab, tmp_path: Path) -> None:
+    run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None")
+    run.run()
+    until("the cluster is available", lambda: available(lab))
+    assert run.stages["master-0"] == [
+        "Starting installation: bootstrap",
+        "Installing: master",
+        "Waiting for bootkube",
+        "Writing image to disk",
+        *(f"Writing image to disk: {percent}%" for percent in (6, 40, 52, 99, 100)),
+        "Rebooting",
+    ]
+    assert (
+        lab.kubectl("get", "configmap", "-n", "kube-system", "bootstrap", "-o", "jsonpath={.data.status}") == "complete"
+    )
+
+
+@pytest.mark.parametrize("lab", ["192.168.111.5"], indirect=True)
+@pytest.mark.parametrize("ending", ["abi", "hub"])
+def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> None:
+    roles = {"master-0": "master", "master-1": "master", "master-2": "master", "worker-0": "worker"}
+    run = Installation(lab, signers(tmp_path / "tls"), roles, ending, **VIPS)
+    run.run()
+    until("the cluster is available", lambda: available(lab))
+    writing = ["Writing image to disk", *(f"Writing image to disk: {percent}%" for percent in (6, 40, 52, 99, 100))]
+    after = ["Configuring", "Joined", "Done"]
+    assert run.stages["master-0"][:14] == [
+        "Starting installation: bootstrap",
+        "Installing: master",
+        *writing,
+        "Waiting for control plane: Waiting for bootstrap node preparation",
+        "Waiting for control plane: Waiting for masters to join bootstrap control plane",
+        "Waiting for bootkube",
+        "Waiting for bootkube: waiting for ETCD bootstrap to be complete",
+        "Waiting for controller: waiting for controller pod ready event",
+        "Rebooting",
+    ]
+    for name in ("master-1", "master-2"):
+        assert run.stages[name][:9] == ["Starting installation: master", "Installing: master", *writing, "Rebooting"]
+        assert run.stages[name][9:] == after
+    assert run.stages["worker-0"][:10] == [
+        "Starting installation: worker",
+        "Installing: worker",
+        *writing,
+        "Waiting for control plane",
+        "Rebooting",
+    ]
+    if ending == "hub":
+        until("the service says installed", lambda: run.cluster["status"] == "installed")
+        assert all(stages[-1] == "Done" for stages in run.stages.values())

@@ -1,0 +1,90 @@
+"""What CI checks of the sources themselves, a command each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+LIMIT = 1800
+COMMANDS = {
+    "sanity": [sys.executable, "ci/sanity.py"],
+    "ansible-lint": ["ansible-lint", "--offline", "-q"],
+    "mypy": ["mypy"],
+    "ruff": ["ruff", "check", "."],
+    "changelog": ["antsibull-changelog", "lint"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_clean(name: str) -> None:
+    run(COMMANDS[name], ROOT)
+
+
+def test_shellcheck() -> None:
+    scripts = [name for name in sources() if not name.endswith(".j2") and is_shell(ROOT / name)]
+    assert scripts
+    run(["shellcheck", "-x", *scripts], ROOT)
+
+
+def test_documentation(tree: Path, tmp_path: Path) -> None:
+    """It is well-formed, refers to what exists, and becomes a page for each plugin and role."""
+    run(["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--validate-collection-refs=self", "."], tree)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    command = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", pages, "agentlab.ocp"]
+    run(command, tree, ANSIBLE_COLLECTIONS_PATH=str(tree.parents[2]))
+    wanted = {f"{path.stem}_module.rst" for path in (ROOT / "plugins/modules").glob("*.py")}
+    wanted |= {f"{path.name}_role.rst" for path in (ROOT / "roles").iterdir()}
+    assert wanted <= {path.name for path in pages.iterdir()}
+
+
+def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
+    """The collection as people get it: built, installed beside a fresh ansible-core, and a role of it run."""
+    venv, collections = tmp_path / "venv", tmp_path / "collections"
+    run([sys.executable, "-m", "venv", venv], tmp_path)
+    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "jsonschema", "netaddr", "PyYAML"], tmp_path)
+    run([venv / "bin/ansible-galaxy", "collection", "build", "--output-path", tmp_path, tree], tmp_path)
+    (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
+    assert archive.stat().st_size < 5 * 2**20
+    run([venv / "bin/ansible-galaxy", "collection", "install", "--offline", "-p", collections, archive], tmp_path)
+    installed = collections / "ansible_collections/agentlab/ocp"
+    assert not {"tests", "ci", "molecule", ".config"} & {path.name for path in installed.iterdir()}
+    variables = ["-e", "agentlab_profile=compact_dualstack", "-e", f"agentlab_run_dir={tmp_path / 'run'}"]
+    for playbook in ("plan", "configure"):
+        command = [venv / "bin/ansible-playbook", *variables, f"agentlab.ocp.{playbook}"]
+        run(command, tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections))
+    assert (tmp_path / "run/agent-config.yaml").exists()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the sources where ansible-core expects a collection."""
+    copy = tmp_path / "tree/ansible_collections/agentlab/ocp"
+    run(["sh", "-c", f"mkdir -p {copy} && tar -cf - -T - | tar -C {copy} -xf -"], ROOT, stdin="\n".join(sources()))
+    return copy
+
+
+def sources() -> list[str]:
+    """The files that git has, or would take."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+
+
+def is_shell(path: Path) -> bool:
+    if not path.is_file() or path.is_symlink():
+        return False
+    with path.open("rb") as stream:
+        first = stream.readline(64)
+    return first.startswith(b"#!") and first.split()[-1].endswith(b"sh")
+
+
+def run(command: list[str | Path], folder: Path, stdin: str = "", **environment: str) -> None:
+    settings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "NO_COLOR": "1", **environment}
+    done = subprocess.run(command, cwd=folder, env=settings, input=stdin, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]

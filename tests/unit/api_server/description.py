@@ -1,0 +1,112 @@
+"""Checks requests and answers against the service's API description (Swagger 2.0), when it is at hand."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+#: Answers that the real service gives and its description forgets.
+FORGOTTEN = {("v2UpdateHostInstallProgress", 409), ("v2PostStepReply", 409)}
+BASE = "/api/assisted-install"
+
+
+def find() -> Path | None:
+    root = os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().parents[3].parent / "shared"
+    path = Path(root) / "conformance" / "assisted-service-swagger.yaml"
+    return path if path.is_file() else None
+
+
+class Description:
+    """The description as JSON schemas. In answers fields that it does not know are an error, too."""
+
+    def __init__(self, path: Path) -> None:
+        self.document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        self.definitions = self.document["definitions"]
+        self.paths = [
+            (re.compile(re.sub(r"\{\w+\}", "[^/]+", path) + "$"), path, operations)
+            for path, operations in sorted(self.document["paths"].items(), key=lambda item: item[0].count("{"))
+        ]
+        self.formats = jsonschema.FormatChecker(["uuid", "ipv4", "ipv6"])
+        self.formats.checks("date-time", ValueError)(
+            lambda value: not isinstance(value, str) or bool(datetime.fromisoformat(value))
+        )
+        self.seen: set[tuple[str, str, int]] = set()
+
+    def schema(self, node: Any, closed: bool) -> Any:
+        if isinstance(node, list):
+            return [self.schema(item, closed) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            found = self.resolved(node["$ref"].rsplit("/", 1)[1], closed)
+            if node.get("x-nullable"):
+                return {"anyOf": [{"type": "null"}, found]}
+            return found
+        if "allOf" in node:
+            merged: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
+            for part in (self.schema(part, closed) for part in node["allOf"]):
+                merged["properties"] |= part.get("properties", {})
+                merged["required"] += part.get("required", [])
+            return {**merged, "additionalProperties": not closed}
+        made = {
+            key: self.schema(value, closed)
+            for key, value in node.items()
+            if key not in ("properties", "example", "description")
+        }
+        if "properties" in node:
+            made["properties"] = {key: self.schema(value, closed) for key, value in node["properties"].items()}
+            if closed and "additionalProperties" not in node:
+                made["additionalProperties"] = False
+        if made.get("x-nullable") and isinstance(made.get("type"), str):
+            made["type"] = [made["type"], "null"]
+            if "enum" in made:
+                made["enum"] = [*made["enum"], None]
+        return made
+
+    @functools.lru_cache(maxsize=1024)  # noqa: B019
+    def resolved(self, name: str, closed: bool) -> Any:
+        return self.schema(copy.deepcopy(self.definitions[name]), closed)
+
+    def check(self, schema: Any, value: Any, closed: bool) -> None:
+        jsonschema.Draft4Validator(self.schema(schema, closed), format_checker=self.formats).validate(value)
+
+    def operation(self, method: str, path: str) -> dict[str, Any]:
+        path = path.removeprefix(BASE).partition("?")[0]
+        for pattern, __, operations in self.paths:
+            if pattern.match(path) and method.lower() in operations:
+                return operations[method.lower()]
+        raise AssertionError(f"{method} {path} is not in the description")
+
+    def exchange(self, method: str, path: str, body: Any, status: int, answer: Any) -> None:
+        """An exchange that the client meant well: body and answer must be as described."""
+        operation = self.operation(method, path)
+        self.seen.add((method, operation["operationId"], status))
+        if status < 400:
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "body":
+                    self.check(parameter["schema"], body, False)
+        answers = {int(code): found for code, found in operation["responses"].items()}
+        known = status in answers or status == 400 or (operation["operationId"], status) in FORGOTTEN
+        assert known, f"{method} {path}: {status} is not described"
+        schema = answers.get(status, {"schema": {"$ref": "#/definitions/error"}}).get("schema")
+        if schema is None:
+            assert answer in (None, "", b""), f"{method} {path}: an answer without body is described, found {answer!r}"
+        elif schema.get("type") != "file":
+            self.check(schema, answer, True)
+
+    def allows(self, method: str, path: str, body: Any) -> bool:
+        for parameter in self.operation(method, path).get("parameters", ()):
+            if parameter["in"] == "body":
+                try:
+                    self.check(parameter["schema"], body, False)
+                except jsonschema.ValidationError:
+                    return False
+        return True

@@ -1,0 +1,326 @@
+"""Bad input harms nothing: no 5xx, nothing the description refuses is accepted, files stay where they belong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS, Invalid
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .lab import DESCRIPTION, PULL_SECRET, V2, VERSION, Agent, Lab
+
+JUNK: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1.5,
+    "",
+    "x",
+    "\x00",
+    "é" * 300,
+    [],
+    [1],
+    {},
+    {"a": 1},
+    "../../etc/passwd",
+    "10.0.0.0/33",
+    "::1",
+]
+CLUSTER = {
+    "name": "ostest",
+    "openshift_version": VERSION,
+    "pull_secret": PULL_SECRET,
+    "base_dns_domain": "a.b",
+    "high_availability_mode": "Full",
+    "api_vips": [{"ip": "192.168.111.5"}],
+    "machine_networks": [{"cidr": "192.168.111.0/24"}],
+    "control_plane_count": 3,
+    "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}],
+    "platform": {"type": "baremetal"},
+    "hyperthreading": "all",
+    "network_type": "OVNKubernetes",
+    "disk_encryption": {"enable_on": "none"},
+    "vip_dhcp_allocation": False,
+    "cpu_architecture": "x86_64",
+}
+BODIES: list[tuple[str, str, dict[str, Any]]] = [
+    ("POST", "/clusters", CLUSTER),
+    (
+        "PATCH",
+        "/clusters/{c}",
+        {
+            k: v
+            for k, v in CLUSTER.items()
+            if k not in ("openshift_version", "high_availability_mode", "cpu_architecture")
+        },
+    ),
+    (
+        "POST",
+        "/infra-envs",
+        {
+            "name": "e",
+            "pull_secret": PULL_SECRET,
+            "image_type": "full-iso",
+            "cpu_architecture": "x86_64",
+            "rendezvous_ip": "192.168.111.20",
+            "static_network_config": [
+                {
+                    "network_yaml": "interfaces: []",
+                    "mac_interface_map": [{"mac_address": "52:54:00:00:00:01", "logical_nic_name": "eth0"}],
+                }
+            ],
+        },
+    ),
+    ("POST", "/infra-envs/{i}/hosts", {"host_id": str(uuid.uuid4()), "discovery_agent_version": "v"}),
+    (
+        "PATCH",
+        "/infra-envs/{i}/hosts/{h}",
+        {
+            "host_role": "master",
+            "host_name": "a",
+            "disks_selected_config": [{"id": "x", "role": "none"}],
+            "node_labels": [{"key": "a", "value": "b"}],
+            "fencing_credentials": {"address": "a", "username": "b", "password": "c"},
+        },
+    ),
+    (
+        "POST",
+        "/infra-envs/{i}/hosts/{h}/instructions",
+        {"step_type": "ntp-synchronizer", "step_id": "x", "exit_code": 0, "output": "{}", "error": ""},
+    ),
+    ("PUT", "/infra-envs/{i}/hosts/{h}/progress", {"current_stage": "Installing", "progress_info": "x"}),
+    ("PUT", "/infra-envs/{i}/hosts/{h}/logs-progress", {"logs_state": "requested"}),
+    ("POST", "/clusters/{c}/manifests", {"folder": "openshift", "file_name": "a.yaml", "content": "YTogMQ=="}),
+    (
+        "PUT",
+        "/clusters/{c}/monitored-operators",
+        {"name": "console", "status": "available", "status_info": "x", "version": "1"},
+    ),
+    ("POST", "/clusters/{c}/actions/complete-installation", {"is_success": True, "error_info": "", "data": {}}),
+    (
+        "POST",
+        "/events",
+        {"severity": "info", "message": "m", "event_time": "2026-01-01T00:00:00Z", "name": "n", "category": "user"},
+    ),
+    ("PUT", "/clusters/{c}/ignored-validations", {"cluster-validation-ids": "[]", "host-validation-ids": '["all"]'}),
+]
+
+
+def mutations(value: Any) -> list[Any]:
+    """The value with one thing wrong: each field replaced by each piece of junk, or left out, at every depth."""
+    found: list[Any] = []
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            found.append({k: v for k, v in value.items() if k != key})
+            found += [{**value, key: junk} for junk in JUNK]
+            found += [{**value, key: inner} for inner in mutations(entry)]
+    elif isinstance(value, list) and value:
+        found += [[inner] for inner in [*JUNK, *mutations(value[0])]]
+    return found
+
+
+async def test_every_field_mutated(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0)
+        await agent.register()
+        count = 0
+        for method, template, good in BODIES:
+            for body in mutations(good):
+                path = template.format(c=cluster["id"], i=infra_env["id"], h=agent.id)
+                code, raw, __ = await lab.raw(method, path, json=body)
+                count += 1
+                assert code < 500, f"{method} {path} {body}: {raw!r}"
+                if DESCRIPTION and code < 400:
+                    assert DESCRIPTION.allows(method, V2 + path, body), f"{method} {path} accepted {body}"
+                if code >= 400 and DESCRIPTION:
+                    DESCRIPTION.exchange(method, V2 + path, body, code, json.loads(raw))
+        assert count > 1500
+        assert (await lab.call("GET", f"/clusters/{cluster['id']}"))["id"] == cluster["id"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"{",
+        b"[" * 100000,
+        b'{"a": NaN}',
+        b'{"name": "\\ud800"}',
+        b"\xff\xfe",
+        b"1" * 5000,
+        b'"x"',
+        b"null",
+        b'{"host_id": 1e999}',
+    ],
+)
+async def test_broken_json(tmp_path: Path, raw: bytes) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        for method, path in (
+            ("POST", "/clusters"),
+            ("POST", f"/infra-envs/{infra_env['id']}/hosts"),
+            ("PATCH", f"/clusters/{cluster['id']}/install-config"),
+        ):
+            code, answer, __ = await lab.raw(method, path, data=raw)
+            assert code == 400, answer
+            assert json.loads(answer)["kind"] == "Error"
+
+
+async def test_paths_and_queries(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        c = f"/clusters/{cluster['id']}"
+        for path, status in (
+            ("/clusters/nothing", 404),
+            (f"/clusters/{uuid.uuid4()}", 404),
+            ("/nowhere", 404),
+            (f"{c}/downloads/files", 400),
+            (f"{c}/downloads/files?file_name=../../state.sqlite", 400),
+            (f"{c}/downloads/files?file_name=bootstrap.ign", 409),
+            (f"{c}/manifests/files?file_name=../../../etc/passwd", 404),
+            (f"{c}/logs?logs_type=host&host_id=../../x", 400),
+            (f"{c}/logs?logs_type=controller", 409),
+            ("/events?limit=abc", 400),
+            ("/events?limit=-1", 400),
+            ("/events?order=up", 400),
+            ("/events?limit=99999999999999999999", 400),
+            ("/clusters?with_hosts=maybe", 400),
+            (f"/events?host_ids={'a,' * 900}", 200),
+        ):
+            code, raw, __ = await lab.raw("GET", path)
+            assert code == status, f"{path}: {code} {raw!r}"
+        code, raw, __ = await lab.raw("PUT", "/clusters")
+        assert (code, json.loads(raw)["kind"]) == (405, "Error")
+
+
+async def test_logs_go_to_their_place(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0, hostname="../../../tmp/evil\r\nX: y")
+        await agent.register()
+        for __ in range(2):
+            await agent.poll()
+        path = f"/clusters/{cluster['id']}/logs"
+        query = {"logs_type": "host", "host_id": agent.id, "infra_env_id": infra_env["id"]}
+        form = aiohttp.FormData()
+        form.add_field("upfile", b"logs", filename="../../../../tmp/evil.tar.gz")
+        code, raw, __ = await lab.raw("POST", path, params=query, data=form)
+        assert code == 204, raw
+        files = [
+            str(found.relative_to(tmp_path))
+            for found in tmp_path.rglob("*")
+            if found.is_file() and "state" not in found.name
+        ]
+        assert files == [f"logs/{cluster['id']}/{agent.id}.tar.gz"]
+        code, raw, headers = await lab.raw("GET", path, params={"logs_type": "host", "host_id": agent.id})
+        assert (code, raw) == (200, b"logs")
+        assert "evil" in headers["Content-Disposition"]
+        assert "X" not in headers
+        for bad in ({**query, "host_id": str(uuid.uuid4())}, {**query, "infra_env_id": str(uuid.uuid4())}):
+            code, raw, __ = await lab.raw("POST", path, params=bad, data=b"x")
+            assert code == 404, raw
+        for data, kind in (
+            (b"x", "text/plain"),
+            (b"x", "multipart/form-data"),
+            (b"--b\r\n", "multipart/form-data; boundary=b"),
+        ):
+            code, raw, __ = await lab.raw("POST", path, params=query, data=data, headers={"Content-Type": kind})
+            assert code == 400, raw
+
+
+async def test_replies_that_do_not_decode(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0)
+        await agent.register()
+        for kind, output in (
+            ("inventory", {"interfaces": "x"}),
+            ("inventory", []),
+            ("inventory", {"cpu": {"count": "2"}}),
+            ("connectivity-check", {"remote_hosts": {}}),
+            ("ntp-synchronizer", "x"),
+            ("domain-resolution", {}),
+            ("verify-vips", {}),
+            ("container-image-availability", {}),
+            ("inventory", {"memory": {"physical_bytes": 2**80}}),
+            ("free-network-addresses", [[]]),
+        ):
+            await agent.reply({"step_type": kind, "step_id": "x"}, output, status=400)
+        for kind, output in (
+            ("execute", "anything"),
+            ("stop-installation", None),
+            ("inventory", {"disks": None, "unknown": 1, "interfaces": [None]}),
+        ):
+            await agent.reply({"step_type": kind, "step_id": "x"}, output)
+        await agent.reply(
+            {"step_type": "inventory", "step_id": "x"},
+            {
+                "hostname": "h",
+                "interfaces": [
+                    {
+                        "name": f"eth{i}",
+                        "ipv4_addresses": ["-oProxyCommand=x", "10.0.0.1/99", "10.0.0.1/24"],
+                        "mac_address": "$(reboot)",
+                    }
+                    for i in range(5)
+                ]
+                + [{"name": "-evil"}],
+                "disks": [{"name": f"sd{i}", "size_bytes": -1} for i in range(15000)],
+            },
+        )
+        host = await lab.call("GET", agent.path)
+        found = json.loads(host["inventory"])
+        assert [nic["ipv4_addresses"] for nic in found["interfaces"]] == [["10.0.0.1/24"]] * 5
+        assert all("mac_address" not in nic for nic in found["interfaces"])
+
+
+async def test_someone_elses_host(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        mine, other = await lab.infra_env(cluster["id"]), await lab.infra_env(cluster["id"])
+        agent = Agent(lab, mine["id"], 0)
+        await agent.register()
+        thief = Agent(lab, other["id"], 1)
+        thief.id, thief.path = agent.id, f"/infra-envs/{other['id']}/hosts/{agent.id}"
+        await thief.register(409)
+        await lab.call("GET", f"{thief.path}/instructions", status=404)
+        await lab.call("PUT", f"{thief.path}/progress", {"current_stage": "Done"}, 404)
+        await lab.call("DELETE", thief.path, status=404)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["interfaces", "disks", "name", "remote_hosts", "host_id", "cpu", "count", "successful"]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_models_refuse_or_give(value: Any) -> None:
+    for model in ("inventory", "connectivity-report", "cluster-create-params"):
+        for lenient in (True, False):
+            with contextlib.suppress(Invalid):
+                json.dumps(MODELS.check(model, value, lenient=lenient), allow_nan=False)

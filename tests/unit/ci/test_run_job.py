@@ -1,0 +1,64 @@
+"""The runner of e2e jobs: its table, and one job that goes as far as needs no machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from junitparser import JUnitXml
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def run_job() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("run_job", ROOT / "ci/run_job.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_job_can_be_planned(run_job: ModuleType) -> None:
+    for name in yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"]:
+        job = run_job.load_job(name)
+        assert build.build(profile.load(job["profile"], ROOT / "config_examples"), "ci")["nodes"]
+
+
+def test_wrong_jobs_are_named(run_job: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"jobs\.yml: no job 'nope'; there are: e2e-agent-5control-image, "):
+        run_job.load_job("nope")
+    table = tmp_path / "jobs.yml"
+    table.write_text("defaults: {}\njobs: {a: {profile: sno_ipv4, stages: [prepar]}}\n")
+    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.stages has prepar; stages are prepare, configure, "):
+        run_job.load_job("a", table)
+
+
+def test_a_job_leaves_its_artifacts(run_job: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`configure` with a secret, then a stage that fails: `image`, since nothing was prepared."""
+    table = tmp_path / "jobs.yml"
+    release = {"payload": "ocp", "image": "registry.invalid/ocp/release@sha256:" + "0" * 64}
+    values = {"topology": "sno", "stack": "ipv4", "release": release, "installer": {"pull_secret_file": str(tmp_path / "pull")}}
+    (tmp_path / "pull").write_text(json.dumps({"auths": {"quay.example": {"auth": "c2VjcmV0OnNlY3JldA=="}}}))
+    (tmp_path / "p.yml").write_text(yaml.safe_dump(values))
+    job = {"profile": str(tmp_path / "p.yml"), "stages": ["configure", "image"], "variables": {}, "idle_minutes": 5, "timeout_minutes": 5}
+    table.write_text(yaml.safe_dump({"defaults": {}, "jobs": {"a": job}}))
+    monkeypatch.setattr(run_job, "load_job", lambda name, load=run_job.load_job: load(name, table))
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert run_job.main(["a", "--artifacts", str(tmp_path / "out"), "--cluster", "utjob"]) == 1
+    out = tmp_path / "out/a"
+    said = capsys.readouterr().out
+    assert "ok    configure " in said
+    assert "FAIL  image " in said
+    assert "ok    destroy " in said
+    cases = {case.name: [type(result).__name__ for result in case.result] for suite in JUnitXml.fromfile(str(out / "junit.xml")) for case in suite}
+    assert cases == {"configure": [], "image": ["Failure"], "destroy": []}
+    assert {"configure.log", "image.log", "events.jsonl"} <= {path.name for path in out.iterdir()}
+    assert (out / "run/install-config.yaml").exists()
+    assert not any("c2VjcmV0OnNlY3JldA" in path.read_text(errors="ignore") for path in out.rglob("*") if path.is_file())

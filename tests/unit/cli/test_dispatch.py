@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
+
+
+def agentlab(*argv: str, runs: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **({"AGENTLAB_RUNS": str(runs)} if runs else {}), **environment}
+    return subprocess.run([sys.executable, "-m", PACKAGE, *argv], capture_output=True, text=True, env=env, check=False)
+
+
+def test_every_verb_has_its_module() -> None:
+    code = (
+        f"import importlib, {PACKAGE} as cli\n"
+        "for name, verb in cli.VERBS.items():\n"
+        "    assert callable(getattr(importlib.import_module('.' + verb.module, cli.__name__), verb.function)), name\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_start_up_is_fast() -> None:
+    """In processor time, which does not depend on what else the host does."""
+    agentlab("help")
+    before = os.times()
+    assert agentlab("help").returncode == 0
+    after = os.times()
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 0.15
+
+
+def test_a_misspelled_verb_names_the_nearest() -> None:
+    done = agentlab("deplyo")
+    assert done.returncode == 2
+    assert done.stderr == "agentlab: there is no verb 'deplyo'; did you mean deploy?\n"
+
+
+def test_plan_writes_only_when_asked(tmp_path: Path) -> None:
+    done = agentlab("plan", "sno_ipv6", "--cluster", "other", "--format", "yaml", runs=tmp_path)
+    assert yaml.safe_load(done.stdout)["cluster"]["name"] == "other"
+    assert list(tmp_path.iterdir()) == []
+    assert agentlab("plan", "sno_ipv6", "--cluster", "other", "--write", runs=tmp_path).returncode == 0
+    assert {path.name for path in (tmp_path / "other").iterdir()} == {"profile.yaml", "plan.yaml", "inventory.yml"}
+    assert "sno, ipv6" in agentlab("plan", runs=tmp_path, CLUSTER="other").stdout
+
+
+def test_a_profile_can_be_shown_whole(tmp_path: Path) -> None:
+    done = agentlab("plan", "compact_ipv6", "--format", "profile", runs=tmp_path)
+    whole = tmp_path / "whole.yml"
+    whole.write_text(done.stdout)
+    assert yaml.safe_load(done.stdout)["network"]["offsets"]["api"] == 5
+    plans = {agentlab("plan", name, "--format", "yaml", runs=tmp_path).stdout for name in ("compact_ipv6", str(whole))}
+    assert len(plans) == 1
+    assert json.loads(agentlab("plan", "--format", "schema").stdout)["properties"]["stack"]["enum"] == [
+        "ipv4",
+        "ipv6",
+        "dualstack",
+    ]
+
+
+def test_a_wrong_profile_is_reported_before_anything_runs(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yml"
+    bad.write_text("topology: sno\nstak: ipv4\n")
+    for verb in ("plan", "deploy", "configure"):
+        done = agentlab(verb, str(bad), runs=tmp_path / "runs")
+        assert done.returncode == 2
+        assert done.stderr == f"{bad}:2:1: stak: unknown field; did you mean `stack`?\n"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_later_verb_without_a_plan_says_how_to_make_one(tmp_path: Path) -> None:
+    done = agentlab("configure", runs=tmp_path)
+    assert done.returncode == 2
+    assert "there is no plan yet; make one: agentlab plan PROFILE --write" in done.stderr
+
+
+def test_configure_runs_twice(tmp_path: Path) -> None:
+    checked = agentlab("configure", "compact_ipv4_static", "--check", "--diff", runs=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "+rendezvousIP: 192.168.111.80" in checked.stdout
+    assert not tmp_path.joinpath("ostest", "plan.yaml").exists()
+    first = agentlab("configure", "compact_ipv4_static", runs=tmp_path)
+    assert "2 changed" in first.stdout, first.stdout + first.stderr
+    assert yaml.safe_load((tmp_path / "ostest/agent-config.yaml").read_text())["rendezvousIP"] == "192.168.111.80"
+    assert "nothing changed" in agentlab("configure", runs=tmp_path).stdout
+
+
+def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
+    profile = tmp_path / "p.yml"
+    profile.write_text("installer: {ssh_key_file: /nowhere/id.pub}\n")
+    done = agentlab("configure", str(profile), runs=tmp_path)
+    assert done.returncode == 2
+    cause = "installer.ssh_key_file is '/nowhere/id.pub': cannot be read: No such file or directory"
+    assert f"first failure: Write install-config and agent-config [localhost]: {cause}" in done.stderr
+    assert f"    {cause}\n    task at " in done.stdout
+
+
+def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
+    """In a copy whose requirements are empty, so that nothing is fetched; started twice at once, by way of a link."""
+    root, venv = tmp_path / "other name", tmp_path / "venv"
+    (root / "bin").mkdir(parents=True)
+    (root / "requirements.txt").write_text("")
+    shutil.copy(ROOT / "agentlab.sh", root)
+    shutil.copy(ROOT / "bin/agentlab", root / "bin", follow_symlinks=False)
+    shutil.copytree(ROOT / "plugins/module_utils/cli", root / "plugins/module_utils/cli")
+    (tmp_path / "agentlab").symlink_to(root / "bin/agentlab")
+    env = {**os.environ, "AGENTLAB_VENV": str(venv), "AGENTLAB_PYTHON": sys.executable}
+    both = [
+        subprocess.Popen([tmp_path / "agentlab", "help"], env=env, stdout=-1, stderr=-1, text=True)
+        for _copy in range(2)
+    ]
+    made = 0
+    for process in both:
+        out, err = process.communicate(timeout=120)
+        assert "usage: agentlab VERB" in out, err
+        made += err.count("making the environment")
+    assert made == 1
+    env["AGENTLAB_PYTHON"] = "false"
+    (root / "requirements.txt").write_text("# changed\n")
+    again = subprocess.run([tmp_path / "agentlab", "help"], env=env, capture_output=True, text=True, check=True)
+    assert "making the environment" in again.stderr
+    shutil.rmtree(venv)
+    refused = subprocess.run([tmp_path / "agentlab", "help"], env=env, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("Python 3.11 or newer is needed; install it, or name it in AGENTLAB_PYTHON\n")

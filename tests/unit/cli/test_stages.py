@@ -1,0 +1,85 @@
+"""The stdout callback, in a real run of ansible-playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PLAYBOOK = """
+- name: First stage
+  hosts: localhost
+  gather_facts: false
+  vars:
+    agentlab_run_dir: {run}
+    ansible_python_interpreter: "{{{{ ansible_playbook_python }}}}"
+  tasks:
+    - name: Take a while
+      ansible.builtin.shell: |
+        echo 'time="2026-01-01T00:00:00Z" level=info msg="Cluster is \\\\"ready\\\\""' >> {run}/.openshift_install.log
+        echo 'time="2026-01-01T00:00:00Z" level=debug msg=noise' >> {run}/.openshift_install.log
+        echo 'time="2026-01-01T00:00:01Z" level=warning msg=careful' >> {run}/logs/wait-for.log
+      changed_when: true
+    - name: Never
+      ansible.builtin.command: "false"
+      when: false
+    - name: Show
+      ansible.builtin.debug:
+        msg: [one, two]
+- name: Empty stage
+  hosts: localhost
+  gather_facts: false
+- name: Second stage
+  hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Break
+      ansible.builtin.fail:
+        msg: |-
+          the whole
+          message
+"""
+
+
+def test_a_run(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / ".openshift_install.log").write_text('time="2025-01-01T00:00:00Z" level=info msg=old\n')
+    playbook = tmp_path / "play.yml"
+    playbook.write_text(PLAYBOOK.format(run=tmp_path))
+    failure = tmp_path / "logs" / "failure.json"
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "AGENTLAB_FAILURE": str(failure),
+        "NO_COLOR": "1",
+    }
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(playbook)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    shown = re.sub(r" +\d+\.\ds", " T", done.stdout)
+    assert (
+        shown
+        == f"""
+First stage
+                   Cluster is "ready"
+                   careful
+  changed T  Take a while
+  ok T  Show
+    one
+    two
+
+Second stage
+  FAILED T  Break
+    the whole
+    message
+    task at {playbook}:28
+
+failed after T
+"""
+    )
+    wanted = {"stage": "Second stage", "task": "Break", "host": "localhost", "message": "the whole\nmessage"}
+    assert json.loads(failure.read_text()) == wanted

@@ -1,0 +1,263 @@
+"""What is rendered for an installation, and what applying it leaves on a host."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.cluster import keepalived
+from ansible_collections.agentlab.ocp.payload.cluster.configs import merge
+from ansible_collections.agentlab.ocp.payload.cluster.ignition import render
+from ansible_collections.agentlab.ocp.payload.cluster.machine_config_daemon import apply, decode
+from ansible_collections.agentlab.ocp.payload.cluster.machine_config_server import served
+
+REGISTRIES = """[[registry]]
+  location = "registry.agentlab.test/lab/payload"
+  mirror-by-digest-only = true
+  [[registry.mirror]]
+    location = "virthost:5000/lab/payload"
+"""
+CHRONY = """apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata: {name: 50-workers-chrony, labels: {machineconfiguration.openshift.io/role: worker}}
+spec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/chrony.conf, mode: 420, contents: {source: "data:,server"}}]}}}
+"""
+
+
+def cluster(**fields: Any) -> dict[str, Any]:
+    return {
+        "id": "c1",
+        "name": "ostest",
+        "base_dns_domain": "lab.test",
+        "openshift_version": "4.22.0-lab",
+        "platform": {"type": "baremetal"},
+        "machine_networks": [{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e:6f44:5dd8::/64"}],
+        "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}],
+        "service_networks": [{"cidr": "172.30.0.0/16"}],
+        "ssh_public_key": "ssh-rsa A\nssh-rsa B",
+        "pull_secret": '{"auths": {"x": {}}}',
+        **fields,
+    }
+
+
+def host(name: str, index: int, role: str = "master", bootstrap: bool = False) -> dict[str, Any]:
+    nic = {
+        "name": "eth0",
+        "ipv4_addresses": [f"192.168.111.{index}/24"],
+        "ipv6_addresses": [f"fd2e:6f44:5dd8::{index}/64", "fe80::1/64"],
+    }
+    return {
+        "id": name,
+        "role": role,
+        "bootstrap": bootstrap,
+        "requested_hostname": name,
+        "inventory": json.dumps({"interfaces": [nic]}),
+    }
+
+
+VIPS = {"api_vips": [{"ip": "192.168.111.5"}, {"ip": "fd2e:6f44:5dd8::5"}], "ingress_vips": [{"ip": "192.168.111.4"}]}
+HA = [host("m0", 20, bootstrap=True), host("m1", 21), host("m2", 22), host("w0", 23, "worker")]
+
+
+def rendered(tls_dir: Path, hosts: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    files = {"/etc/containers/registries.conf": REGISTRIES, "/etc/pki/ca-trust/source/anchors/domain.crt": "CA"}
+    return render(
+        cluster(**fields),
+        hosts,
+        tls_dir,
+        {"hyperkube": "lab/hk@sha256:1"},
+        {"OPERATOR_SETTLE_SECONDS": "2"},
+        {"openshift/chrony.yaml": CHRONY},
+        node_files=files,
+        service={"base_url": "http://192.168.111.20:8090", "token": "t"},
+    )
+
+
+def files(config: dict[str, Any]) -> dict[str, bytes]:
+    return {entry["path"]: decode(entry["contents"]) for entry in config["storage"]["files"]}
+
+
+def seeds(configs: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    found = json.loads(files(configs["bootstrap.ign"])["/opt/openshift/manifests.json"])
+    return {(o["kind"], o["metadata"]["name"]): o for o in found}
+
+
+def test_disk_configs_need_no_network(tls_dir: Path) -> None:
+    configs = rendered(tls_dir, HA, **VIPS)
+    assert set(configs) == {"bootstrap.ign", "master.ign", "worker.ign", "arbiter.ign"}
+    for name in ("master.ign", "worker.ign", "arbiter.ign"):
+        config = configs[name]
+        assert config["ignition"] == {"version": "3.2.0"}
+        assert all(entry["contents"]["source"].startswith("data:") for entry in config["storage"]["files"])
+        assert [u["name"] for u in config["systemd"]["units"]] == ["machine-config-daemon-firstboot.service"]
+        assert not any(path.endswith(".key") for path in files(config)), "keys are fetched, not carried"
+        pointer = json.loads(files(config)["/etc/kubernetes/machine-config.json"])
+        assert pointer["url"] == f"https://api-int.ostest.lab.test:22623/config/{name.removesuffix('.ign')}"
+    assert configs["master.ign"]["passwd"]["users"] == [
+        {"name": "core", "sshAuthorizedKeys": ["ssh-rsa A", "ssh-rsa B"]}
+    ]
+
+
+def test_first_objects(tls_dir: Path) -> None:
+    objects = seeds(rendered(tls_dir, HA, **VIPS))
+    infrastructure = objects["Infrastructure", "cluster"]["status"]
+    assert (infrastructure["controlPlaneTopology"], infrastructure["apiServerURL"]) == (
+        "HighlyAvailable",
+        "https://api.ostest.lab.test:6443",
+    )
+    assert infrastructure["platformStatus"]["baremetal"]["apiServerInternalIPs"] == [
+        "192.168.111.5",
+        "fd2e:6f44:5dd8::5",
+    ]
+    assert objects["ConfigMap", "openshift-install-manifests"]["data"]["invoker"] == "agent-installer"
+    assert objects["ImageDigestMirrorSet", "image-digest-mirror"]["spec"]["imageDigestMirrors"] == [
+        {"source": "registry.agentlab.test/lab/payload", "mirrors": ["virthost:5000/lab/payload"]}
+    ]
+    pools = {role: objects["MachineConfigPool", role]["spec"]["configuration"]["name"] for role in ("master", "worker")}
+    worker = files(served(objects["MachineConfig", pools["worker"]]))
+    assert worker["/etc/chrony.conf"] == b"server", "extra MachineConfigs reach the nodes"
+    assert (
+        json.loads(worker["/etc/machine-config-daemon/node-annotations.json"])[
+            "machineconfiguration.openshift.io/currentConfig"
+        ]
+        == pools["worker"]
+    )
+    assert "/etc/kubernetes/pki/server.key" not in worker
+    master = served(objects["MachineConfig", pools["master"]])
+    assert {u["name"] for u in master["systemd"]["units"]} == {"kubelet.service", "kube-apiserver.service"}
+    assert files(master)["/var/lib/kubelet/config.json"] == b'{"auths": {"x": {}}}'
+
+
+def test_certificates_fit_the_kubeconfig(tls_dir: Path, tmp_path: Path) -> None:
+    found = files(rendered(tls_dir, HA, **VIPS)["bootstrap.ign"])
+    for name in ("server.crt", "member.crt"):
+        (tmp_path / name).write_bytes(found[f"/etc/kubernetes/pki/{name}"])
+    (tmp_path / "ca.crt").write_bytes(found["/etc/kubernetes/ca.crt"])
+    for name in ("api.ostest.lab.test", "api-int.ostest.lab.test", "localhost"):
+        subprocess.run(
+            ["openssl", "verify", "-x509_strict", "-CAfile", "ca.crt", "-verify_hostname", name, "server.crt"],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+    for address in ("192.168.111.5", "fd2e:6f44:5dd8::5", "192.168.111.22", "127.0.0.1"):
+        subprocess.run(
+            ["openssl", "verify", "-CAfile", "ca.crt", "-verify_ip", address, "server.crt"],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+    subprocess.run(
+        ["openssl", "verify", "-CAfile", tls_dir / "admin-kubeconfig-signer.crt", "member.crt"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+
+
+def test_single_node(tls_dir: Path) -> None:
+    configs = rendered(tls_dir, [host("m0", 20, bootstrap=True)], api_vips=[{"ip": "192.168.111.20"}])
+    found = files(configs["bootstrap.ign"])
+    facts = json.loads(found["/etc/kubernetes/cluster.json"])
+    assert (facts["topology"], facts["api_vips"], facts["schedulable_masters"]) == ("SingleReplica", [], True)
+    base = json.loads(found["/opt/openshift/master-base.ign"])
+    units = {u["name"]: u["enabled"] for u in base["systemd"]["units"]}
+    assert units == {
+        "kubelet.service": True,
+        "kube-apiserver.service": True,
+        "machine-config-daemon-firstboot.service": False,
+    }
+
+
+def test_topologies(tls_dir: Path) -> None:
+    arbiter = [host("m0", 20, bootstrap=True), host("m1", 21), host("a0", 22, "arbiter")]
+    objects = seeds(rendered(tls_dir, arbiter, **VIPS))
+    assert objects["Infrastructure", "cluster"]["status"]["controlPlaneTopology"] == "HighlyAvailableArbiter"
+    assert ("MachineConfigPool", "arbiter") in objects
+    assert (
+        seeds(rendered(tls_dir, arbiter[:2], **VIPS))["Infrastructure", "cluster"]["status"]["controlPlaneTopology"]
+        == "DualReplica"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [("a: [", "is no YAML"), ("a: 1", "apiVersion, kind and metadata.name are needed")]
+)
+def test_bad_manifests_are_named(tls_dir: Path, text: str, error: str) -> None:
+    with pytest.raises(ValueError, match=f"manifest openshift/x.yaml .*{error}"):
+        render(cluster(), HA, tls_dir, {"hyperkube": "x"}, {}, {"openshift/x.yaml": text}, node_files={})
+
+
+def test_missing_images_are_named(tls_dir: Path) -> None:
+    with pytest.raises(ValueError, match="hyperkube"):
+        render(cluster(), HA, tls_dir, {}, {}, {}, node_files={})
+
+
+def test_apply(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/motd").write_text("old\n")
+    config = {
+        "storage": {
+            "directories": [{"path": "/var/x", "mode": 0o700}],
+            "files": [
+                {"path": "/etc/a", "mode": 0o600, "contents": {"source": "data:,a%20b"}},
+                {"path": "/etc/motd", "append": [{"source": "data:;base64,bmV3"}]},
+                {"path": "/etc/pki/ca-trust/source/anchors/x.crt", "contents": {"source": "data:,CA"}},
+            ],
+            "links": [{"path": "/etc/l", "target": "/etc/a"}],
+        },
+        "systemd": {
+            "units": [
+                {"name": "a.service", "enabled": True, "contents": "[Unit]"},
+                {"name": "b.service", "mask": True},
+                {"name": "c.service", "enabled": False, "dropins": [{"name": "x.conf", "contents": "[Service]"}]},
+            ]
+        },
+    }
+    ran: list[list[str]] = []
+    assert apply(config, tmp_path, ran.append) == ["a.service"]
+    assert (tmp_path / "etc/a").read_text() == "a b" and (tmp_path / "etc/a").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "etc/motd").read_text() == "old\nnew"
+    assert (tmp_path / "etc/l").readlink() == Path("/etc/a")
+    assert (tmp_path / "etc/systemd/system/c.service.d/x.conf").read_text() == "[Service]"
+    assert ran == [
+        ["systemctl", "daemon-reload"],
+        ["systemctl", "mask", "b.service"],
+        ["systemctl", "enable", "a.service"],
+        ["systemctl", "disable", "c.service"],
+        ["update-ca-trust"],
+    ]
+    with pytest.raises(ValueError, match="is not a data URL"):
+        decode({"source": "https://x/y"})
+
+
+def test_merge_prefers_the_other() -> None:
+    base = {"storage": {"files": [{"path": "/a", "mode": 1}, {"path": "/b"}]}, "systemd": {"units": [{"name": "u"}]}}
+    merged = merge(base, {"storage": {"files": [{"path": "/a", "mode": 2}]}, "passwd": {"users": [{"name": "core"}]}})
+    assert merged["storage"]["files"] == [{"path": "/b"}, {"path": "/a", "mode": 2}]
+    assert merged["passwd"] == {"users": [{"name": "core"}]}
+    assert base["storage"]["files"][0]["mode"] == 1
+
+
+def test_keepalived() -> None:
+    text = keepalived.config(
+        "ostest", "enp1s0", [keepalived.Instance("api", ["192.168.111.5", "fd00::5"], Path("/run/agentlab/api"))]
+    )
+    assert "interface enp1s0" in text and 'file "/run/agentlab/api"' in text
+    assert (
+        "virtual_ipaddress {\n        192.168.111.5/32\n" in text
+        and "virtual_ipaddress_excluded {\n        fd00::5/128 no_dad\n" in text
+    )
+    links = [
+        {"ifname": "eth0", "addr_info": [{"local": "10.0.0.1", "scope": "global"}]},
+        {
+            "ifname": "eth1",
+            "addr_info": [{"local": "fe80::1", "scope": "link"}, {"local": "192.168.111.20", "scope": "global"}],
+        },
+    ]
+    assert keepalived.interface_for(["192.168.111.0/24"], links) == ("eth1", ["192.168.111.20"])
+    with pytest.raises(LookupError):
+        keepalived.interface_for(["172.16.0.0/24"], links)

@@ -1,0 +1,182 @@
+"""Directories with inputs, and a base ISO made here."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pycdlib
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import files_of
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+
+ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
+RELEASE = "127.0.0.1:9/lab/release@sha256:" + "0" * 64  # nothing answers there
+KEY = (
+    "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBPZ09izplhbJwtz5iixTX9EKIB3hvds2cHqtMO9cZAu"
+    "2o5ksZcCMPBnS6AevY4z7e3N+zxb/mNFQ7ZMcTZ4FZVs= somebody@example"
+)
+
+
+def install_config(**changes: Any) -> dict[str, Any]:
+    """A single node on platform none; keyword arguments replace top-level fields, None removes them."""
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "baseDomain": "test.example",
+        "metadata": {"name": "ostest", "namespace": "cluster0"},
+        "controlPlane": {"name": "master", "replicas": 1},
+        "compute": [{"name": "worker", "replicas": 0}],
+        "networking": {
+            "networkType": "OVNKubernetes",
+            "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+            "machineNetwork": [{"cidr": "192.168.111.0/24"}],
+            "serviceNetwork": ["172.30.0.0/16"],
+        },
+        "platform": {"none": {}},
+        "sshKey": KEY,
+        "pullSecret": json.dumps({"auths": {"quay.io": {"auth": "dTpw"}}}),
+    }
+    config |= changes
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def agent_config(**changes: Any) -> dict[str, Any]:
+    """An agent-config with a rendezvous IP."""
+    return {"apiVersion": "v1beta1", "kind": "AgentConfig", "rendezvousIP": "192.168.111.20"} | changes
+
+
+def host(name: str, number: int, role: str = "", static: bool = False) -> dict[str, Any]:
+    """A host of agent-config, with address .20+number if `static`."""
+    mac = f"52:54:00:aa:bb:{number:02x}"
+    found: dict[str, Any] = {"hostname": name, "interfaces": [{"name": "eth0", "macAddress": mac}]}
+    if role:
+        found["role"] = role
+    if static:
+        address = {"ip": f"192.168.111.{20 + number}", "prefix-length": 24}
+        nic = {"name": "eth0", "type": "ethernet", "state": "up", "mac-address": mac,
+               "ipv4": {"enabled": True, "dhcp": False, "address": [address]}}  # fmt: skip
+        found["networkConfig"] = {"interfaces": [nic]}
+    return found
+
+
+@pytest.fixture(scope="session")
+def base_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small ISO in the layout of a CoreOS live ISO."""
+    path = tmp_path_factory.mktemp("iso") / "base.iso"
+    kargs = "coreos.liveiso=lab ignition.firstboot ignition.platform.id=metal"
+    line = f"linux /images/pxeboot/vmlinuz {kargs}"
+    grub = f"{line}\n{'#' * 200}# COREOS_KARG_EMBED_AREA\n".encode()
+    info = {
+        "default": kargs, "size": len(kargs) + 201,
+        "files": [{"path": "EFI/redhat/grub.cfg", "offset": line.index("coreos.")}],
+    }  # fmt: skip
+    files = {
+        "EFI/redhat/grub.cfg": grub, "coreos/kargs.json": json.dumps(info).encode(),
+        "coreos/igninfo.json": b'{"file": "images/ignition.img"}', "images/pxeboot/vmlinuz": b"kernel",
+        "images/pxeboot/initrd.img": b"initrd", "images/pxeboot/rootfs.img": b"rootfs",
+        "images/ignition.img": bytes(262144),
+    }  # fmt: skip
+    iso = pycdlib.PyCdlib()
+    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident="lab")
+    made: set[str] = set()
+    for name, data in files.items():
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/" + "/".join(parts[:depth])
+            if folder not in made:
+                iso.add_directory(_plain(folder), rr_name=parts[depth - 1])
+                made.add(folder)
+        iso.add_fp(io.BytesIO(data), len(data), _plain("/" + name) + ";1", rr_name=parts[-1])
+    iso.write(str(path))
+    iso.close()
+    return path
+
+
+def _plain(path: str) -> str:
+    return path.upper().replace("-", "_")
+
+
+class Directory:
+    """A `--dir` and what can be done with it."""
+
+    def __init__(self, path: Path, base_iso: Path) -> None:
+        self.path, self.base_iso = path, base_iso
+        self.log = Log(None, emit=lambda _line: None)
+
+    def write(self, name: str, content: Any) -> None:
+        """Write a file; what is no text becomes YAML."""
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+
+    def create(self, *targets: str, consume: bool = False, **options: Any) -> run.Result:
+        """Run `create`; its messages are in `log` afterwards."""
+        self.log = Log(None, emit=lambda _line: None)
+        known: dict[str, Any] = {
+            "cache": self.path / ".cache", "release_image": RELEASE, "release_version": "4.22.0",
+            "os_image": {"": str(self.base_iso)},
+        } | options  # fmt: skip
+        return run.create(list(targets), run.Options(self.path, ASSETS, **known), self.log, consume=consume)
+
+    def said(self, level: str) -> list[str]:
+        """Messages of one level."""
+        return [text for name, text in self.log.lines if name == level]
+
+    def ignition(self) -> dict[str, Any]:
+        """The config in the agent ISO."""
+        with LiveIso(next(self.path.glob("agent.*.iso"))) as iso:
+            assert iso.ignition is not None
+            found: dict[str, Any] = json.loads(iso.ignition)
+        return found
+
+    def files(self) -> dict[str, str]:
+        """The files in the agent ISO's config."""
+        return {name: data.decode() for name, data in files_of(self.ignition()).items()}
+
+
+@pytest.fixture(scope="session")
+def signers() -> dict[str, dict[str, str]]:
+    """Signers that are made once: RSA keys take their time."""
+    return {name: credentials.signer(name) for name in credentials.SIGNERS}
+
+
+@pytest.fixture(autouse=True)
+def _quick_keys(monkeypatch: pytest.MonkeyPatch, signers: dict[str, dict[str, str]]) -> None:
+    client = credentials.admin_client
+
+    def admin_client(ca: dict[str, str]) -> dict[str, str]:
+        if not _CLIENT:
+            _CLIENT.append(client(ca))
+        return _CLIENT[0]
+
+    monkeypatch.setattr(credentials, "signer", signers.__getitem__)
+    monkeypatch.setattr(credentials, "admin_client", admin_client)
+
+
+_CLIENT: list[dict[str, str]] = []
+
+
+@pytest.fixture
+def directory(tmp_path: Path, base_iso: Path) -> Directory:
+    """An empty directory."""
+    return Directory(tmp_path / "run", base_iso)
+
+
+@pytest.fixture
+def sno(directory: Directory) -> Directory:
+    """A directory with the inputs of a single node."""
+    directory.write("install-config.yaml", install_config())
+    directory.write("agent-config.yaml", agent_config())
+    return directory
+
+
+@pytest.fixture
+def make() -> SimpleNamespace:
+    """The functions of this file that make inputs."""
+    return SimpleNamespace(install_config=install_config, agent_config=agent_config, host=host, release=RELEASE)

@@ -1,0 +1,446 @@
+"""What `create` makes, keeps and refuses to overwrite."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import check, dumps, files_of
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.profiles import PROFILES
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+MANIFESTS = ("agent-cluster-install", "cluster-deployment", "cluster-image-set", "infraenv", "pull-secret")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def env(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def test_files_and_modes(sno: Any) -> None:
+    sno.create("cluster-manifests", "image")
+    path = sno.path
+    for name in MANIFESTS:
+        assert (path / "cluster-manifests" / f"{name}.yaml").exists()
+    for name in ("auth/kubeconfig", "auth/kubeadmin-password", ".openshift_install_state.json", "agent.x86_64.iso",
+                 "cluster-manifests/pull-secret.yaml"):  # fmt: skip
+        assert mode(path / name) == 0o600, name
+    assert mode(path / "cluster-manifests" / "infraenv.yaml") == 0o640
+    assert (path / "rendezvousIP").read_text() == "192.168.111.20"
+    assert "The rendezvous host IP (node0 IP) is 192.168.111.20" in sno.said("info")
+    assert f"Generated ISO at {path / 'agent.x86_64.iso'}." in sno.said("info")
+    assert f"Cluster-Manifests created in: {path / 'cluster-manifests'} and {path / 'mirror'}" in sno.said("info")
+
+
+def test_second_run_changes_nothing(sno: Any) -> None:
+    sno.create("cluster-manifests", "image")
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in sno.path.rglob("*") if p.is_file() and "state" not in p.name}
+    result = sno.create("cluster-manifests", "image")
+    assert result.changed == []
+    assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in before} == before
+
+
+def test_check_mode_writes_nothing_and_tells_what_would_change(sno: Any) -> None:
+    result = sno.create("cluster-manifests", "image", dry=True)
+    assert "agent.x86_64.iso" in result.changed
+    assert result.rendezvous_ip == "192.168.111.20"
+    assert sorted(p.name for p in sno.path.iterdir()) == ["agent-config.yaml", "install-config.yaml"]
+    assert not any("auths" in diff["after"] for diff in result.diffs)
+    sno.create("cluster-manifests", "image")
+    assert sno.create("cluster-manifests", "image", dry=True).changed == []
+
+
+def test_edited_manifest_stays_in_force(sno: Any, make: Any) -> None:
+    sno.create("cluster-manifests")
+    aci = sno.path / "cluster-manifests" / "agent-cluster-install.yaml"
+    made = aci.read_text()
+    edited = made.replace("controlPlaneAgents: 1", "controlPlaneAgents: 3")
+    aci.write_text(edited)
+    sno.create("image")
+    sno.create("image")
+    assert env(sno.files()["/usr/local/share/start-cluster/start-cluster.env"])["REQUIRED_MASTER_NODES"] == "3"
+    assert aci.read_text() == edited
+
+    sno.write("install-config.yaml", make.install_config(fips=True))
+    with pytest.raises(InstallerError, match=r"install-config.yaml and cluster-manifests/agent-cluster-install.yaml have both"):
+        sno.create("image")
+
+    aci.write_text(made)  # no longer edited: the change of the input goes through, also to the file
+    sno.create("image")
+    assert '{"fips":true}' in aci.read_text()
+    with LiveIso(sno.path / "agent.x86_64.iso") as iso:
+        assert iso.kargs is not None
+        assert iso.kargs.current.endswith("fips=1")
+
+
+def test_removed_edit_is_made_again(sno: Any) -> None:
+    sno.create("cluster-manifests")
+    aci = sno.path / "cluster-manifests" / "agent-cluster-install.yaml"
+    made = aci.read_text()
+    aci.write_text(made.replace("controlPlaneAgents: 1", "controlPlaneAgents: 3"))
+    sno.create("image")
+    aci.unlink()
+    sno.create("cluster-manifests")
+    assert aci.read_text() == made
+
+
+def test_manifests_beside_a_new_install_config_are_discarded(sno: Any) -> None:
+    sno.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "s390x"}})
+    sno.create("cluster-manifests")
+    assert any(text.startswith("Discarding the InfraEnv Config that was provided") for text in sno.said("warning"))
+    assert "x86_64" in (sno.path / "cluster-manifests" / "infraenv.yaml").read_text()
+
+
+def test_consume(sno: Any) -> None:
+    sno.create("cluster-manifests", consume=True)
+    assert "Consuming Install Config from target directory" in sno.said("info")
+    assert not (sno.path / "install-config.yaml").exists()
+    sno.create("image", consume=True)
+    assert not (sno.path / "cluster-manifests").exists()
+    assert sno.create("image").changed == []
+
+
+def test_manifests_alone(sno: Any, directory: Any, base_iso: Path, tmp_path: Path) -> None:
+    sno.create("cluster-manifests")
+    other = type(directory)(tmp_path / "other", base_iso)
+    shutil.copytree(sno.path / "cluster-manifests", other.path / "cluster-manifests")
+    with pytest.raises(InstallerError, match="missing rendezvousIP"):
+        other.create("image")
+    other.write("agent-config.yaml", {"apiVersion": "v1alpha1", "rendezvousIP": "fd2e::0:20"})
+    other.create("image")
+    rendezvous = env(other.files()["/etc/assisted/rendezvous-host.env"])
+    assert rendezvous["NODE_ZERO_IP"] == "fd2e::20"
+    assert rendezvous["SERVICE_BASE_URL"] == "http://[fd2e::20]:8090/"
+
+
+def test_other_release_makes_manifests_again(sno: Any) -> None:
+    sno.create("cluster-manifests")
+    sno.create("cluster-manifests", release_version="4.20.1")
+    text = (sno.path / "cluster-manifests" / "cluster-image-set.yaml").read_text()
+    assert "openshift-4.20.1" in text
+    assert "creationTimestamp: null" in text
+
+
+def test_keys_survive_changes_of_the_input(sno: Any, make: Any) -> None:
+    sno.create("image")
+    before = state.load(sno.path)
+    sno.write("agent-config.yaml", make.agent_config(rendezvousIP="192.168.111.21"))
+    sno.create("image")
+    after = state.load(sno.path)
+    for key in ("*gencrypto.AuthConfig", "*common.InfraEnvID", "*password.KubeadminPassword"):
+        assert after[key] == before[key]
+    known = state.load_wait_for(sno.path)
+    assert known == (
+        "192.168.111.21", before["*gencrypto.AuthConfig"]["WatcherAuthToken"], "watcher", 2400.0
+    )  # fmt: skip
+
+
+def test_wait_for_without_state(tmp_path: Path) -> None:
+    with pytest.raises(state.StateError, match="has no rendezvous IP"):
+        state.load_wait_for(tmp_path)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_ignition_of_each_release_is_valid(sno: Any, make: Any, profile: str) -> None:
+    hosts = [make.host("master-0", 0, "master", static=True)]
+    sno.write("agent-config.yaml", make.agent_config(hosts=hosts, additionalNTPSources=["192.168.111.1"]))
+    sno.create("image", release_profile=profile, release_version=f"{profile}.0")
+    config = sno.ignition()
+    check(config)
+    assert config["ignition"]["version"] == "3.2.0"
+    if shutil.which("ignition-validate"):
+        done = subprocess.run(["ignition-validate", "-"], input=dumps(config), capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr
+    units = {unit["name"]: unit.get("enabled", False) for unit in config["systemd"]["units"]}
+    newest = profile in ("4.21", "4.22")
+    assert units.get("agent-ui.service", False) is newest
+    assert units.get("agent-extract-tui.service", False) is newest
+    assert units["start-cluster-installation.service"] is True
+    assert units["apply-host-config.service"] is False
+    assert units["pre-network-manager-config.service"] is True
+    files = sno.files()
+    service = env(files["/usr/local/share/assisted-service/assisted-service.env"])
+    assert (service["HW_VALIDATOR_REQUIREMENTS"] == "TO_BE_REPLACED_BY_SYSTEMD") is newest
+    if not newest:
+        sno_cpu = json.loads(service["HW_VALIDATOR_REQUIREMENTS"])[0]["sno"]["cpu_cores"]
+        assert sno_cpu == 8
+    modes = {entry["path"]: entry["mode"] for entry in config["storage"]["files"]}
+    assert modes["/etc/assisted/rendezvous-host.env"] == (0o600 if profile == "4.22" else 0o644)
+    assert modes["/usr/local/bin/start-agent.sh"] == 0o555
+    assert modes["/usr/local/bin/pre-network-manager-config.sh"] == 0o755
+    assert modes["/root/.docker/config.json"] == 0o600
+    text = "".join(unit.get("contents", "") for unit in config["systemd"]["units"])
+    assert ("--log-driver=passthrough" in text) is newest
+
+
+def test_host_files(sno: Any, make: Any) -> None:
+    host = make.host("master-0", 0, "master", static=True) | {"rootDeviceHints": {"deviceName": "/dev/sda", "rotational": False}}
+    host["interfaces"].append({"name": "eth1", "macAddress": "52:54:00:AA:BB:FF"})
+    sno.write("agent-config.yaml", make.agent_config(rendezvousIP="", hosts=[host]))
+    sno.create("image")
+    files = sno.files()
+    assert files["/etc/assisted/hostnames/52:54:00:aa:bb:00"] == "master-0"
+    assert files["/etc/assisted/hostconfig/master-0/mac_addresses"] == "52:54:00:aa:bb:00\n52:54:00:aa:bb:ff\n"
+    assert files["/etc/assisted/hostconfig/master-0/role"] == "master"
+    assert files["/etc/assisted/hostconfig/master-0/root-device-hints.yaml"] == "deviceName: /dev/sda\nrotational: false\n"
+    assert files["/etc/assisted/network/host0/mac_interface.ini"] == "52:54:00:AA:BB:FF=eth1\n52:54:00:aa:bb:00=eth0"
+    keyfile = files["/etc/assisted/network/host0/eth0.nmconnection"]
+    assert "autoconnect-priority=1" in keyfile
+    assert "address0=192.168.111.20/24" in keyfile
+
+
+def test_early_spec_form_of_agent_config(sno: Any) -> None:
+    sno.write("agent-config.yaml", {"kind": "AgentConfig", "metadata": {"name": "a"}, "spec": {"rendezvousIP": "192.168.111.7"}})
+    assert sno.create("image").rendezvous_ip == "192.168.111.7"
+    assert any("spec field is deprecated" in text for text in sno.said("warning"))
+
+
+def test_mirrors(sno: Any, make: Any) -> None:
+    sources = [
+        {"source": "127.0.0.1:9/lab/release", "mirrors": ["virthost:5000/lab/release"], "sourcePolicy": "NeverContactSource"},
+        {"source": "quay.io/x", "mirrors": ["virthost:5000/x", "other.test/x"]},
+    ]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    sno.create("cluster-manifests", "image")
+    assert (sno.path / "mirror" / "registries.conf").read_text() == (
+        'credential-helpers = []\nshort-name-mode = ""\nunqualified-search-registries = []\n\n'
+        '[[registry]]\n  blocked = true\n  location = "127.0.0.1:9/lab/release"\n  mirror-by-digest-only = true\n'
+        '  prefix = ""\n\n  [[registry.mirror]]\n    location = "virthost:5000/lab/release"\n\n'
+        '[[registry]]\n  location = "quay.io/x"\n  mirror-by-digest-only = true\n  prefix = ""\n\n'
+        '  [[registry.mirror]]\n    location = "virthost:5000/x"\n\n  [[registry.mirror]]\n    location = "other.test/x"\n'
+    )
+    service = env(sno.files()["/usr/local/share/assisted-service/assisted-service.env"])
+    assert service["PUBLIC_CONTAINER_REGISTRIES"] == "127.0.0.1:9,quay.io"
+    assert service["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"] == make.release.replace("127.0.0.1:9", "virthost:5000")
+    assert 'Mirror registry "virthost:5000" is not found in pullSecret' in sno.said("warning")
+    unit = next(unit for unit in sno.ignition()["systemd"]["units"] if unit["name"] == "assisted-service.service")
+    assert "-v /etc/containers:/etc/containers " in unit["contents"]
+
+
+def test_credentials(sno: Any) -> None:
+    sno.create("image")
+    known = state.load(sno.path)
+    password = (sno.path / "auth" / "kubeadmin-password").read_text()
+    assert len(password) == 23
+    files, config = sno.files(), sno.ignition()
+    assert bcrypt.checkpw(password.encode(), files["/opt/agent/tls/kubeadmin-password.hash"].encode())
+    assert config["passwd"]["users"][0]["passwordHash"] == files["/opt/agent/tls/kubeadmin-password.hash"]
+
+    service = env(files["/usr/local/share/assisted-service/assisted-service.env"])
+    pem = base64.b64decode(service["EC_PUBLIC_KEY_PEM"]).decode()
+    assert pem.startswith("-----BEGIN EC PUBLIC KEY-----\n")
+    key = serialization.load_pem_public_key(pem.replace("EC PUBLIC", "PUBLIC").encode())
+    for name, scheme in (("AgentAuthToken", "agentAuth"), ("UserAuthToken", "userAuth"), ("WatcherAuthToken", "watcherAuth")):
+        signed, __, signature = known["*gencrypto.AuthConfig"][name].rpartition(".")
+        raw = base64.urlsafe_b64decode(signature + "==")
+        der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+        key.verify(der, signed.encode(), ec.ECDSA(hashes.SHA256()))  # type: ignore[union-attr,call-arg,arg-type]
+        assert json.loads(base64.urlsafe_b64decode(signed.split(".")[1] + "==")) == {"auth_scheme": scheme}
+
+    kubeconfig = yaml.safe_load((sno.path / "auth" / "kubeconfig").read_text())
+    cluster = kubeconfig["clusters"][0]["cluster"]
+    assert cluster["server"] == "https://api.ostest.test.example:6443"
+    assert len(x509.load_pem_x509_certificates(base64.b64decode(cluster["certificate-authority-data"]))) == 3
+    client = x509.load_pem_x509_certificate(base64.b64decode(kubeconfig["users"][0]["user"]["client-certificate-data"]))
+    signer = x509.load_pem_x509_certificate(files["/opt/agent/tls/admin-kubeconfig-signer.crt"].encode())
+    client.verify_directly_issued_by(signer)
+    assert client.subject.rfc4514_string() == "CN=system:admin,O=system:masters"
+
+
+def test_extra_manifests_one_file_a_document(sno: Any) -> None:
+    sno.write("openshift/a.yaml", "---\nb: 1\na: 2\n---\nc: 3\n")
+    sno.write("openshift/b.yml", "kind: InternalReleaseImage\n")
+    sno.write("openshift/c.json", "{}")
+    sno.create("image")
+    files = {name: text for name, text in sno.files().items() if "extra-manifests" in name}
+    assert files == {
+        "/etc/assisted/extra-manifests/a-0.yaml": "a: 2\nb: 1\n",
+        "/etc/assisted/extra-manifests/a-1.yaml": "c: 3\n",
+        "/etc/assisted/extra-manifests/b-0.yml": "kind: InternalReleaseImage\n",
+    }
+    shutil.rmtree(sno.path / "openshift")
+    sno.create("image")
+    assert not any("extra-manifests" in name for name in sno.files())
+    sno.write("openshift/a.yaml", "a: [")
+    with pytest.raises(InstallerError, match=r'failed to load asset "Extra Manifests": could not decode YAML for openshift/a.yaml'):
+        sno.create("image")
+
+
+def test_config_image(sno: Any) -> None:
+    sno.create("config-image")
+    with LiveIsoFiles(sno.path / "agentconfig.noarch.iso") as (volume, files):
+        assert volume == "agent_configimage"
+        assert list(files) == ["config.gz"]
+        with open(sno.path / "config.gz", "wb") as out:
+            out.write(files["config.gz"])
+    with open(sno.path / "config.gz", "rb") as stream:
+        names = [entry.name for entry, __ in cpio.entries(stream)]
+    assert names[-1] == "/etc/assisted/rendezvous-host.env"
+    assert "/etc/assisted/manifests/agent-cluster-install.yaml" in names
+    assert "/opt/agent/tls/kubeadmin-password.hash" in names
+    assert not any("/usr/local/bin" in name for name in names)
+
+
+class LiveIsoFiles:
+    """Volume id and files of an ISO."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> tuple[str, dict[str, bytes]]:
+        from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso9660 import Iso9660, open_image
+
+        self.iso = Iso9660(open_image(self.path))
+        files = {name.strip("/"): self.iso.read(name) for name, record in self.iso.walk() if not record.is_dir}
+        return self.iso.volume_id, files
+
+    def __exit__(self, *__: object) -> None:
+        import os
+
+        os.close(self.iso.fd)
+
+
+def test_pxe_files(sno: Any, make: Any) -> None:
+    sno.write("agent-config.yaml", make.agent_config(bootArtifactsBaseURL="http://192.168.111.1:8089/"))
+    sno.create("pxe-files")
+    folder = sno.path / "boot-artifacts"
+    assert (folder / "agent.x86_64.ipxe").read_text() == (
+        "#!ipxe\n"
+        "initrd --name initrd http://192.168.111.1:8089/agent.x86_64-initrd.img\n"
+        "kernel http://192.168.111.1:8089/agent.x86_64-vmlinuz initrd=initrd coreos.live.rootfs_url="
+        "http://192.168.111.1:8089/agent.x86_64-rootfs.img ignition.firstboot ignition.platform.id=metal\n"
+        "boot\n"
+    )
+    assert (folder / "agent.x86_64-vmlinuz").read_bytes() == b"kernel"
+    initrd = (folder / "agent.x86_64-initrd.img").read_bytes()
+    assert initrd.startswith(b"initrd\0\0\x1f\x8b")
+    assert sno.create("pxe-files").changed == []
+
+
+def test_unconfigured_ignition(directory: Any) -> None:
+    secret = {"kind": "Secret", "stringData": {".dockerconfigjson": '{"auths": {"q": {"auth": "eA=="}}}'}}
+    directory.write("cluster-manifests/pull-secret.yaml", secret)
+    with pytest.raises(InstallerError, match=r"configuration file not found: cluster-manifests/infraenv.yaml"):
+        directory.create("unconfigured-ignition")
+    directory.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "arm64"}})
+    directory.create("unconfigured-ignition")
+    config = json.loads((directory.path / "unconfigured-agent.ign").read_text())
+    check(config)
+    units = {unit["name"]: unit.get("enabled", False) for unit in config["systemd"]["units"]}
+    assert units["agent-check-config-image.service"] is True
+    assert units["start-cluster-installation.service"] is False
+    files = files_of(config)
+    assert b"\nPULL_SECRET_TOKEN=ey" in files["/etc/assisted/rendezvous-host.env.template"]
+    with pytest.raises(InstallerError, match="unknown flag: --interactive"):
+        directory.create("unconfigured-ignition", interactive=True)
+    directory.create("unconfigured-ignition", release_profile="4.20", interactive=True)
+    older = files_of(json.loads((directory.path / "unconfigured-agent.ign").read_text()))
+    assert b"AUTH_TYPE=none\n" in older["/usr/local/share/assisted-service/assisted-service.env"]
+    assert "/etc/assisted/interactive-ui" in older
+    assert "passwordHash" not in config["passwd"]["users"][0]
+    assert not (directory.path / "auth").exists()
+
+
+def test_lists_of_hosts_from_baremetal(directory: Any, make: Any) -> None:
+    hosts = [
+        {"name": f"m{n}", "role": "master", "bootMACAddress": f"52:54:00:00:00:0{n}",
+         "bmc": {"address": f"redfish://192.168.111.1/{n}", "username": "u", "password": "p"}}
+        for n in range(3)
+    ]  # fmt: skip
+    platform = {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "hosts": hosts}}
+    directory.write("install-config.yaml", make.install_config(platform=platform, controlPlane={"name": "master", "replicas": 3}))
+    directory.write("agent-config.yaml", make.agent_config())
+    result = directory.create("cluster-manifests", "image")
+    aci = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())
+    overrides = json.loads(aci["metadata"]["annotations"]["agent-install.openshift.io/install-config-overrides"])
+    assert [host["bootMACAddress"] for host in overrides["platform"]["baremetal"]["hosts"]] == [
+        f"52:54:00:00:00:0{n}" for n in range(3)
+    ]
+    assert not any('"password":"p"' in diff["after"] for diff in result.diffs)
+    assert directory.files()["/etc/assisted/hostnames/52:54:00:00:00:01"] == "m1"
+
+
+def test_certificates_are_taken_on_demand(sno: Any) -> None:
+    sno.create("certificates")
+    assert (sno.path / "tls" / "kubeadmin-password.hash").exists()
+    sno.create("image", load_certificates=True)
+    assert sno.files()["/opt/agent/tls/admin-kubeconfig-signer.crt"] == (
+        sno.path / "tls" / "admin-kubeconfig-signer.crt"
+    ).read_text()
+
+
+def test_template_parses(directory: Any) -> None:
+    directory.create("agent-config-template")
+    text = (directory.path / "agent-config.yaml").read_text()
+    assert text == agent_config.TEMPLATE
+    assert mode(directory.path / "agent-config.yaml") == 0o600
+    assert yaml.safe_load(text)["kind"] == "AgentConfig"
+
+
+def test_without_a_release(sno: Any) -> None:
+    with pytest.raises(InstallerError, match="no release image is known: set OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"):
+        sno.create("cluster-manifests", release_image="")
+    with pytest.raises(InstallerError, match=r"the version of the release is not known: .*set AGENTLAB_RELEASE_VERSION"):
+        sno.create("cluster-manifests", release_version="")
+
+
+def test_lab_payload_is_the_default(sno: Any, make: Any) -> None:
+    payload = {"release": make.release, "version": "4.22.0-lab"}
+    sno.write(".cache/payload/current/payload.json", json.dumps(payload))
+    result = sno.create("cluster-manifests", release_image="", release_version="")
+    assert (result.release_image, result.version) == (make.release, "4.22.0-lab")
+
+
+def test_base_iso_needs_the_registry(sno: Any) -> None:
+    with pytest.raises(InstallerError, match="failed to get base ISO image: the base ISO comes from the release payload: unable to"):
+        sno.create("image", os_image={})
+    with pytest.raises(InstallerError, match='failed to get base ISO image: parse "x y": invalid URI for request'):
+        sno.create("image", os_image={"": "x y"})
+
+
+def test_agent_tui_goes_into_the_initrd(sno: Any, make: Any) -> None:
+    utils = "r.test/utils@sha256:" + "1" * 64
+    facts = {"pullspec": make.release, "architecture": "amd64", "hw_requirements": "[7]", "os_images": "", "utils": utils}
+    sno.write(state.FILENAME, json.dumps({state.OWN: {"release_facts": facts}}))
+    archive = cpio.compress(cpio.archive({"agent-files/agent-tui": b"tui"}))
+    cached = sno.path / ".cache" / "files_cache" / ("sha256-" + "1" * 64) / "agent-files.cpio.gz"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(archive)
+    sno.create("image")
+    with LiveIsoFiles(sno.path / "agent.x86_64.iso") as (__, files):
+        assert files["images/pxeboot/initrd.img"].startswith(b"initrd")
+        assert files["images/pxeboot/initrd.img"].rstrip(b"\0").endswith(archive.rstrip(b"\0"))
+    assert "requirements='[7]'" in sno.files()["/usr/local/bin/configure-assisted-hw-requirements.sh"]
+
+
+def test_graph_names_every_asset() -> None:
+    text = run.graph()
+    assert text.startswith("digraph G {")
+    assert '"Install Config" -> "Agent Hosts";' in text
+
+
+def test_another_release_remakes_what_nobody_edited(sno: Any) -> None:
+    sno.create("cluster-manifests", "image")
+    other = "127.0.0.1:9/lab/release@sha256:" + "1" * 64
+    sno.create("cluster-manifests", "image", release_image=other)
+    image_set = yaml.safe_load((sno.path / "cluster-manifests" / "cluster-image-set.yaml").read_text())
+    assert image_set["spec"]["releaseImage"] == other
+    assert env(sno.files()["/etc/assisted/agent-installer.env"])["RELEASE_IMAGE"] == other

@@ -1,0 +1,104 @@
+"""What libvirt is told, and when it counts as changed."""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, network
+from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.xmldiff import difference, element, text
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+
+GOLDEN = Path(__file__).parent / "golden"
+PROFILES = Path(__file__).parents[3] / "config_examples"
+
+
+def plan(name: str, **changes: object) -> dict:
+    made = build.build(profile.load(name, PROFILES), "ostest")
+    made["networks"][0].update(changes)
+    return made
+
+
+def golden(name: str, found: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(found)
+    assert found == path.read_text()
+
+
+@pytest.mark.parametrize("stack", ["ipv4", "ipv6", "dualstack", "ipv4_static", "ipv6_static"])
+@pytest.mark.parametrize("private", [True, False], ids=["sandbox", "host"])
+def test_network(stack: str, private: bool) -> None:
+    made = plan(f"compact_{stack}")
+    tree = network.render(made["networks"][0], "ostest", private=private)
+    golden(f"network_{stack}_{'sandbox' if private else 'host'}.xml", text(tree))
+
+
+def test_nat_of_a_host_is_libvirts() -> None:
+    tree = network.render(plan("compact_dualstack", nat=True)["networks"][0], "ostest", private=False)
+    assert tree.find("forward").attrib == {"mode": "nat"}
+    assert tree.find("forward/nat").attrib == {"ipv6": "yes"}
+
+
+def test_nat_of_a_sandbox_asks_the_hosts_name_servers() -> None:
+    tree = network.render(plan("compact_ipv4", nat=True)["networks"][0], "ostest", private=True, forwarders=["192.0.2.53"])
+    assert tree.find("forward").attrib == {"mode": "open"}
+    assert tree.find("dns/forwarder").attrib == {"addr": "192.0.2.53"}
+    assert "no-resolv" not in text(tree)
+
+
+def test_extra_network_offers_neither_names_nor_a_way_out() -> None:
+    entry = plan("compact_ipv4", domain=None)["networks"][0]
+    entry["dns"] = {"hosts": [], "wildcards": []}
+    found = text(network.render(entry, "ostest", private=True))
+    for option in ("dhcp-option=3", "dhcp-option=6", "ra-param=ostestbm,0,0"):
+        assert f"value='{option}'" in found
+    assert "<dns>" not in found
+
+
+@pytest.mark.parametrize("domain_type", ["qemu", "kvm"])
+def test_domain(domain_type: str) -> None:
+    node = plan("compact_ipv4")["nodes"][0]
+    tree = domain.render(node, "ostest", pool="agentlab-ostest", domain_type=domain_type, console=Path("/console/log"))
+    golden(f"domain_{domain_type}.xml", text(tree))
+
+
+def test_domain_with_bios_and_tpm() -> None:
+    node = {**plan("compact_ipv4")["nodes"][0], "firmware": "bios", "tpm": True}
+    tree = domain.render(node, "ostest", pool="p", domain_type="kvm", console=Path("/console/log"))
+    assert "firmware" not in tree.find("os").attrib
+    assert tree.find("devices/tpm/backend").get("version") == "2.0"
+
+
+def test_what_libvirt_adds_is_no_difference() -> None:
+    wanted = element("a", {"x": "1"}, element("b", text="t"), element("c"))
+    found = ET.fromstring("<a x='1' y='2'><z/><b>t</b><c><d/></c></a>")
+    assert difference(found, wanted) is None
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        "<a x='2'><b>t</b></a>",
+        "<a><b>t</b></a>",
+        "<a x='1'><b>u</b></a>",
+        "<a x='1'/>",
+        "<a x='1'><b>t</b><b>another</b></a>",
+    ],
+    ids=["attribute", "no attribute", "text", "no child", "one child more"],
+)
+def test_what_is_otherwise_is_a_difference(found: str) -> None:
+    wanted = element("a", {"x": "1"}, element("b", text="t"))
+    assert difference(ET.fromstring(found), wanted)
+
+
+def test_text_is_xml() -> None:
+    tree = element("a", {"x": "<'&\">"}, element("b", text="<&>"))
+    read = ET.fromstring(text(tree))
+    assert (read.get("x"), read.findtext("b")) == ("<'&\">", "<&>")
+
+
+def test_identity_is_of_cluster_and_name() -> None:
+    assert len({network.identity(owner, name) for owner in ("a", "b") for name in ("x", "y")}) == 4

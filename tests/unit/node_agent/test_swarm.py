@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, main, noop, report
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import FAILURES, Settings, SwarmError, shares
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.stats import Histogram, Stats
+from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
+
+FAST: dict[str, Any] = {
+    "think_time": 0.0, "watch": 0.1, "controller_poll": 0.1, "installer_poll": 0.05, "write_reports": 2, "register_interval": 0.2,
+    "stall": 20.0, "progress": 0.1, "logs_kib": 1,
+}  # fmt: skip
+
+
+def run(settings: Settings) -> tuple[Swarm, dict[str, Any]]:
+    async def whole() -> tuple[Swarm, dict[str, Any]]:
+        swarm = Swarm(settings)
+        return swarm, await asyncio.wait_for(swarm.run(), 60)
+
+    return asyncio.run(whole())
+
+
+@pytest.mark.parametrize(("topology", "hosts"), [("sno", 1), ("ha", 5)])
+def test_clusters_are_installed_and_removed(service: FakeAssisted, topology: str, hosts: int, tmp_path: Path) -> None:
+    __, result = run(Settings(service.url, clusters=2, topology=topology, **FAST))
+    assert result["ends"] == {"installed": 2} and not result["errors"] and not service.errors
+    assert service.clusters == service.infra_envs == service.hosts == {}
+    assert result["operations"]["register"]["count"] == 2 * hosts
+    assert result["resources"]["peak_agents"] == 2 * hosts
+    assert {"discovering", "known", "installed"} & set(result["time_to_host_status"])
+    paths = {path.name: path for path in report.save(result, tmp_path)}
+    assert json.loads(paths["report.json"].read_text())["ends"] == {"installed": 2}
+    rows = list(csv.DictReader(paths["operations.csv"].open()))
+    assert {"operation", "count", "p50_ms", "p99_ms"} <= set(rows[0])
+    assert len(list(csv.DictReader(paths["samples.csv"].open()))) == len(result["samples"])
+    page = paths["report.html"].read_text()
+    HTMLParser().feed(page)
+    assert page.count("<svg") == 7 and "pull_secret" not in page + paths["report.json"].read_text()
+
+
+def test_discovers(service: FakeAssisted) -> None:
+    service.infra_envs["ie1"] = {"id": "ie1", "cluster_id": "c1"}
+    service.infra_envs["ie2"] = {"id": "ie2", "cluster_id": "c2"}
+    for name, status in (("c1", "insufficient"), ("c2", "installed")):
+        service.clusters[name] = {"id": name, "name": name, "base_dns_domain": "x.test", "status": status, "control_plane_count": 1,
+                                  "operators": {}}  # fmt: skip
+    swarm, result = run(Settings(service.url, discover=True, topology="sno", **FAST))
+    assert result["ends"] == {"installed": 1} and service.clusters["c1"]["status"] == "installed"
+    assert set(service.infra_envs) == {"ie1", "ie2"} and [cluster.name for cluster in swarm.clusters] == ["c1"]
+    service.clusters.clear()
+    with pytest.raises(SwarmError, match="no infra-env with a cluster that is still to be installed"):
+        run(Settings(service.url, discover=True, **FAST))
+
+
+def test_failures(service: FakeAssisted) -> None:
+    __, result = run(Settings(service.url, topology="compact", failures={"isolated": 1.0}, keep=True, **{**FAST, "stall": 1.0}))
+    assert result["ends"] == {"stalled": 1}
+    __, result = run(Settings(service.url, topology="sno", failures={"install": 1.0}, name="broken", **{**FAST, "stall": 1.0}))
+    assert result["ends"] == {"stalled": 1} and result["time_to_host_status"]["error"]["count"] == 1
+    __, result = run(Settings(service.url, topology="sno", clusters=2, failures={"restart": 0.5, "lossy": 0.5}, **FAST))
+    assert result["ends"] == {"installed": 2} and result["operations"]["register"]["count"] >= 2
+    assert len(service.clusters) == 1  # the one to keep
+
+
+def test_service_that_is_not_there() -> None:
+    with pytest.raises(SwarmError, match=r"http://127\.0\.0\.1:9/api/assisted-install/v2/component-versions"):
+        run(Settings("http://127.0.0.1:9", **FAST))
+
+
+def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ansible_collections.agentlab.ocp.plugins.module_utils.cli", "swarm", "--url", service.url,
+               "--clusters", "3", "--watch", "60", "--report", str(tmp_path / "report")]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 20
+    while len(service.hosts) < 9:
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, __ = process.communicate(timeout=20)
+    assert process.returncode == 0 and "0 clusters installed" in out
+    assert service.clusters == service.infra_envs == service.hosts == {}
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
+        "operations.csv", "report.html", "report.json", "samples.csv",
+    ]  # fmt: skip
+
+
+def test_hosts_differ() -> None:
+    settings = Settings("http://x", clusters=3, hosts=4, topology="ha", hardware={"vm": 1, "baremetal": 1}, agent_version="a")
+    clusters = hardware.plan_clusters(settings)
+    hosts = hardware.populate(settings, clusters)
+    again = hardware.populate(settings, clusters)
+    assert [(host.me.host_id, host.profile) for host in hosts] == [(host.me.host_id, host.profile) for host in again]
+    for value in ("name", "me.host_id"):
+        assert len({attrgetter(value)(host) for host in hosts}) == 12
+    macs = [nic["mac_address"] for host in hosts for nic in host.inventory()["interfaces"]]
+    assert len(set(macs)) == len(macs) and all(mac.startswith("02:") for mac in macs)
+    assert [host.ip for host in hosts[3:6]] == ["10.0.0.13", "10.0.1.10", "10.0.1.11"]
+    assert len({host.ip for host in hosts}) == 12
+    assert {host.profile for host in hosts} == {"vm", "baremetal"}
+    with pytest.raises(SwarmError, match="hardware toaster: must be of vm"):
+        hardware.populate(Settings("http://x", hardware={"toaster": 1}), clusters)
+
+
+def test_addresses_of_existing_clusters() -> None:
+    settings = Settings("http://x", discover=True, hosts=3)
+    found = {"id": "c", "name": "n", "api_vips": [{"ip": "192.168.111.12"}], "ingress_vips": [{"ip": "192.168.111.11"}]}
+    cluster = hardware.existing_cluster(0, found, "ie", settings)
+    assert [cluster.address(number) for number in range(3)] == ["192.168.111.10", "192.168.111.13", "192.168.111.14"]
+    cluster = hardware.existing_cluster(0, {**found, "machine_networks": [{"cidr": "192.168.0.0/16"}]}, "ie", settings)
+    assert cluster.network.prefixlen == 16 and cluster.masters == 3
+    with pytest.raises(SwarmError, match="machine network fd00::/64 is not IPv4"):
+        hardware.existing_cluster(0, {**found, "machine_networks": [{"cidr": "fd00::/64"}]}, "ie", settings)
+    with pytest.raises(SwarmError, match="has no room for 3 hosts"):
+        hardware.existing_cluster(0, {**found, "machine_networks": [{"cidr": "192.168.111.0/29"}]}, "ie", settings)
+    with pytest.raises(SwarmError, match="has no room for so many"):
+        hardware.plan_clusters(Settings("http://x", clusters=40000))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"url": "ftp://x"}, "url 'ftp://x'"),
+        ({"topology": "ring"}, "topology 'ring': must be one of sno"),
+        ({"topology": "sno", "hosts": 3}, "hosts 3: topology sno needs 1"),
+        ({"topology": "ha", "hosts": 2}, "hosts 2: topology ha needs 3 or more"),
+        ({"failures": {"fire": 0.1}}, "failures fire: must be of disk"),
+        ({"failures": {"disk": 0.7, "ntp": 0.7}}, "no more than 1 in all"),
+        ({"clusters": 0}, "clusters 0"),
+    ],
+)
+def test_settings_that_make_no_sense(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(SwarmError, match=message):
+        Settings(**{"url": "http://x", **values})
+
+
+def test_shares() -> None:
+    assert shares("disk=0.1, ntp", "x") == {"disk": 0.1, "ntp": 1.0}
+    with pytest.raises(SwarmError, match="--failures 'disk=lots': want NAME=NUMBER"):
+        shares("disk=lots", "--failures")
+
+
+def test_every_step_has_an_answer() -> None:
+    from ansible_collections.agentlab.ocp.payload.node_agent.steps import STEPS
+
+    assert set(noop.ANSWERS) == set(STEPS)
+    settings = Settings("http://x", topology="compact", agent_version="a")
+    host = hardware.populate(settings, hardware.plan_clusters(settings))[0]
+    domains = ["api.swarm-0.swarm.test", "console-openshift-console.apps.swarm-0.swarm.test", "validateNoWildcardDNS.swarm-0.swarm.test."]
+    args = {"domain-resolution": json.dumps({"domains": [{"domain_name": name} for name in domains]}), "free": ""}
+    found = json.loads(noop.answer(host, {"step_type": "domain-resolution", "args": [args["domain-resolution"]]}).output)
+    assert [entry["ipv4_addresses"] for entry in found["resolutions"]] == [["10.0.0.253"], ["10.0.0.254"], []]
+    peers = json.dumps([{"host_id": "p", "nics": [{"name": "eth0", "mac": "02:00:00:00:01:00", "ip_addresses": ["10.0.0.11"]}]}])
+    link = json.loads(noop.answer(host, {"step_type": "connectivity-check", "args": [peers]}).output)["remote_hosts"][0]
+    assert link["l2_connectivity"][0]["outgoing_ip_address"] == "10.0.0.10" and link["l3_connectivity"][0]["successful"]
+    free = noop.answer(host, {"step_type": "free-network-addresses", "args": ['["10.0.0.0/24","10.1.0.0/30"]']})
+    assert "10.0.0.254" in json.loads(free.output)[0]["free_addresses"]
+    assert noop.answer(host, {"step_type": "dance", "args": []}).exit_code == -1
+    assert noop.answer(host, {"step_type": "verify-vips", "args": []}).exit_code == -1
+
+
+def test_histogram() -> None:
+    histogram = Histogram()
+    for number in range(1, 1001):
+        histogram.add(number / 1000)
+    for percent in (50, 90, 99, 100):
+        assert histogram.percentile(percent) == pytest.approx(percent / 100, rel=0.03)
+    assert histogram.summary()["max_ms"] == 1000 and Histogram().percentile(99) == 0
+    stats = Stats()
+    stats.record("poll", 0.1, 500, "[500] no")
+    assert stats.report()["errors"] == {"poll: 500": 1}
+
+
+def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["--url", "nowhere"]) == 2
+    assert "url 'nowhere': must begin with http" in capsys.readouterr().err
+    assert main.main(["--url", "http://x", "--pull-secret-file", "/no/such"]) == 2
+    assert "--pull-secret-file /no/such: No such file" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main.main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(name in shown for name in FAILURES)

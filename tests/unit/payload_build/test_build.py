@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.payload import build
+from ansible_collections.agentlab.ocp.payload.images import code, oci
+from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError, Distro
+
+DISTRO = Distro(
+    "debian",
+    "bookworm",
+    "Debian",
+    "amd64",
+    "x86_64-linux-gnu",
+    "ld-linux-x86-64.so.2",
+    ("deb http://mirror.test/debian bookworm main",),
+)
+SPEC = "quay.io/x/agent@sha256:" + "1" * 64
+
+
+def builder(tmp_path: Path, **overrides: str) -> build.Builder:
+    return build.Builder(
+        tmp_path, {name.replace("_", "-"): source for name, source in overrides.items()}, lambda text: None, DISTRO
+    )
+
+
+def test_keys_depend_on_content_alone(tmp_path: Path) -> None:
+    first, second = builder(tmp_path / "a").keys, builder(tmp_path / "b").keys
+    assert first == second
+    changed = builder(tmp_path, agent_installer_node_agent=SPEC).keys
+    assert {step for step in first if first[step] != changed[step]} == {"payload"}
+
+
+def test_a_directory_override_counts_by_its_files(tmp_path: Path) -> None:
+    (tmp_path / "files/usr/bin").mkdir(parents=True)
+    keys = []
+    for text in ("one", "two", "one"):
+        (tmp_path / "files/usr/bin/agent").write_text(text)
+        keys.append(builder(tmp_path, agent_installer_node_agent=str(tmp_path / "files")).keys["payload"])
+    assert keys[0] == keys[2] != keys[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "message"),
+    [
+        ("nope", SPEC, "no component nope"),
+        ("cli", "./missing", "neither a directory nor a pullspec"),
+        ("cli", "quay.io/x/cli:latest", "neither a directory nor a pullspec"),
+    ],
+)
+def test_overrides_that_cannot_be(tmp_path: Path, name: str, source: str, message: str) -> None:
+    with pytest.raises(BuildError, match=message):
+        builder(tmp_path, **{name: source}).ensure()
+
+
+def test_an_image_is_adopted_from_another_layout(tmp_path: Path) -> None:
+    other, layout = oci.Layout.create(tmp_path / "other"), oci.Layout.create(tmp_path / "mine")
+    layer = oci.write_layer(tmp_path / "layer", {"x": oci.Node(b"x")})
+    (tmp_path / "layer").rename(other.blob(layer.digest))
+    image = other.add_image(oci.Image([layer]))
+    other.write_index({"latest": image})
+    assert build._adopt(layout, tmp_path / "other", "cli") == image
+    layout.verify([image.digest, *layout.blobs_of(image.digest)])
+
+
+def test_an_interrupted_step_leaves_no_result(tmp_path: Path) -> None:
+    made = builder(tmp_path)
+
+    def fail(out: Path) -> None:
+        (out / "half").write_text("")
+        raise RuntimeError("interrupted")
+
+    with pytest.raises(RuntimeError):
+        made._step("iso", "k" * 16, "text", fail)
+    assert not (tmp_path / "parts" / ("iso-" + "k" * 16)).exists()
+    done = made._step("iso", "k" * 16, "text", lambda out: (out / "whole").touch())
+    assert [path.name for path in done.iterdir()] == ["whole"]
+
+
+def test_code_of_the_images() -> None:
+    names = {str(path) for path in code.sources()}
+    assert "payload/node_agent/__init__.py" in names
+    assert not any(
+        name.startswith(("payload/machine_os", "payload/build", "plugins/module_utils/cli")) or "__pycache__" in name
+        for name in names
+    )
+
+
+def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="holds no payload"):
+        build.describe(tmp_path)
+
+
+def test_old_results_are_forgotten(tmp_path: Path) -> None:
+    made = builder(tmp_path)
+    for number in range(12):
+        for path in (
+            tmp_path / f"payload/{number:016}",
+            tmp_path / f"parts/iso-{number}",
+            tmp_path / f"parts/base-{number}",
+        ):
+            path.mkdir(parents=True)
+            os.utime(path, (number, number))
+    made._prune()
+    assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == ["base-10", "base-11", "iso-10", "iso-11"]
+    assert min(path.name for path in (tmp_path / "payload").iterdir()) == f"{12 - build.KEPT:016}"

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import importlib.util
+import io
+import itertools
+import json
+import struct
+import subprocess
+import types
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.machine_os import bootloader, cpio, initrd, iso, kernel, packages
+from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.cpio import entries, read_files
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+
+FILES = Path(initrd.FILES).parent
+
+
+@pytest.fixture(scope="module")
+def live_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("iso")
+    for name in ("vmlinuz", "initrd.img", "efiboot.img", "isolinux.bin"):
+        (folder / name).write_bytes(name.encode() * 700)
+    (folder / "root.squashfs").write_bytes(b"hsqs" + bytes(5000))
+    iso.rootfs_image(folder / "root.squashfs", "stamp", folder / "rootfs.img")
+    iso.build(
+        folder / "lab.iso",
+        "lab-os-1",
+        vmlinuz=folder / "vmlinuz",
+        initrd=folder / "initrd.img",
+        rootfs=folder / "rootfs.img",
+        efiboot=folder / "efiboot.img",
+        isolinux={"isolinux.bin": folder / "isolinux.bin"},
+    )
+    return folder / "lab.iso"
+
+
+def test_iso_is_coreos(live_iso: Path) -> None:
+    with LiveIso(live_iso) as image:
+        assert image.fs.volume_id == "lab-os-1"
+        assert image.ignition is None
+        assert image.kargs is not None
+        assert image.kargs.length == bootloader.KARG_AREA
+        assert image.kargs.default == image.kargs.current == iso.default_kargs("lab-os-1")
+        assert len(image.kargs.areas) == 2
+        assert image.features == {"live-initrd-network": True}
+
+
+def test_iso_takes_a_config_and_kargs(live_iso: Path, tmp_path: Path) -> None:
+    with LiveIso(live_iso) as image:
+        image.ignition = b'{"ignition": {"version": "3.2.0"}}'
+        image.edit_kargs(append=["lab=1"])
+        image.save_as(tmp_path / "new.iso")
+    with LiveIso(tmp_path / "new.iso") as image:
+        assert image.ignition == b'{"ignition": {"version": "3.2.0"}}'
+        assert image.kargs is not None and image.kargs.current.endswith(" lab=1")
+        grub = image.fs.read("EFI/redhat/grub.cfg", 1 << 16).decode()
+    line = next(line for line in grub.splitlines() if "vmlinuz" in line)
+    assert line.endswith(" lab=1")
+    assert "# COREOS_KARG_EMBED_AREA\n\tinitrd " in grub
+
+
+def test_rootfs_starts_where_the_initrd_mounts_it(live_iso: Path) -> None:
+    data = (live_iso.parent / "rootfs.img").read_bytes()
+    assert data[iso.SQUASHFS_OFFSET : iso.SQUASHFS_OFFSET + 4] == b"hsqs"
+    assert f"offset={iso.SQUASHFS_OFFSET}" in (FILES / "initrd/init").read_text()
+    found = read_files(io.BytesIO(data), lambda name: name == "etc/coreos-live-rootfs", 1 << 20)
+    assert found["etc/coreos-live-rootfs"] == b"stamp\n"
+
+
+def test_cpio_tree(tmp_path: Path) -> None:
+    (tmp_path / "tree/d").mkdir(parents=True)
+    (tmp_path / "tree/d/file").write_bytes(b"12345")
+    (tmp_path / "tree/link").symlink_to("d/file")
+    out = io.BytesIO()
+    cpio.add_tree(out, tmp_path / "tree")
+    cpio.end(out)
+    assert len(out.getvalue()) % 512 == 0
+    out.seek(0)
+    assert [
+        (entry.name, entry.size)
+        for entry, *__ in (item if isinstance(item, tuple) else (item,) for item in entries(out))
+    ] == [("d", 0), ("link", 6), ("d/file", 5)]
+
+
+def test_kargs_area_has_the_size_that_kargs_json_says() -> None:
+    text = bootloader.grub_cfg("a=1 b=2")
+    start = text.index("a=1")
+    assert text[start + bootloader.KARG_AREA :].startswith(bootloader.KARG_MARK)
+
+
+def test_modules_come_with_what_they_need(tmp_path: Path) -> None:
+    modules = tmp_path / "m"
+    modules.mkdir()
+    (modules / "modules.dep").write_text("kernel/a/sd-mod.ko: kernel/b/t10.ko\nkernel/b/t10.ko:\nkernel/c/other.ko:\n")
+    (modules / "modules.builtin").write_text("kernel/x/builtin.ko\n")
+    assert kernel.closure(modules, ("sd_mod", "builtin")) == [Path("kernel/a/sd-mod.ko"), Path("kernel/b/t10.ko")]
+    with pytest.raises(BuildError, match="no module missing"):
+        kernel.closure(modules, ("missing",))
+
+
+@pytest.mark.parametrize(
+    "script", ["init", "ignition", "chrooted", "no-op", "initrd-network", "initrd-network.lease", "python3"]
+)
+def test_initrd_scripts_parse(script: str) -> None:
+    subprocess.run(["sh", "-n", FILES / "initrd" / script], check=True)
+
+
+def test_base_config_is_ignition() -> None:
+    assert json.loads((FILES / "initrd/base.ign").read_text())["passwd"]["users"][0]["name"] == "core"
+
+
+def test_what_the_initrd_loads_first_is_in_it() -> None:
+    assert set(packages.INITRD_PRELOAD) <= set(packages.INITRD_MODULES)
+
+
+@pytest.fixture(scope="module")
+def installer() -> types.ModuleType:
+    loader = SourceFileLoader("coreos_installer", str(FILES / "rootfs/usr/libexec/coreos-installer.py"))
+    spec = importlib.util.spec_from_loader("coreos_installer", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_partition_table(installer: types.ModuleType, tmp_path: Path) -> None:
+    size = 4 << 30
+    with (tmp_path / "disk").open("w+b") as disk:
+        disk.truncate(size)
+        spans = installer.write_table(disk, size)
+        disk.seek(512)
+        header = disk.read(92)
+        disk.seek(size - 512)
+        backup = disk.read(92)
+        disk.seek(1024)
+        entries = disk.read(4 * 128)
+    assert header[:8] == backup[:8] == b"EFI PART"
+    assert struct.unpack_from("<QQ", header, 24) == struct.unpack_from("<QQ", backup, 24)[::-1]
+    assert [entries[i * 128 + 56 : (i + 1) * 128].decode("utf-16-le").rstrip("\0") for i in range(4)] == [
+        "BIOS-BOOT",
+        "EFI-SYSTEM",
+        "boot",
+        "root",
+    ]
+    assert all(start % 2048 == 0 for start, __ in spans)
+    assert all(one[0] + one[1] == two[0] for one, two in itertools.pairwise(spans))
+    assert spans[-1][0] + spans[-1][1] <= size // 512 - 34
+
+
+def test_progress_is_coreos_installers(installer: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = installer.Progress(2 << 30)
+    progress.add(1 << 30)
+    progress.add(1)
+    progress.add((1 << 30) - 1)
+    assert capsys.readouterr().err.replace("\r", "\n").splitlines() == [
+        "> Read disk 1.0 GiB/2.0 GiB (50%)   ",
+        "> Read disk 2.0 GiB/2.0 GiB (100%)   ",
+    ]
+
+
+def test_installing_to_what_is_no_disk(installer: types.ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(installer.InstallError, match="not a block device"):
+        installer.claim(str(tmp_path / "file"))

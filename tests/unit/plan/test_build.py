@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, presets, profile
+from hypothesis import given
+from hypothesis import strategies as st
+
+SCENARIOS = [
+    f"{topology.upper()}_{stack}{dhcp}"
+    for topology in presets.TOPOLOGIES["lab"]
+    for stack in ("IPV4", "IPV6", "IPV4V6")
+    for dhcp in ("", "_DHCP")
+]
+
+
+def plan_of(name: str, cluster: str = "ostest") -> Any:
+    return build.build(profile.load(name, None, cluster), cluster)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_address_is_in_its_network_and_only_once(name: str) -> None:
+    plan = plan_of(name)
+    subnets = [ipaddress.ip_network(subnet["cidr"]) for subnet in plan["networks"][0]["subnets"]]
+    addresses = [a["ip"] for node in plan["nodes"] for nic in node["nics"] for a in nic["addresses"]]
+    addresses += [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
+    if plan["cluster"]["platform"] == "baremetal":
+        addresses += plan["vips"]["api"] + plan["vips"]["ingress"]
+    assert len(set(addresses)) == len(addresses)
+    for address in addresses:
+        assert any(ipaddress.ip_address(address) in subnet for subnet in subnets), address
+    assert plan["rendezvous_ip"] == plan["nodes"][0]["nics"][0]["addresses"][0]["ip"]
+
+
+@given(st.from_regex(r"[a-z]([-a-z0-9]{0,11}[a-z0-9])?", fullmatch=True))
+def test_macs_and_uuids_follow_from_the_names(cluster: str) -> None:
+    plan = plan_of("HA_IPV4", cluster)
+    assert plan == plan_of("HA_IPV4", cluster)
+    macs = [nic["mac"] for node in plan["nodes"] for nic in node["nics"]]
+    assert len(set(macs)) == len(macs)
+    assert all(mac.startswith("00:") for mac in macs)
+    last = [int(mac[-2:], 16) for mac in macs]
+    assert all((after - before) % 256 == 1 for before, after in pairwise(last))
+    assert {uuid.UUID(node["uuid"]).version for node in plan["nodes"]} == {5}
+
+
+def test_clusters_differ() -> None:
+    one, other = plan_of("SNO_IPV4", "one")["nodes"][0], plan_of("SNO_IPV4", "other")["nodes"][0]
+    assert one["nics"][0]["mac"] != other["nics"][0]["mac"]
+    assert one["uuid"] != other["uuid"]
+
+
+def test_dhcpv6_reserves_by_duid_and_asks_for_it() -> None:
+    plan = plan_of("COMPACT_IPV6_DHCP")
+    node = plan["nodes"][1]
+    reservation = plan["networks"][0]["reservations"][1]
+    assert reservation == {
+        "mac": None,
+        "duid": f"00:03:00:01:{node['nics'][0]['mac']}",
+        "ip": "fd2e:6f44:5dd8:c956::15",
+        "name": "master-1",
+    }
+    assert node["network_config"]["interfaces"][0]["ipv6"]["dhcp-duid"] == "ll"
+
+
+def test_dual_stack_reserves_both_and_has_vips_of_both() -> None:
+    plan = plan_of("HA_IPV4V6_DHCP")
+    assert plan["vips"] == {
+        "api": ["192.168.111.5", "fd2e:6f44:5dd8:c956::5"],
+        "ingress": ["192.168.111.4", "fd2e:6f44:5dd8:c956::4"],
+    }
+    assert len(plan["networks"][0]["reservations"]) == 2 * len(plan["nodes"])
+
+
+def test_overrides_reach_single_values() -> None:
+    raw = {
+        "topology": "ha",
+        "worker": {"count": 3, "extra_disks": [{"size_gib": 5}, {"size_gib": 6, "bus": "virtio"}]},
+        "nodes": {
+            "worker-2": {
+                "memory_mib": 4096,
+                "nics": {"eth0": {"mac": "00:AA:00:00:00:01", "addresses": ["192.168.111.33"]}},
+            },
+            "master-0": {"bmc": {"password": "other"}, "root_device": "/dev/sdb"},
+        },
+        "extra_networks": [{"name": "storage0", "ipv4": "192.168.221.0/24"}],
+        "network": {"offsets": {"api": 7}},
+    }
+    plan = build.build(profile.complete(raw), "ostest")
+    nodes = {node["name"]: node for node in plan["nodes"]}
+    assert (nodes["worker-2"]["memory_mib"], nodes["worker-1"]["memory_mib"]) == (4096, 2048)
+    assert nodes["worker-2"]["nics"][0]["mac"] == "00:aa:00:00:00:01"
+    assert nodes["worker-2"]["nics"][0]["addresses"] == [{"family": "ipv4", "ip": "192.168.111.33", "prefix": 24}]
+    assert [disk["target"] for disk in nodes["worker-0"]["disks"]] == ["sda", "sdb", "vda"]
+    assert nodes["master-0"]["bmc"]["username"] == "admin"
+    assert nodes["master-0"]["bmc"]["password"] == "other"
+    assert plan["vips"]["api"] == ["192.168.111.7"]
+    assert nodes["master-1"]["nics"][1]["addresses"][0]["ip"] == "192.168.221.21"
+
+
+def test_platform_none_resolves_to_the_nodes() -> None:
+    plan = build.build(profile.complete({"topology": "ha", "platform": "none"}), "ostest")
+    assert plan["vips"] == {
+        "api": ["192.168.111.20", "192.168.111.21", "192.168.111.22"],
+        "ingress": ["192.168.111.23", "192.168.111.24"],
+    }
+
+
+def test_a_plan_shares_nothing_with_its_profile() -> None:
+    complete = profile.complete({"installer": {"install_config": {"proxy": {"httpProxy": "http://p"}}}})
+    plan = build.build(complete, "ostest")
+    plan["installer"]["install_config"]["proxy"]["httpProxy"] = "http://q"
+    assert complete["installer"]["install_config"]["proxy"]["httpProxy"] == "http://p"

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, capacity, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+
+
+def problems(tmp_path: Path, text: str, cluster: str = "ostest") -> list[str]:
+    path = tmp_path / "p.yml"
+    path.write_text(text)
+    with pytest.raises(ProfileError) as caught:
+        profile.load(path, None, cluster)
+    return [str(problem).replace(str(path), "p.yml") for problem in caught.value.problems]
+
+
+def test_the_schema_reports_everything_at_once(tmp_path: Path) -> None:
+    text = """\
+topolgy: sno
+stack: ipv5
+master: {vcpu: 2, memory_mib: lots}
+nodes: {master-0: {nics: {en0: {}}}}
+network: {bridge: waytoolongbridgename, ipv4: 192.168.111.5/24}
+settings: {REBOOT_DELAY_SECOND: 5}
+installer: {ssh_key_file: id.pub}
+extra_networks: [{ipv4: 10.0.0.0/24}]
+"""
+    found = problems(tmp_path, text)
+    assert sorted(found) == sorted(
+        [
+            "p.yml:1:1: topolgy: unknown field; did you mean `topology`?",
+            "p.yml:2:1: stack is 'ipv5': did you mean ipv6? must be one of ipv4, ipv6, dualstack",
+            "p.yml:3:10: master.vcpu: unknown field; did you mean `vcpus`?",
+            "p.yml:3:19: master.memory_mib is 'lots': must be a whole number",
+            "p.yml:4:27: nodes.master-0.nics.en0: interfaces are named eth0, eth1, ...",
+            "p.yml:5:11: network.bridge is 'waytoolongbridgename': must be the name of a bridge: at most 15 characters of "
+            "letters, digits, `_`, `.` and `-`",
+            "p.yml:5:41: network.ipv4 is '192.168.111.5/24': must be a network in CIDR form without host bits, such as "
+            "192.168.111.0/24",
+            "p.yml:6:12: settings.REBOOT_DELAY_SECOND: unknown field; did you mean `REBOOT_DELAY_SECONDS`?",
+            "p.yml:7:13: installer.ssh_key_file is 'id.pub': must be a path from the root or from home, such as ~/.ssh/id_rsa.pub",
+            "p.yml: extra_networks.0.name: is needed here",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a: [b\nc: d", "p.yml:2:2: not valid YAML: expected ',' or ']', but got ':'"),
+        ("topology: sno\ntopology: ha\n", "p.yml:2:1: topology: is given twice; keep one"),
+        ("- sno\n", "p.yml: a profile is a mapping of fields, such as `topology: sno`"),
+        ("topology: {}\n", "p.yml:1:1: topology is {}: must be one of sno,"),
+        (
+            "master: {count: 2}\n",
+            "p.yml:1:10: master.count is 2: two masters need one arbiter (topology tna) or fencing",
+        ),
+        ("master: {count: 6}\n", "p.yml:1:10: master.count is 6: a control plane has 1 to 5 masters"),
+        ("worker: {count: 1}\n", "p.yml:1:10: worker.count is 1: a single node has no workers"),
+        (
+            "topology: ha\narbiter: {count: 1}\n",
+            "p.yml:2:11: arbiter.count is 1: an arbiter goes with 2 masters, not 3",
+        ),
+        (
+            "topology: tnf\narbiter: {count: 1}\n",
+            "p.yml: master.count is 2: two-node fencing has 2 masters and no arbiter",
+        ),
+        ("platform: baremetal\n", "p.yml:1:1: platform is 'baremetal': a single node has platform none or external"),
+        ("release: {payload: ocp}\n", "p.yml: release.image: a real payload needs the pullspec of its release image"),
+        ("hypervisor: {kind: ssh}\n", "p.yml: hypervisor.host: a hypervisor reached by ssh needs its name or address"),
+        ("nodes: {mastr-0: {vcpus: 1}}\n", "p.yml:1:9: nodes.mastr-0: no node has this name; did you mean master-0?"),
+        (
+            "nodes: {master-0: {nics: {eth1: {mac: '00:00:00:00:00:01'}}}}\n",
+            "p.yml:1:27: nodes.master-0.nics.eth1: there is no such interface: the last is eth0",
+        ),
+        (
+            "topology: compact\nnodes:\n  master-0: {nics: {eth0: {mac: '00:00:00:00:00:01'}}}\n"
+            "  master-1: {nics: {eth0: {mac: '00:00:00:00:00:01'}}}\n",
+            "p.yml:4:28: nodes.master-1.nics.eth0.mac is '00:00:00:00:00:01': is already that of nodes.master-0.nics.eth0.mac",
+        ),
+        (
+            "network: {ipv4: 10.128.1.0/24}\n",
+            "p.yml: installer.cluster_network.ipv4.0.cidr is '10.128.0.0/14': overlaps with network.ipv4 (10.128.1.0/24)",
+        ),
+        ("network: {ipv4: 100.64.3.0/24}\n", "overlaps with 100.64.0.0/16, which OVN-Kubernetes keeps for itself"),
+        ("network: {ipv4: 'fd00::/64'}\n", "p.yml:1:11: network.ipv4 is 'fd00::/64': must be an IPv4 network"),
+        (
+            "network: {ipv4: 192.168.111.0/27}\n",
+            "p.yml:1:11: network.ipv4 is '192.168.111.0/27': is too small: addresses up to offset 60 are used",
+        ),
+        (
+            "topology: compact\nnetwork: {offsets: {api: 30}}\n",
+            "p.yml:2:21: network.offsets.api is 30: lies in the DHCP range, 20 to 60",
+        ),
+        (
+            "topology: compact\naddressing: static\nnetwork: {offsets: {api: 81}}\n",
+            "p.yml:3:21: network.offsets.api is 81: is the address of a node: nodes have the offsets 80 to 82",
+        ),
+        (
+            "topology: compact\nvips: {api: [10.0.0.1]}\n",
+            "p.yml:2:14: vips.api.0 is '10.0.0.1': lies outside of its network, 192.168.111.0/24",
+        ),
+        (
+            "topology: compact\nstack: dualstack\nvips: {api: [192.168.111.9]}\n",
+            "p.yml:3:8: vips.api is ['192.168.111.9']: must be one IPv4 and one IPv6 address, in this order",
+        ),
+        (
+            "topology: compact\nvips: {api: [192.168.111.1]}\n",
+            "p.yml:2:14: vips.api.0 is '192.168.111.1': is the address of the gateway; choose another",
+        ),
+        (
+            "nodes: {master-0: {nics: {eth0: {addresses: [192.168.1.1]}}}}\n",
+            "p.yml:1:46: nodes.master-0.nics.eth0.addresses.0 is '192.168.1.1': lies outside of its network",
+        ),
+        ("services: {http: {port: 5000}}\n", "services.http.port is '5000': is already that of services.registry.port"),
+        ("extra_networks: [{name: ostestbm, ipv4: 10.9.0.0/24}]\n", "is already that of network.bridge"),
+        ("extra_networks: [{name: more}]\n", "p.yml:1:18: extra_networks.0: needs `ipv4`, `ipv6` or both"),
+        ("faults: {}\n", "p.yml:1:1: faults is {}: must be a list"),
+    ],
+)
+def test_one_problem(tmp_path: Path, text: str, wanted: str) -> None:
+    assert any(wanted in found for found in problems(tmp_path, text)), problems(tmp_path, text)
+
+
+def test_checks_report_everything_at_once(tmp_path: Path) -> None:
+    text = "network: {ipv4: 192.168.111.0/27}\nrelease: {payload: ocp}\nnodes: {nobody: {}}\n"
+    assert len(problems(tmp_path, text, "a-very-long-name")) == 5
+
+
+def test_missing_profile_names_the_nearest() -> None:
+    with pytest.raises(ProfileError, match="snoipv4: there is no such profile; did you mean sno_ipv4"):
+        profile.load("snoipv4", PROFILES)
+
+
+def test_names_are_caseless(tmp_path: Path) -> None:
+    path = tmp_path / "p.yml"
+    path.write_text("topology: SNOMIN\nstack: IPv6\n")
+    assert profile.load(path)["topology"] == "snomin"
+
+
+def test_scenarios_of_dev_scripts() -> None:
+    assert profile.scenario("HA_IPV4V6_DHCP") == {"topology": "ha", "stack": "dualstack", "addressing": "dhcp"}
+    assert profile.scenario("4CONTROL_IPV6") == {"topology": "4control", "stack": "ipv6", "addressing": "static"}
+    assert profile.scenario("5CONTROL") == {"topology": "5control"}
+    assert profile.scenario("ha_ipv4") is None
+    assert profile.scenario("XL_IPV4") is None
+
+
+def test_empty_profile_is_the_default() -> None:
+    empty: dict[str, Any] = {}
+    assert build.build(profile.complete(empty), "ostest") == build.build(profile.load("sno_ipv4", PROFILES), "ostest")
+
+
+def test_capacity() -> None:
+    plan = build.build(profile.load("ha_ipv4", PROFILES), "ostest")
+    assert set(capacity.measure(Path("/no/such/directory"))) == {"memory_mib", "cpus", "disk_free_gib"}
+    assert capacity.check(plan, {"memory_mib": 16384, "cpus": 2, "disk_free_gib": 30}) == []
+    lacking = [str(p) for p in capacity.check(plan, {"memory_mib": 8192, "cpus": 1, "disk_free_gib": 5}, "h1")]
+    assert [line.split(":")[1].strip().split(" ")[0] for line in lacking] == [
+        "nodes.*.memory_mib",
+        "nodes.*.vcpus",
+        "nodes.*.disks",
+    ]
+    assert "14062 MiB of memory are needed for 5 nodes, 8192 are available" in lacking[0]

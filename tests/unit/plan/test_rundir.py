@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import inputs, rundir
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+
+
+def make(run: Path, name: str | None) -> list[str]:
+    _plan, changes = rundir.prepare(run, name, PROFILES, "ostest")
+    rundir.write(changes)
+    return [change.path.name for change in changes]
+
+
+def configure(run: Path) -> list[str]:
+    changes = inputs.prepare(rundir.load_plan(run), run)
+    rundir.write(changes)
+    return [str(change.path.relative_to(run)) for change in changes]
+
+
+def test_the_second_time_nothing_changes(tmp_path: Path) -> None:
+    run = tmp_path / "ostest"
+    assert make(run, "compact_ipv6") == ["profile.yaml", "plan.yaml", "inventory.yml"]
+    assert make(run, "compact_ipv6") == []
+    assert make(run, None) == []
+    assert (run / "profile.yaml").read_text() == (PROFILES / "compact_ipv6.yml").read_text()
+    assert stat.S_IMODE((run / "plan.yaml").stat().st_mode) == 0o600
+
+
+def test_without_a_profile_the_plan_is_as_people_left_it(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    path = tmp_path / "plan.yaml"
+    path.write_text(path.read_text().replace("memory_mib: 4096", "memory_mib: 5000"))
+    assert rundir.prepare(tmp_path, None, PROFILES, "ostest")[0]["nodes"][0]["memory_mib"] == 5000
+
+
+def test_a_cluster_that_exists_keeps_its_plan(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    state.record(tmp_path, [{"kind": "sandbox", "name": "agentlab-ostest", "host": "hypervisor"}])
+    assert make(tmp_path, "sno_ipv4") == []
+    with pytest.raises(
+        rundir.RunError, match=r"agentlab destroy --cluster ostest\), or choose another name \(CLUSTER="
+    ):
+        make(tmp_path, "ha_ipv4")
+    assert rundir.prepare(tmp_path, "ha_ipv4", PROFILES, "ostest", refuse=False)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (None, "there is no plan yet"),
+        ("a: [", "not valid YAML"),
+        ("cluster: {}", "not a plan, it has no release, hypervisor"),
+    ],
+)
+def test_a_plan_that_cannot_be_used(tmp_path: Path, text: str | None, wanted: str) -> None:
+    if text:
+        (tmp_path / "plan.yaml").write_text(text)
+    with pytest.raises(rundir.RunError, match=wanted):
+        make(tmp_path, None)
+
+
+def test_the_inventory_of_each_kind(tmp_path: Path) -> None:
+    plan = rundir.prepare(tmp_path, "sno_ipv4", PROFILES, "ostest")[0]
+    sandbox = rundir.inventory(plan, tmp_path)["all"]["children"]
+    assert sandbox["hypervisors"]["hosts"]["hypervisor"]["agentlab_sandbox"] == "ostest"
+    assert list(sandbox["observers"]["hosts"]) == ["hypervisor"]
+    plan["hypervisor"] |= {"kind": "ssh", "host": "lab.example", "user": None}
+    ssh = rundir.inventory(plan, tmp_path)["all"]["children"]
+    assert ssh["hypervisors"]["hosts"]["hypervisor"] == {"ansible_host": "lab.example"}
+    assert ssh["observers"]["hosts"]["observer"]["ansible_connection"] == "local"
+
+
+def test_inputs_that_were_consumed_are_not_written_again(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    assert configure(tmp_path) == [
+        "install-config.yaml",
+        "inputs/install-config.yaml",
+        "agent-config.yaml",
+        "inputs/agent-config.yaml",
+        "openshift/agentlab-settings.yaml",
+        "inputs/agentlab-settings.yaml",
+    ]
+    assert configure(tmp_path) == []
+    (tmp_path / "agent-config.yaml").unlink()
+    assert configure(tmp_path) == ["agent-config.yaml"]
+    (tmp_path / "cluster-manifests").mkdir()
+    (tmp_path / "install-config.yaml").unlink()
+    assert configure(tmp_path) == []
+    make(tmp_path, "sno_ipv6")
+    assert "install-config.yaml" in configure(tmp_path)
+
+
+def test_a_changed_input_is_left_alone(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    configure(tmp_path)
+    path = tmp_path / "install-config.yaml"
+    path.write_text(path.read_text() + "fips: true\n")
+    assert configure(tmp_path) == []
+    assert path.read_text().endswith("fips: true\n")
+
+
+def test_secrets_are_private_and_not_in_a_diff(tmp_path: Path) -> None:
+    make(tmp_path, "tnf_ipv4")
+    changes = inputs.prepare(rundir.load_plan(tmp_path), tmp_path)
+    rundir.write(changes)
+    for name in ("install-config.yaml", "ssh/id_ecdsa", "tls/ca.key", "inputs/install-config.yaml"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600, name
+    config = yaml.safe_load((tmp_path / "install-config.yaml").read_text())
+    assert config["controlPlane"]["fencing"]["credentials"][0]["password"] == "password"
+    shown = "".join(change.diff()["after"] for change in changes)
+    assert "b2NwLXVzZXI6b2NwLXBhc3M=" not in shown
+    assert "password: password" not in shown
+
+
+def test_check_mode_makes_no_keys(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    assert inputs.prepare(rundir.load_plan(tmp_path), tmp_path, check=True)
+    assert not (tmp_path / "ssh").exists()
+    assert not (tmp_path / "tls").exists()
+
+
+def test_the_users_key_and_pull_secret_are_added(tmp_path: Path) -> None:
+    run, key, secret = tmp_path / "run", tmp_path / "id.pub", tmp_path / "pull.json"
+    make(run, "sno_ipv4")
+    plan = rundir.load_plan(run)
+    plan["installer"] |= {"ssh_key_file": str(key), "pull_secret_file": str(secret)}
+    with pytest.raises(rundir.RunError, match=r"installer\.ssh_key_file is .*: cannot be read: No such file"):
+        inputs.prepare(plan, run)
+    key.write_text("ssh-rsa AAAA me\n")
+    secret.write_text("{}")
+    with pytest.raises(rundir.RunError, match="not a pull secret"):
+        inputs.prepare(plan, run)
+    secret.write_text('{"auths": {"quay.io": {"auth": "eDp5"}}}')
+    config = yaml.safe_load(inputs.prepare(plan, run)[0].after)
+    assert config["sshKey"].splitlines()[1] == "ssh-rsa AAAA me"
+    assert set(yaml.safe_load(config["pullSecret"])["auths"]) == {"quay.io", "virthost.ostest.test.metalkube.org:5000"}

@@ -1,0 +1,87 @@
+"""Processes are found, watched and ended by their start, not by their number alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, processes
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path):
+    yield processes.Program("sleeper", ["sleep", "60"], tmp_path / "log")
+    processes.stop(tmp_path / "run", "sleeper")
+
+
+def test_start_find_stop(tmp_path: Path, sleeper: processes.Program) -> None:
+    started = processes.launch(tmp_path / "run", sleeper)
+    assert processes.find(tmp_path / "run", "sleeper") == started
+    assert started.digest == sleeper.digest()
+    assert processes.stop(tmp_path / "run", "sleeper")
+    assert processes.find(tmp_path / "run", "sleeper") is None
+    assert not processes.stop(tmp_path / "run", "sleeper")
+    assert processes.start_time(started.pid) is None
+
+
+def test_another_process_of_that_number_is_left_alone(tmp_path: Path) -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        (tmp_path / "sleeper.json").write_text(json.dumps({"pid": other.pid, "start": 1, "digest": ""}))
+        assert processes.find(tmp_path, "sleeper") is None
+        assert not processes.stop(tmp_path, "sleeper")
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_found_without_its_file(tmp_path: Path, sleeper: processes.Program) -> None:
+    started = processes.launch(tmp_path / "run", sleeper)
+    (tmp_path / "run" / "sleeper.json").unlink()
+    found = processes.find(tmp_path / "run", "sleeper")
+    assert found is not None and (found.pid, found.start) == (started.pid, started.start)
+    assert processes.stop(tmp_path / "run", "sleeper")
+
+
+def test_one_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "TERM_SECONDS", 0.3)
+    program = processes.Program("stubborn", ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], tmp_path / "log")
+    started = processes.launch(tmp_path, program)
+    deadline = time.monotonic() + 5
+    while not (tmp_path / "log").read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes.stop(tmp_path, "stubborn")
+    assert processes.start_time(started.pid) is None
+
+
+def test_digest_is_of_the_files_too(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("a")
+    program = processes.Program("x", ["x"], tmp_path / "log", files=(config,))
+    before = program.digest()
+    config.write_text("b")
+    assert program.digest() != before
+
+
+def test_missing_program_is_said(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="x: cannot start /no/such/program: No such file"):
+        processes.launch(tmp_path, processes.Program("x", ["/no/such/program"], tmp_path / "log"))
+
+
+def test_a_zombie_does_not_run() -> None:
+    child = os.fork()
+    if not child:
+        signal.pause()
+    assert processes.start_time(child)
+    os.kill(child, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while processes.start_time(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes.start_time(child) is None
+    os.waitpid(child, 0)
