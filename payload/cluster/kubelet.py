@@ -459,11 +459,15 @@ class _ContainerPod(_Pod):
             *container.get("command", ()),
             *container.get("args", ()),
         ]
-        log.info("pod %s starts", self.pod["metadata"]["name"])
-        process = subprocess.Popen(command)
+        name = self.pod["metadata"]["name"]
+        log.info("pod %s starts", name)
+        # Line by line into this log: what a process of the host's podman writes to our output itself, the journal files elsewhere.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         self.post("Running", True)
+        for line in process.stdout or ():
+            log.info("%s: %s", name, line.rstrip())
         code = process.wait()
-        log.info("pod %s ended with %d", self.pod["metadata"]["name"], code)
+        log.info("pod %s ended with %d", name, code)
         if not self.stopped:
             self.post("Succeeded" if code == 0 else "Failed", False)
 
