@@ -12,11 +12,8 @@ description:
   - Publishes the image on the lab's file server and boots the machines from it, the rendezvous host first.
   - A machine that was booted from this image already is left alone, or switched on if it is off. With another image it is
     switched off, gets empty disks, and boots from the new one.
+extends_documentation_fragment: [agentlab.ocp.lab]
 options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
   mode:
     description:
       - V(redfish) inserts the image as virtual media through each machine's BMC.
@@ -43,15 +40,6 @@ options:
     type: str
     choices: [booted, ejected]
     default: booted
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""

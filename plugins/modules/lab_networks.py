@@ -11,20 +11,7 @@ version_added: 1.0.0
 description:
   - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
   - Compares with what is defined; a network that is used by running machines is not changed.
-options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
+extends_documentation_fragment: [agentlab.ocp.lab]
 """
 
 EXAMPLES = r"""

@@ -12,20 +12,7 @@ description:
   - Makes the storage pool, the disks and the domains of a plan's nodes. They stay off.
   - Compares with what is defined; a machine that runs is not changed, and neither is the size of a disk.
   - Where the plan says C(auto), the domain type is KVM if a guest really boots on it, which is tried once for each boot of the host.
-options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
+extends_documentation_fragment: [agentlab.ocp.lab]
 """
 
 EXAMPLES = r"""

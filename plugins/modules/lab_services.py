@@ -12,11 +12,8 @@ description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - What runs with the same program and files is left alone.
+extends_documentation_fragment: [agentlab.ocp.lab]
 options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
   tls:
     description: PEM texts.
     type: dict
@@ -34,15 +31,6 @@ options:
         description: Its key.
         type: str
         required: true
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""

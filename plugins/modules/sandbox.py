@@ -13,22 +13,10 @@ description:
     namespace can be seen with C(ip netns).
   - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
   - Runs on the controller, as root.
+extends_documentation_fragment: [agentlab.ocp.lab]
 options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
 notes:
   - To remove it use M(agentlab.ocp.lab_destroy).
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""
