@@ -36,7 +36,8 @@ PORT = 10250
 LEASE_SECONDS = 10.0
 STATUS_SECONDS = 60.0
 RETRY_SECONDS = 3.0
-NSENTER = "nsenter -t 1 -m -u -i -n -p --"
+# With the cgroup namespace: podman makes the cgroups of its containers by their names in it.
+NSENTER = "nsenter -t 1 -m -u -i -n -p -C --"
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-NSENTER = "nsenter -t 1 -m -u -i -n -p --"
+NSENTER = "nsenter -t 1 -m -u -i -n -p -C --"
 # coreos-installer writes "> Read disk 1.2 GiB/2.3 GiB (52%)" and overwrites the line with carriage returns.
 _PERCENT = re.compile(r"\((\d{1,3})%\)")
 log = logging.getLogger("host")
