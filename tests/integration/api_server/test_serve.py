@@ -188,7 +188,7 @@ def test_address_taken(served: Served, capfd: pytest.CaptureFixture[str]) -> Non
         "--data",
         str(served.data / "other"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert "agentlab serve assisted-service:" in done.stderr
     assert "Traceback" not in done.stderr

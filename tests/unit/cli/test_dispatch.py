@@ -118,7 +118,7 @@ def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     ]
     made = 0
     for process in both:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=900)
         assert "usage: agentlab VERB" in out, err
         made += err.count("making the environment")
     assert made == 1

@@ -88,7 +88,7 @@ def _run(script: Path, root: Path, **environment: str) -> subprocess.CompletedPr
     copy = root / "script.sh"
     copy.write_text(text)
     return subprocess.run(
-        ["bash", str(copy)], capture_output=True, text=True, check=True, timeout=60,
+        ["bash", str(copy)], capture_output=True, text=True, check=True, timeout=300,
         env={"PATH": f"{root}/bin:{os.environ['PATH']}", **environment},
     )  # fmt: skip
 

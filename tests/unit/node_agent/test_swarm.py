@@ -89,7 +89,7 @@ def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
         assert time.monotonic() < end and process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, __ = process.communicate(timeout=20)
+    out, __ = process.communicate(timeout=120)
     assert process.returncode == 0 and "0 clusters installed" in out
     assert service.clusters == service.infra_envs == service.hosts == {}
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
