@@ -19,7 +19,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
 ROOT = Path(__file__).parents[3]
-TIMEOUT = 120
+TIMEOUT = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
