@@ -85,6 +85,9 @@ def main() -> None:
         listed = state.load(run_dir)["created"]
         new = [item for item in items if item not in listed]
         if not module.check_mode:
+            if not listed:
+                # A cluster begins: what the last one of this name logged would be taken for its own.
+                shutil.rmtree(run_dir / "logs", ignore_errors=True)
             state.record(run_dir, items)
         certified = tls.ensure(run_dir / "tls", plan["cluster"]["name"], inventory.served_names(plan), check=module.check_mode)
         added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])
