@@ -15,7 +15,8 @@ from .._deps import optional
 from . import cpio
 from .errors import CoreosError, NotFound
 from .image import blocks, new_file
-from .iso9660 import Iso9660, open_image
+from .iso import HEADER_AT, IGNITION_PATH, embed_header
+from .iso9660 import SECTOR, Iso9660, open_image
 
 if TYPE_CHECKING:
     import pycdlib
@@ -126,20 +127,28 @@ def same_files(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bo
 def config_image(
     files: Mapping[str, cpio.File | bytes],
     output: str | os.PathLike[str],
-    label: str = CONFIG_LABEL,
+    ignition: bytes = b"",
     overwrite: bool = False,
     mode: int = 0o600,
 ) -> None:
     """Write an image with one file `config.gz`, the gzip newc archive of `files` under their absolute paths.
 
-    The last of `files` is the last in the archive: its appearance starts what waits for it.
+    The last of `files` is the last in the archive: its appearance starts what waits for it. `ignition`, the same as a
+    config, goes into an embed area behind the volume that only the header of the system area names: what shows the config
+    of a live ISO shows this one's, and the volume stays as it is.
     """
     archive = cpio.compress(cpio.archive(files, parents=False, ordered=True))
     iso = pycdlib.PyCdlib()
-    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident=label)
+    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident=CONFIG_LABEL)
     iso.add_fp(io.BytesIO(archive), len(archive), "/CONFIG.GZ;1", rr_name=_CONFIG_NAME)
+    area = cpio.compress(cpio.archive({IGNITION_PATH: ignition})) if ignition else b""
     with new_file(output, overwrite, mode) as out:
         iso.write_fp(out)
+        if area:
+            start = out.seek(0, io.SEEK_END)
+            out.write(area + b"\0" * (-len(area) % SECTOR))
+            out.seek(HEADER_AT)
+            out.write(embed_header(start, len(area)))
     iso.close()
 
 

@@ -33,7 +33,9 @@ ROOTFS_PATH = "images/pxeboot/rootfs.img"
 _INFO_PATH = "coreos/igninfo.json"
 _DEFAULT_PATH = "images/ignition.img"
 _FEATURES_PATH = "coreos/features.json"
-_HEADER_AT = 32744
+HEADER_AT = 32744
+_HEADER = struct.Struct("<8sQQ")
+_MAGIC = b"coreiso+"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Area:
         return self.file is not None and (self.file.offset, self.file.size) == (self.offset, self.length)
 
 
+def embed_header(offset: int, length: int) -> bytes:
+    """Return the header at `HEADER_AT` that names an embed area."""
+    return _HEADER.pack(_MAGIC, offset, length)
+
+
 def _find_area(iso: Iso9660) -> Area:
     info: dict[str, Any] = {"file": _DEFAULT_PATH}
     with contextlib.suppress(NotFound):
@@ -57,8 +64,8 @@ def _find_area(iso: Iso9660) -> Area:
     try:
         file = iso.find_file(kargs.typed(info, "file", str, _INFO_PATH))
     except NotFound as error:
-        magic, offset, length = struct.unpack("<8sQQ", image.pread(iso.fd, 24, _HEADER_AT))
-        if magic == b"coreiso+" and 0 < length <= cpio.DEFAULT_LIMIT and offset + length <= iso.size:
+        magic, offset, length = _HEADER.unpack(image.pread(iso.fd, _HEADER.size, HEADER_AT))
+        if magic == _MAGIC and 0 < length <= cpio.DEFAULT_LIMIT and offset + length <= iso.size:
             return Area(offset, length)
         raise CoreosError(f"Unrecognized CoreOS ISO image. ({error})") from None
     start = kargs.typed(info, "offset", int, _INFO_PATH, 0)
@@ -223,8 +230,8 @@ class LiveIso:
                 pieces += self.fs.moved(record, record.sector, len(text))
         except NotFound:
             pass
-        if image.pread(self.fd, 8, _HEADER_AT) == b"coreiso+":
-            pieces.append(Piece.of(_HEADER_AT + 8, struct.pack("<QQ", start, length)))
+        if image.pread(self.fd, 8, HEADER_AT) == _MAGIC:
+            pieces.append(Piece.of(HEADER_AT, embed_header(start, length)))
         return pieces
 
     def save(self, compression: str = "gzip", grow: bool = False) -> bool:

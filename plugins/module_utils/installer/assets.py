@@ -98,7 +98,7 @@ def _make_aci(build: Build) -> dict[str, Any]:
 
 
 def _load_aci(build: Build, texts: Texts) -> dict[str, Any]:
-    aci, text = manifests.load_agent_cluster_install(_one(texts), build.log)
+    aci, text = manifests.load_agent_cluster_install(_one(texts), build.profile, build.log)
     manifests.check_agent_cluster_install(aci, build.profile)
     return {"Config": aci, "File": text}
 

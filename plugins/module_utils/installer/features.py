@@ -10,12 +10,20 @@ from .install_config import platform_name
 
 SETS = ("CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "TechPreviewNoUpgrade")
 _PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")
-_BASELINES = ("None", *(f"v4.{minor}" for minor in range(11, 19)), "vCurrent")
-CAPABILITIES = (
-    "Build", "CSISnapshot", "CloudControllerManager", "CloudCredential", "Console", "DeploymentConfig",
-    "ImageRegistry", "Ingress", "Insights", "MachineAPI", "NodeTuning", "OperatorLifecycleManager",
-    "OperatorLifecycleManagerV1", "Storage", "baremetal", "marketplace", "openshift-samples",
-)  # fmt: skip
+# What each baseline adds to the one before it.
+_ADDED = {
+    "None": (),
+    "v4.11": ("baremetal", "marketplace", "openshift-samples", "MachineAPI"),
+    "v4.12": ("Console", "Insights", "Storage", "CSISnapshot"),
+    "v4.13": ("NodeTuning",),
+    "v4.14": ("Build", "DeploymentConfig", "ImageRegistry"),
+    "v4.15": ("OperatorLifecycleManager", "CloudCredential"),
+    "v4.16": ("CloudControllerManager", "Ingress"),
+    "v4.17": (),
+    "v4.18": ("OperatorLifecycleManagerV1",),
+    "vCurrent": (),
+}  # fmt: skip
+CAPABILITIES = tuple(sorted(name for names in _ADDED.values() for name in names))
 
 
 def protected(gate: str) -> str:
@@ -40,7 +48,7 @@ def validate(config: dict[str, Any], profile: dict[str, Any], errors: FieldError
     """Check everything of this module's title."""
     chosen = config.get("featureSet", "")
     if chosen == "OKD":
-        errors.invalid("featureSet", chosen, "OKD featureset is not supported on OpenShift clusters")
+        errors.forbidden("featureSet", "OKD featureset is not supported on OpenShift clusters")
     elif chosen and not profile["feature_sets"]:
         errors.append(f'FeatureSet: Unsupported value: "{chosen}": supported values: ""')
     elif chosen and chosen not in SETS:
@@ -49,12 +57,14 @@ def validate(config: dict[str, Any], profile: dict[str, Any], errors: FieldError
     if gates and chosen != "CustomNoUpgrade":
         errors.forbidden("featureGates", "featureGates can only be used with the CustomNoUpgrade feature set")
     for index, gate in enumerate(gates):
-        match = re.fullmatch(r"[^=]+=([^=]+)", gate)
+        match = re.fullmatch(r"[^=]*=([^=]*)", gate)
         path, text = f"featureGates[{index}]", "must match the format <feature-name>=<bool>"
         if not match:
             errors.invalid(path, gate, text)
-        elif match[1].lower() not in ("true", "false", "1", "0", "t", "f"):
+        elif not re.fullmatch(r"1|t|T|true|TRUE|True|0|f|F|false|FALSE|False", match[1]):
             errors.invalid(path, gate, f"{text}, could not parse boolean value")
+    if config["controlPlane"].get("fencing") is not None and not enabled(config, profile, "DualReplica"):
+        errors.forbidden("platform.none.fencingCredentials", protected("DualReplica"))
     _capabilities(config, errors)
     partitioning = config.get("cpuPartitioningMode", "")
     if partitioning and partitioning not in ("None", "AllNodes"):
@@ -62,34 +72,38 @@ def validate(config: dict[str, Any], profile: dict[str, Any], errors: FieldError
     stream = config.get("osImageStream", "")
     if profile["os_image_stream"]:
         if stream and stream not in ("rhel-9", "rhel-10"):
-            errors.unsupported("osImageStream", stream, ("rhel-9", "rhel-10"))
+            errors.forbidden("osImageStream", "Unsupported OS Image Stream. Supported values are: rhel-9, rhel-10")
     elif stream:
         errors.forbidden("osImageStream", f"is not known to release {profile['name']}")
 
 
 def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
     capabilities = config.get("capabilities")
-    if not capabilities:
+    if capabilities is None:
         return
     path = "capabilities"
-    baseline = capabilities.get("baselineCapabilitySet", "vCurrent")
+    baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
     more = capabilities.get("additionalEnabledCapabilities") or []
-    if baseline not in _BASELINES:
-        errors.unsupported(f"{path}.baselineCapabilitySet", baseline, _BASELINES)
+    if baseline not in _ADDED:
+        errors.unsupported(f"{path}.baselineCapabilitySet", baseline, _ADDED)
     for index, name in enumerate(more):
         if name not in CAPABILITIES:
             errors.unsupported(f"{path}.additionalEnabledCapabilities[{index}]", name, CAPABILITIES)
-    at = f"{path}.additionalEnabledCapabilities"
+    available = {*more}
+    if baseline in _ADDED and baseline != "None":
+        for name, names in _ADDED.items():
+            available |= {*names}
+            if name == baseline:
+                break
+    at = "additionalEnabledCapabilities"
     platform = platform_name(config)
-    if "marketplace" in more and baseline == "None" and "OperatorLifecycleManager" not in more:
+    if "marketplace" in available and "OperatorLifecycleManager" not in available:
         errors.invalid(at, more, "the marketplace capability requires the OperatorLifecycleManager capability")
-    if baseline != "None":
-        return
-    if platform == "baremetal" and "baremetal" not in more:
+    if platform == "baremetal" and baseline == "None" and "baremetal" not in more:
         errors.invalid(at, more, "platform baremetal requires the baremetal capability")
-    if "CloudCredential" not in more and platform not in ("baremetal", "none", "external"):
+    if "CloudCredential" not in available and platform not in ("baremetal", "none"):
         errors.invalid(path, capabilities, "disabling CloudCredential capability available only for baremetal platforms")
-    if "CloudControllerManager" not in more:
+    if "CloudControllerManager" not in available:
         manager = (config["platform"].get("external") or {}).get("cloudControllerManager", "")
         if platform not in ("baremetal", "none", "external"):
             errors.invalid(
@@ -97,11 +111,11 @@ def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
                 "disabling CloudControllerManager is only supported on the Baremetal, None, or External platform with "
                 "cloudControllerManager value none",
             )  # fmt: skip
-        elif platform == "external" and manager not in ("", "None"):
+        elif platform == "external" and manager == "External":
             errors.invalid(
                 path, capabilities,
                 "disabling CloudControllerManager on External platform supported only with cloudControllerManager "
                 "value none",
             )  # fmt: skip
-    if "Ingress" not in more:
+    if "Ingress" not in available:
         errors.invalid(path, capabilities, "the Ingress capability is required")

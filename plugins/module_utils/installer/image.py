@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -11,9 +10,8 @@ import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._deps import optional
 from ..ignition.config import dumps, files_of
 from ..release.payload import extract_files, read_matching
 from ..release.registry import RegistryError
@@ -23,13 +21,8 @@ from .errors import InstallerError
 from .ignition import CONFIG_IMAGE_PATHS
 from .state import write_file
 
-if TYPE_CHECKING:
-    import pycdlib
-else:
-    pycdlib = optional("pycdlib")
-
 # Part of an image's fingerprint: raise it when the same inputs give other bytes.
-_FORMAT = 1
+_FORMAT = 2
 
 
 def kernel_arguments(build: Build) -> list[str]:
@@ -405,29 +398,24 @@ def _has(iso: Any, path: str) -> bool:
 
 
 def config_iso(build: Build) -> None:
-    """Write `agentconfig.noarch.iso`: the files of the Ignition that a host without configuration lacks."""
-    from ..coreos import cpio, image
+    """Write `agentconfig.noarch.iso`: the files of the Ignition that a host without configuration lacks.
 
-    ignition = build["Agent Installer Ignition"]
+    They lie in `config.gz`, which is all that the host reads; an embed area shows them as an Ignition config.
+    """
+    from ..coreos import build as isos
+    from ..coreos import cpio
+
+    config = build["Agent Installer Ignition"]["Config"]
     target = build.options.directory / "agentconfig.noarch.iso"
-    modes = {entry["path"]: entry.get("mode", 0o600) for entry in ignition["Config"]["storage"]["files"]}
-    contents = files_of(ignition["Config"])
-    chosen = [path for part in CONFIG_IMAGE_PATHS for path in contents if part in path]
-    members = {path: cpio.File(contents[path], modes[path]) for path in dict.fromkeys(chosen)}
-    packed = cpio.compress(cpio.archive(members, parents=False, ordered=True))
-    fingerprint = hashlib.sha256(packed).hexdigest()
+    contents = files_of(config)
+    entries = {entry["path"]: entry for entry in config["storage"]["files"]}
+    chosen = list(dict.fromkeys(path for part in CONFIG_IMAGE_PATHS for path in contents if part in path))
+    members = {path: cpio.File(contents[path], entries[path].get("mode", 0o600)) for path in chosen}
+    shown = dumps({"ignition": config["ignition"], "storage": {"files": [entries[path] for path in chosen]}})
+    fingerprint = hashlib.sha256(shown).hexdigest()
     if not _fresh(build, "config", fingerprint, [target]):
         build.changed(target.name)
         if not build.options.dry:
-            with image.new_file(target, overwrite=True) as out:
-                _config_image(packed, out)
+            isos.config_image(members, target, shown, overwrite=True)
             _record(build, "config", fingerprint, [target])
     build.save_rendezvous_ip()
-
-
-def _config_image(packed: bytes, out: Any) -> None:
-    iso = pycdlib.PyCdlib()
-    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident="agent_configimage")
-    iso.add_fp(io.BytesIO(packed), len(packed), "/CONFIG.GZ;1", rr_name="config.gz")
-    iso.write_fp(out)
-    iso.close()

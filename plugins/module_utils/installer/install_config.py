@@ -134,13 +134,9 @@ def set_defaults(config: dict[str, Any], profile: dict[str, Any], version: str) 
         networking["serviceNetwork"] = ["172.30.0.0/16"]
     if not networking.get("clusterNetwork"):
         networking["clusterNetwork"] = [{"cidr": "10.128.0.0/14", "hostPrefix": 23}]
-    for entry in networking["clusterNetwork"]:
-        net = check.network(entry.get("cidr"))
-        if net is not None and not entry.get("hostPrefix"):
-            entry["hostPrefix"] = 64 if net.version == 6 else 23
-    config.setdefault("controlPlane", {}).setdefault("name", "master")
-    if not config.get("compute"):
-        config["compute"] = [{"name": "worker"}]
+    config.setdefault("controlPlane", {})["name"] = "master"
+    if not any(pool.get("name") == "worker" for pool in config.setdefault("compute", [])):
+        config["compute"].append({"name": "worker"})
     for pool, replicas in [
         (config["controlPlane"], 3),
         *((pool, 3 if pool.get("name", "worker") == "worker" else 0) for pool in config["compute"]),
@@ -156,6 +152,8 @@ def set_defaults(config: dict[str, Any], profile: dict[str, Any], version: str) 
     platform = config.setdefault("platform", {})
     if platform.get("baremetal") is not None:
         _baremetal_defaults(config, platform["baremetal"])
+    if platform.get("nutanix") is not None:
+        config.setdefault("credentialsMode", "Manual")
     for name in ("vsphere", "nutanix"):
         section = platform.get(name)
         if section is not None:

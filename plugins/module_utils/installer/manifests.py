@@ -9,6 +9,7 @@ from . import check, shapes
 from .errors import FieldErrors, InstallerError
 from .install_config import cidr, default_stream, machine_network_of, platform_name, replicas
 from .log import Log
+from .platforms import has_credentials
 from .schema import decode, decode_file
 from .yamlio import dump, load_all
 
@@ -54,6 +55,8 @@ def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None
 
 def check_pull_secret(text: str) -> str | None:
     """Why `text` is no pull secret, or None."""
+    if not text.strip():
+        return "unexpected end of JSON input"
     try:
         secret = json.loads(text)
     except json.JSONDecodeError as error:
@@ -61,10 +64,12 @@ def check_pull_secret(text: str) -> str | None:
     auths = secret.get("auths") if isinstance(secret, dict) else None
     if not auths or not isinstance(auths, dict):
         return "auths required"
-    for host, entry in auths.items():
-        if not isinstance(entry, dict) or not (entry.get("auth") or entry.get("credsStore")):
-            return f'"{host}" requires either auth or credsStore'
-    return None
+    bad = [
+        f'"{host}" requires either auth or credsStore'
+        for host, entry in auths.items()
+        if not isinstance(entry, dict) or not {"auth", "credsStore"} & entry.keys()
+    ]
+    return bad[0] if len(bad) == 1 else f"[{', '.join(bad)}]" if bad else None
 
 
 def pull_secret(install_config: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
@@ -144,6 +149,9 @@ def agent_cluster_install(
         spec["apiVIPs"], spec["ingressVIPs"] = section.get("apiVIPs", []), section.get("ingressVIPs", [])
         if platform == "baremetal" and spec["apiVIPs"] and spec["ingressVIPs"]:
             spec["apiVIP"], spec["ingressVIP"] = spec["apiVIPs"][0], spec["ingressVIPs"][0]
+        balancer = section.get("loadBalancer")
+        if platform == "baremetal" and profile["load_balancer"] and balancer is not None:
+            spec["loadBalancer"] = {"type": "UserManaged" if balancer.get("type") == "UserManaged" else "ClusterManaged"}
     proxy = proxy_of(config, agent_config)
     if proxy:
         spec["proxy"] = proxy
@@ -164,23 +172,23 @@ def install_config_overrides(
     found: dict[str, Any] = {}
     if config.get("fips"):
         found["fips"] = True
+    gates = {name: config[name] for name in ("featureSet", "featureGates") if config.get(name)}
+    if not profile["feature_sets"]:
+        gates = {}
     platform = platform_name(config)
-    section = config["platform"][platform] or {}
-    part = _PLATFORM_OVERRIDES.get(platform, lambda *__: {})(section, hosts, profile)
-    if part:
+    part = _PLATFORM_OVERRIDES.get(platform, lambda *__: {})(config["platform"][platform] or {}, hosts, profile)
+    # Upstream writes vSphere's part, empty or not, when anything before it is overridden.
+    if part or (platform == "vsphere" and (found or gates)):
         found["platform"] = {platform: part}
-    for name in ("capabilities",):
-        if config.get(name):
-            found[name] = config[name]
+    if config.get("capabilities") is not None:
+        found["capabilities"] = config["capabilities"]
     if config["networking"]["networkType"] not in ("OVNKubernetes", "OpenShiftSDN"):
         found["networking"] = config["networking"]
     if config.get("cpuPartitioningMode"):
         found["cpuPartitioningMode"] = config["cpuPartitioningMode"]
     if config.get("additionalTrustBundlePolicy", "Proxyonly") not in ("", "Proxyonly"):
         found["additionalTrustBundlePolicy"] = config["additionalTrustBundlePolicy"]
-    for name in ("featureSet", "featureGates"):
-        if profile["feature_sets"] and config.get(name):
-            found[name] = config[name]
+    found |= gates
     if config.get("osImageStream") and config["osImageStream"] != default_stream(version):
         found["osImageStream"] = config["osImageStream"]
     return found
@@ -216,14 +224,14 @@ def _baremetal_overrides(
 
 def _vsphere_overrides(section: dict[str, Any], _hosts: list[Any], _profile: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    centers = [center for center in section.get("vcenters", []) if center.get("user") and center.get("password")]
+    if len(section.get("apiVIPs", [])) > 1:
+        found["apiVIPs"] = section["apiVIPs"]
+        found["ingressVIPs"] = section.get("ingressVIPs", [])
+    centers = [center for center in section.get("vcenters", []) if has_credentials(center)]
     if centers:
         found["vcenters"] = centers
         if section.get("failureDomains"):
             found["failureDomains"] = section["failureDomains"]
-    if len(section.get("apiVIPs", [])) > 1:
-        found["apiVIPs"] = section["apiVIPs"]
-        found["ingressVIPs"] = section.get("ingressVIPs", [])
     return found
 
 
@@ -250,26 +258,26 @@ _PLATFORM_OVERRIDES: dict[str, Any] = {
 }
 
 
-def load_agent_cluster_install(text: str, log: Log) -> tuple[dict[str, Any], str]:
+def load_agent_cluster_install(text: str, profile: dict[str, Any], log: Log) -> tuple[dict[str, Any], str]:
     """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image."""
     name = f"{DIRECTORY}/agent-cluster-install.yaml"
     aci: dict[str, Any] = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
     spec = aci.setdefault("spec", {})
-    changed = False
-    platform = spec.get("platformType", "")
-    if platform in PLATFORMS:
-        spec["platformType"] = platform = PLATFORMS[platform]
-        changed = True
+    spec["platformType"] = PLATFORMS.get(spec.get("platformType", ""), spec.get("platformType", ""))
     networking = spec.setdefault("networking", {})
     if not networking.get("networkType"):
         log.info("NetworkType is not specified in AgentClusterInstall. Defaulting NetworkType to OVNKubernetes.")
         networking["networkType"] = "OVNKubernetes"
-        changed = True
-    if "userManagedNetworking" not in networking:
-        networking["userManagedNetworking"] = platform in ("None", "External")
-        changed = True
-    aci.setdefault("status", _ACI_STATUS)
-    return aci, dump(aci) if changed else text
+    networking.setdefault("userManagedNetworking", spec["platformType"] in ("None", "External"))
+    # What Go's zero values print.
+    if not spec["platformType"]:
+        del spec["platformType"]
+    spec.setdefault("clusterDeploymentRef", {})
+    spec.setdefault("provisionRequirements", {})
+    if profile["creation_timestamp"]:
+        aci.setdefault("metadata", {}).setdefault("creationTimestamp", None)
+    aci["status"] = {**_ACI_STATUS, **(aci.get("status") or {})}
+    return aci, dump(aci)
 
 
 def check_agent_cluster_install(aci: dict[str, Any], profile: dict[str, Any]) -> None:
@@ -294,37 +302,32 @@ def check_agent_cluster_install(aci: dict[str, Any], profile: dict[str, Any]) ->
         needs = spec.get("provisionRequirements", {})
         hosts = needs.get("controlPlaneAgents", 0) + needs.get("workerAgents", 0)
         for index, entry in enumerate(networking.get("clusterNetwork", [])):
-            net, prefix = check.network(entry.get("cidr")), entry.get("hostPrefix", 0)
+            net, prefix, path = check.network(entry.get("cidr")), entry.get("hostPrefix", 0), f"{at}.clusterNetwork[{index}]"
             if net is None:
-                errors.required(f"{at}.clusterNetwork", "error parsing the clusterNetwork CIDR")
+                errors.required(f"{path}.cidr", "error parsing the clusterNetwork CIDR")
                 continue
             if prefix > net.max_prefixlen - 7:
+                errors.invalid(f"{path}.hostPrefix", prefix, f"must be at most {net.max_prefixlen - 7}")
+            if prefix - net.prefixlen < (hosts - 1).bit_length() or prefix < net.prefixlen:
                 errors.invalid(
-                    f"{at}.clusterNetwork[{index}].hostPrefix", prefix, f"must be at most {net.max_prefixlen - 7}"
-                )
-            elif prefix < net.prefixlen or 2 ** (prefix - net.prefixlen) < hosts:
-                errors.invalid(
-                    f"{at}.clusterNetwork[{index}]",
-                    entry["cidr"],
+                    path, entry["cidr"],
                     f"prefix length {net.prefixlen} not large enough to accommodate {hosts} hosts with hostPrefix "
                     f"length {prefix}",
-                )
+                )  # fmt: skip
     errors.check("invalid NetworkType configured")
     platform = spec.get("platformType", "")
     if platform and platform not in PLATFORMS.values():
         errors.unsupported("spec.platformType", platform, PLATFORMS.values())
-    if platform == "None" and networking.get("userManagedNetworking") is False:
-        errors.forbidden("spec.networking.userManagedNetworking", "None platform requires user-managed networking")
+    if platform in ("None", "External") and networking.get("userManagedNetworking") is False:
+        errors.forbidden(
+            "spec.networking.userManagedNetworking", f"{platform} platform requires user-managed networking"
+        )
     errors.check("invalid PlatformType configured")
-    encryption = spec.get("diskEncryption") or {}
-    if profile["disk_encryption_check"] and encryption:
-        roles = ("none", "all", "masters", "arbiters", "workers")
-        allowed = {*roles, *(",".join(pair) for pair in (("masters", "arbiters"), ("masters", "workers"),
-                   ("arbiters", "workers"), ("masters", "arbiters", "workers")))}  # fmt: skip
-        if encryption.get("enableOn", "none") not in allowed:
-            errors.unsupported("spec.diskEncryption.enableOn", encryption["enableOn"], roles)
-        if encryption.get("mode", "tpmv2") not in ("tpmv2", "tang"):
-            errors.unsupported("spec.diskEncryption.mode", encryption["mode"], ("tpmv2", "tang"))
+    encryption = spec.get("diskEncryption")
+    if profile["disk_encryption_check"] and encryption is not None:
+        for field, allowed in (("enableOn", ("none", "all", "masters", "workers")), ("mode", ("tpmv2", "tang"))):
+            if encryption.get(field, "") not in allowed:
+                errors.unsupported(f"spec.diskEncryption.{field}", encryption.get(field, ""), allowed)
         errors.check("invalid DiskEncryption configured")
 
 

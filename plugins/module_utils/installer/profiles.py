@@ -13,6 +13,7 @@ _MAIN: dict[str, Any] = {
     "discovery_ignition_url": True,
     "nutanix_dns_records_type": True,
     "provisioning_network_gateway": True,
+    "load_balancer": True,
     # messages
     "base_iso_asset": "Base ISO Image",
     # inputs
@@ -70,6 +71,7 @@ _DELTAS: dict[str, dict[str, Any]] = {
     },
     "4.20": {
         "creation_timestamp": True,
+        "load_balancer": False,
         "nutanix_dns_records_type": False,
         "base_iso_asset": "BaseIso Image",
         "blocked_mirrors": False,

@@ -6,27 +6,32 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
 from . import check, features, platforms
-from .errors import FieldErrors
-from .install_config import ON_PREM, platform_name, replicas
+from .errors import FieldErrors, quote
+from .install_config import platform_name, replicas
 from .manifests import check_pull_secret
 
 if TYPE_CHECKING:
     from cryptography import x509
 
     from .build import Build
+    from .log import Log
 else:
     x509 = optional("cryptography.x509", "cryptography")
 
 _ARCHITECTURES = ("amd64", "arm64", "ppc64le", "s390x")
+_JOIN = "internal subnet"
 _OVN_SUBNETS = {
-    4: (("internal subnet", "100.64.0.0/16"), ("transit subnet", "100.88.0.0/16"), ("masquerade subnet", "169.254.0.0/17")),
-    6: (("internal subnet", "fd98::/64"), ("transit subnet", "fd97::/64"), ("masquerade subnet", "fd69::/112")),
+    4: ((_JOIN, "100.64.0.0/16"), ("transit subnet", "100.88.0.0/16"), ("masquerade subnet", "169.254.0.0/17")),
+    6: ((_JOIN, "fd98::/64"), ("transit subnet", "fd97::/64"), ("masquerade subnet", "fd69::/112")),
 }  # fmt: skip
+_DOCKER_BRIDGE = check.network("172.17.0.0/16")
+_PUBLISH = ("External", "Internal", "Mixed")
 
 
 def validate(config: dict[str, Any], build: Build) -> None:
@@ -34,13 +39,21 @@ def validate(config: dict[str, Any], build: Build) -> None:
     errors = FieldErrors()
     profile = build.profile
     _general(config, errors)
-    _networking(config, errors)
-    _pools(config, profile, errors)
+    _names(config, errors)
+    _networking(config, build.log, errors)
+    platforms.vips(config, errors)
+    _ovn_config(config["networking"], errors)
     platforms.validate(config, errors)
+    _pools(config, profile, errors)
+    _payload_architecture(config, build, errors)
+    _pull_secret(config, errors)
     _proxy(config, errors)
     _image_sources(config, errors)
+    _publish(config, errors)
+    _credentials_mode(config, errors)
     features.validate(config, profile, errors)
     _agent_platform(config, profile, errors)
+    platforms.validate_agent(config, errors)
     _release_architecture(config, build, errors)
     for level, text in platforms.ignored(config):
         getattr(build.log, level)(text)
@@ -58,14 +71,18 @@ def validate(config: dict[str, Any], build: Build) -> None:
 
 def _general(config: dict[str, Any], errors: FieldErrors) -> None:
     key = config.get("sshKey", "")
-    if key:
+    if config.get("fips"):
         kind = ssh_key_type(key)
-        if not kind:
-            errors.invalid("sshKey", key, "ssh: no key found")
-        elif config.get("fips") and kind == "ssh-ed25519":
+        if key and not kind:
+            errors.invalid("sshKey", key, "Fatal error trying to parse configured public key: ssh: no key found")
+        elif key and not re.fullmatch(r"ecdsa-sha2-nistp\d{3}|ssh-rsa", kind):
             errors.invalid(
                 "sshKey", key, f"SSH key type {kind} unavailable when FIPS is enabled. Please use rsa or ecdsa."
             )
+    else:
+        for line in filter(None, key.split("\n")):
+            if not ssh_key_type(line):
+                errors.invalid("sshKey", line, "ssh: no key found")
     bundle = config.get("additionalTrustBundle", "")
     if bundle:
         why = bad_certificates(bundle)
@@ -73,41 +90,56 @@ def _general(config: dict[str, Any], errors: FieldErrors) -> None:
             errors.invalid("additionalTrustBundle", bundle, why)
     policy = config.get("additionalTrustBundlePolicy", "")
     if policy and policy not in ("Proxyonly", "Always"):
-        errors.unsupported("additionalTrustBundlePolicy", policy, ("Always", "Proxyonly"))
-    _names(config, errors)
-    secret = config.get("pullSecret", "")
-    why = check_pull_secret(secret) if secret else "auths required"
-    if why:
-        errors.invalid("pullSecret", "<hidden>" if secret else "", why)
-    publish = config.get("publish", "External")
-    if publish not in ("External", "Internal", "Mixed"):
-        errors.unsupported("publish", publish, ("External", "Internal", "Mixed"))
-    elif publish == "Internal" and platform_name(config) in ON_PREM:
-        errors.invalid(
-            "publish", publish, f'Internal publish strategy is not supported on "{platform_name(config)}" platform'
-        )
+        errors.invalid("additionalTrustBundlePolicy", policy, 'supported values "Proxyonly", "Always"')
 
 
 def _names(config: dict[str, Any], errors: FieldErrors) -> None:
-    name = config.get("metadata", {}).get("name", "")
-    domain = config.get("baseDomain", "")
-    if not name:
-        errors.required("metadata.name", "cluster name required")
-    elif "." in name:
-        errors.invalid("metadata.name", name, "cluster name must not contain '.'")
+    name, domain = config.get("metadata", {}).get("name", ""), config.get("baseDomain", "")
+    if "." in name and platform_name(config) in ("baremetal", "vsphere", "nutanix"):
+        why: str | None = "cluster name must not contain '.'"
     elif len(name) > 54:
-        errors.invalid("metadata.name", name, "must be no more than 54 characters")
+        why = "must be no more than 54 characters"
     else:
         why = check.subdomain(name)
-        if why:
-            errors.invalid("metadata.name", name, why)
-    why = check.domain_name(domain)
     if why:
-        errors.invalid("baseDomain", domain, why)
-    elif name and not check.subdomain(name):
+        errors.invalid("metadata.name", name, why)
+    bad_domain = check.domain_name(domain)
+    if bad_domain:
+        errors.invalid("baseDomain", domain, bad_domain)
+    elif not why:
         why = check.domain_name(f"{name}.{domain}")
         if why:
             errors.invalid("baseDomain", f"{name}.{domain}", why)
+
+
+def _pull_secret(config: dict[str, Any], errors: FieldErrors) -> None:
+    secret = config.get("pullSecret", "")
+    why = check_pull_secret(secret)
+    if why:
+        errors.invalid("pullSecret", "<hidden>" if secret else "", why)
+
+
+def _publish(config: dict[str, Any], errors: FieldErrors) -> None:
+    publish, platform = config["publish"], platform_name(config)
+    if publish not in _PUBLISH:
+        errors.unsupported("publish", publish, _PUBLISH)
+    elif publish == "Internal":
+        errors.invalid("publish", publish, f'Internal publish strategy is not supported on "{platform}" platform')
+    elif publish == "Mixed":
+        errors.invalid("publish", publish, f'mixed publish strategy is not supported on "{platform}" platform')
+    if publish != "Mixed" and config.get("operatorPublishingStrategy") is not None:
+        errors.invalid(
+            "operatorPublishingStrategy", publish,
+            "operator publishing strategy is only allowed with mixed publishing strategy installs",
+        )  # fmt: skip
+
+
+def _credentials_mode(config: dict[str, Any], errors: FieldErrors) -> None:
+    mode, platform = config.get("credentialsMode", ""), platform_name(config)
+    if mode and platform == "nutanix" and mode != "Manual":
+        errors.unsupported("credentialsMode", mode, ("Manual",))
+    elif mode and platform != "nutanix":
+        errors.invalid("credentialsMode", mode, f'cannot be set when using the "{platform}" platform')
 
 
 def ssh_key_type(text: str) -> str:
@@ -149,116 +181,125 @@ def bad_certificates(text: str) -> str | None:
 # --- networking -----------------------------------------------------------------------
 
 
-def _networking(config: dict[str, Any], errors: FieldErrors) -> None:
+def _networking(config: dict[str, Any], log: Log, errors: FieldErrors) -> None:
     networking = config["networking"]
     kind = networking["networkType"]
+    path = "networking.networkType"
     if not kind:
-        errors.required("networking.networkType", "network provider type required")
-    elif kind == "Kuryr":
-        errors.invalid("networking.networkType", kind, "networkType Kuryr is not supported on OpenShift later than 4.14")
-    elif kind == "OpenShiftSDN":
-        errors.invalid(
-            "networking.networkType", kind,
-            "networkType OpenShiftSDN is not supported, please use OVNKubernetes",
-        )  # fmt: skip
-    machine = [
-        (f"networking.machineNetwork[{index}].cidr", entry.get("cidr", ""))
-        for index, entry in enumerate(networking["machineNetwork"])
-    ]
-    service = [(f"networking.serviceNetwork[{index}]", text) for index, text in enumerate(networking["serviceNetwork"])]
-    cluster = [
-        (f"networking.clusterNetwork[{index}].cidr", entry.get("cidr", ""))
-        for index, entry in enumerate(networking["clusterNetwork"])
-    ]
-    machine_nets, service_nets, cluster_nets = (_cidrs(entries, errors) for entries in (machine, service, cluster))
-    _overlaps(machine, machine_nets, service, service_nets, cluster, cluster_nets, errors)
-    for (path, text), net in zip(service, service_nets, strict=True):
-        if net is not None and net.version == 4 and net.prefixlen < 12:
-            errors.invalid(path, text, "subnet size for IPv4 service network must be /12 or greater (/16 is recommended)")
-        # Kubernetes takes anything from /108 on; nothing but /112 makes sense.
-        if net is not None and net.version == 6 and net.prefixlen < 108:
-            errors.invalid(path, text, "subnet size for IPv6 service network should be /112")
-    if len(service) > 2 or (len(service) == 2 and len({net.version for net in service_nets if net}) == 1):
-        errors.invalid(
-            "networking.serviceNetwork", ", ".join(text for __, text in service), "only one service network can be specified"
-        )
-    _host_prefixes(networking, cluster_nets, errors)
-    if kind == "OVNKubernetes":
-        for entries, nets in ((machine, machine_nets), (service, service_nets), (cluster, cluster_nets)):
-            _ovn_overlaps(entries, nets, networking, errors)
-    elif networking.get("ovnKubernetesConfig"):
-        errors.invalid(
-            "networking.ovnKubernetesConfig", networking["ovnKubernetesConfig"],
-            "ovnKubernetesConfig may only be specified with the OVNKubernetes networkType",
-        )  # fmt: skip
-    _join_subnet(networking, [*machine_nets, *service_nets, *cluster_nets], errors)
+        errors.required(path, "network provider type required")
+    elif kind.lower() == "kuryr":
+        errors.invalid(path, kind, "networkType Kuryr is not supported on OpenShift later than 4.14")
+    elif kind.lower() == "openshiftsdn":
+        errors.invalid(path, kind, "networkType OpenShiftSDN is not supported, please use OVNKubernetes")
+    machine = _entries("machine", [entry.get("cidr", "") for entry in networking["machineNetwork"]], "")
+    service = _entries("service", networking["serviceNetwork"], "")
+    cluster = _entries("cluster", [entry.get("cidr", "") for entry in networking["clusterNetwork"]], ".cidr")
+    for index, entry in enumerate(machine):
+        if entry.usable(log, networking, errors):
+            entry.overlaps(errors, "machine network {}", machine[:index])
+    for index, entry in enumerate(service):
+        if entry.usable(log, networking, errors):
+            entry.overlaps(errors, "any of the machine networks", machine)
+            entry.overlaps(errors, "service network {}", service[:index])
+    for index, entry in enumerate(cluster):
+        if entry.usable(log, networking, errors):
+            entry.overlaps(errors, "any of the machine networks", machine)
+            entry.overlaps(errors, "service network {}", service)
+            entry.overlaps(errors, "cluster network {}", cluster[:index])
+            _host_prefix(networking, index, cluster, errors)
+    _families(config, {"clusterNetwork": cluster, "machineNetwork": machine, "serviceNetwork": service}, errors)
     if networking.get("clusterNetworkMTU"):
         errors.invalid(
             "networking.clusterNetworkMTU", networking["clusterNetworkMTU"],
             "cluster network MTU is allowed only in AWS deployments",
         )  # fmt: skip
-    _families(config, machine_nets, service_nets, cluster_nets, errors)
 
 
-Entries = list[tuple[str, str]]
-Nets = list["check.Network | None"]
+@dataclass(frozen=True)
+class _Entry:
+    """One network of install-config: `kind` is machine, service or cluster; `net` is None when `text` is no CIDR."""
 
+    kind: str
+    path: str
+    text: str
+    net: check.Network | None
 
-def _cidrs(entries: Entries, errors: FieldErrors) -> Nets:
-    found: Nets = []
-    for path, text in entries:
-        net = check.network(text)
+    def usable(self, log: Log, networking: dict[str, Any], errors: FieldErrors) -> bool:
+        """Whether the network is one, so that more can be said of it."""
+        net = self.net
         if net is None:
-            errors.invalid(path, text, f"invalid CIDR address: {text}" if text else "address must be specified")
-        elif check.address(text.partition("/")[0]) != net.network_address:
-            errors.invalid(path, text, f"invalid network address. got {text}, expecting {net}")
-        found.append(net)
-    return found
+            errors.invalid(self.path, self.text, f"invalid CIDR address: {self.text}")
+            return False
+        address = check.address(self.text.partition("/")[0])
+        if address is not None and address.is_unspecified:
+            errors.invalid(self.path, self.text, "address must be specified")
+            return False
+        if address != net.network_address:
+            errors.invalid(self.path, self.text, f"invalid network address. got {self.text}, expecting {net}")
+            return False
+        if self.kind == "service" and net.version == 4 and net.prefixlen < 12:
+            errors.invalid(
+                self.path, self.text, "subnet size for IPv4 service network must be /12 or greater (/16 is recommended)"
+            )
+            return False
+        # Kubernetes takes anything from /108 on; nothing but /112 makes sense.
+        if self.kind == "service" and net.version == 6 and net.prefixlen < 108:
+            errors.invalid(self.path, self.text, "subnet size for IPv6 service network should be /112")
+            return False
+        if _touch(net, _DOCKER_BRIDGE):
+            log.warning(f"{self.path.removesuffix('.cidr')}: {self.text} overlaps with default Docker Bridge subnet")
+        if networking["networkType"].lower() == "ovnkubernetes":
+            self._reserved(networking, errors)
+        return True
+
+    def _reserved(self, networking: dict[str, Any], errors: FieldErrors) -> None:
+        assert self.net is not None
+        for name, reserved in _OVN_SUBNETS[self.net.version]:
+            if (name == _JOIN and self.net.version == 4 and join_subnet(networking)) or not _touch(
+                self.net, check.network(reserved)
+            ):
+                continue
+            text = f"must not overlap with OVNKubernetes default {name} {reserved}"
+            if name == _JOIN:
+                text += (
+                    ": please run 'openshift-install explain installconfig.networking.ovnKubernetesConfig."
+                    f"ipv{self.net.version}' for further documentation"
+                )
+            errors.invalid(self.path, self.text, text)
+
+    def overlaps(self, errors: FieldErrors, what: str, others: list[_Entry]) -> None:
+        """Report each of `others` that this network overlaps with; {} in `what` stands for its number."""
+        for number, other in enumerate(others):
+            if _touch(self.net, other.net):
+                errors.invalid(self.path, self.text, f"{self.kind} network must not overlap with {what.format(number)}")
+
+
+def _entries(kind: str, texts: list[str], field: str) -> list[_Entry]:
+    return [
+        _Entry(kind, f"networking.{kind}Network[{index}]{field}", text, check.network(text))
+        for index, text in enumerate(texts)
+    ]
 
 
 def _touch(one: check.Network | None, other: check.Network | None) -> bool:
     return one is not None and other is not None and one.version == other.version and one.overlaps(other)  # type: ignore[arg-type]
 
 
-def _overlaps(
-    machine: Entries, machine_nets: Nets, service: Entries, service_nets: Nets, cluster: Entries, cluster_nets: Nets,
-    errors: FieldErrors,
-) -> None:
-    kinds = (
-        ("machine", machine, machine_nets, ()),
-        ("service", service, service_nets, ()),
-        ("cluster", cluster, cluster_nets, (("service", service_nets),)),
-    )
-    for name, entries, nets, others in kinds:
-        for index, ((path, text), net) in enumerate(zip(entries, nets, strict=True)):
-            if name != "machine" and any(_touch(net, other) for other in machine_nets):
-                errors.invalid(path, text, f"{name} network must not overlap with any of the machine networks")
-            for other_name, other_nets in others:
-                for number, other in enumerate(other_nets):
-                    if _touch(net, other):
-                        errors.invalid(path, text, f"{name} network must not overlap with {other_name} network {number}")
-            for number, other in enumerate(nets[:index]):
-                if _touch(net, other):
-                    errors.invalid(path, text, f"{name} network must not overlap with {name} network {number}")
+def join_subnet(networking: dict[str, Any]) -> str:
+    """OVN-Kubernetes' internal join subnet for IPv4, if it is given."""
+    found: str = ((networking.get("ovnKubernetesConfig") or {}).get("ipv4") or {}).get("internalJoinSubnet") or ""
+    return found
 
 
-def _ovn_overlaps(entries: Entries, nets: Nets, networking: dict[str, Any], errors: FieldErrors) -> None:
-    join = ((networking.get("ovnKubernetesConfig") or {}).get("ipv4") or {}).get("internalJoinSubnet")
-    for (path, text), net in zip(entries, nets, strict=True):
-        for name, reserved in _OVN_SUBNETS.get(net.version, ()) if net is not None else ():
-            if join and name == "internal subnet" and net is not None and net.version == 4:
-                continue
-            if _touch(net, check.network(reserved)):
-                errors.invalid(
-                    path,
-                    text,
-                    f"must not overlap with OVNKubernetes default {name} {reserved}: please run 'openshift-install "
-                    "explain installconfig.networking.ovnKubernetesConfig.ipv4' for further documentation",
-                )
-
-
-def _join_subnet(networking: dict[str, Any], others: Nets, errors: FieldErrors) -> None:
-    text = ((networking.get("ovnKubernetesConfig") or {}).get("ipv4") or {}).get("internalJoinSubnet")
+def _ovn_config(networking: dict[str, Any], errors: FieldErrors) -> None:
+    if networking.get("ovnKubernetesConfig") is None:
+        return
+    kind = networking["networkType"]
+    if kind.lower() != "ovnkubernetes":
+        errors.invalid(
+            "networking.networkType", kind, "ovnKubernetesConfig may only be specified with the OVNKubernetes networkType"
+        )
+    text = join_subnet(networking)
     if not text:
         return
     path = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet"
@@ -266,65 +307,83 @@ def _join_subnet(networking: dict[str, Any], others: Nets, errors: FieldErrors) 
     if net is None:
         errors.invalid(path, text, f"invalid CIDR address: {text}")
         return
-    if any(_touch(net, other) for other in others):
-        errors.invalid(path, text, "must not overlap with any of the machine, service and cluster networks")
+    if check.address(text.partition("/")[0]) != net.network_address:
+        errors.invalid(path, text, f"invalid network address. got {text}, expecting {net}")
+        return
+    nets = {
+        "clusterNetwork": [entry.get("cidr", "") for entry in networking["clusterNetwork"]],
+        "machineNetwork": [entry.get("cidr", "") for entry in networking["machineNetwork"]],
+        "serviceNetwork": networking["serviceNetwork"],
+    }
+    for name, texts in nets.items():
+        for other in texts:
+            if _touch(net, check.network(other)):
+                errors.invalid(path, text, f"must not overlap with {name} {other}")
     hosts = 0
     for entry in networking["clusterNetwork"]:
         cluster = check.network(entry.get("cidr"))
-        if cluster is not None and cluster.version == 4 and entry["hostPrefix"] >= cluster.prefixlen:
+        if cluster is not None and cluster.version == 4 and entry.get("hostPrefix", 0) >= cluster.prefixlen:
             hosts += 2 ** (entry["hostPrefix"] - cluster.prefixlen)
-    if net.num_addresses < hosts:
-        errors.invalid(path, text, "ipv4InternalJoinSubnet is not large enough for the maximum number of nodes")
+    # One address is the gateway's, and two are the network's own.
+    if hosts >= net.num_addresses - 3:
+        errors.invalid(
+            path, text,
+            "ipv4InternalJoinSubnet is not large enough for the maximum number of nodes which can be supported by "
+            "ClusterNetwork",
+        )  # fmt: skip
 
 
-def _host_prefixes(networking: dict[str, Any], nets: Nets, errors: FieldErrors) -> None:
-    first: dict[int, int] = {}
-    for index, (entry, net) in enumerate(zip(networking["clusterNetwork"], nets, strict=True)):
-        if net is None:
-            continue
-        path, prefix = f"networking.clusterNetwork[{index}].hostPrefix", entry.get("hostPrefix", 0)
-        if prefix < 0:
-            errors.invalid(path, prefix, "hostPrefix must be positive")
-        elif prefix < net.prefixlen:
-            errors.invalid(
-                path, prefix, f"cluster network host subnetwork prefix must not be larger size than CIDR {net}"
-            )
-        elif net.version == 6 and prefix != 64:
-            errors.invalid(path, prefix, "cluster network host subnetwork prefix must be 64 for IPv6 networks")
-        elif net.version == 4 and first.setdefault(4, prefix) != prefix:
+def _host_prefix(networking: dict[str, Any], index: int, cluster: list[_Entry], errors: FieldErrors) -> None:
+    entries, net = networking["clusterNetwork"], cluster[index].net
+    path, prefix = f"networking.clusterNetwork[{index}].hostPrefix", entries[index].get("hostPrefix", 0)
+    if net is None or (networking["networkType"] != "OVNKubernetes" and prefix == 0):
+        return
+    if prefix < 0:
+        errors.invalid(path, prefix, "hostPrefix must be positive")
+    elif prefix < net.prefixlen:
+        errors.invalid(path, prefix, f"cluster network host subnetwork prefix must not be larger size than CIDR {net}")
+    elif net.version == 6 and prefix != 64:
+        errors.invalid(path, prefix, "cluster network host subnetwork prefix must be 64 for IPv6 networks")
+    elif net.version == 4:
+        before = [
+            entries[number].get("hostPrefix", 0)
+            for number, other in enumerate(cluster[:index])
+            if other.net is not None and other.net.version == 4
+        ]
+        if any(other != prefix for other in before):
             errors.invalid(
                 path, prefix, "cluster network host subnetwork prefix must be the same value for IPv4 networks"
             )
 
 
-def _families(
-    config: dict[str, Any], machine: Nets, service: Nets, cluster: Nets, errors: FieldErrors
-) -> None:
-    families = {
-        name: list(dict.fromkeys(net.version for net in nets if net is not None))
-        for name, nets in (("machineNetwork", machine), ("serviceNetwork", service), ("clusterNetwork", cluster))
-    }
-    dual = any(len(found) > 1 for found in families.values())
-    if not dual:
-        return
-    if len(families["serviceNetwork"]) == 1:
-        errors.invalid(
-            "networking.serviceNetwork",
-            ", ".join(str(net) for net in service),
-            "when installing dual-stack IPv4/IPv6 you must provide two service networks, one for each IP address type",
-        )
-    for name, nets in (("machineNetwork", machine), ("clusterNetwork", cluster)):
-        if len(families[name]) == 1:
-            lacks = "IPv6" if families[name] == [4] else "IPv4"
+def families_of(texts: Iterable[str]) -> list[int]:
+    """The IP versions of networks, each once, the first one's first."""
+    return list(dict.fromkeys(net.version for net in map(check.network, texts) if net is not None))
+
+
+def _families(config: dict[str, Any], lists: dict[str, list[_Entry]], errors: FieldErrors) -> None:
+    """What the service networks say, one family or two, all lists must keep to."""
+    texts = {name: [entry.text for entry in entries] for name, entries in lists.items()}
+    families = {name: families_of(found) for name, found in texts.items()}
+    service = "serviceNetwork"
+    if len(families[service]) < 2:
+        if families[service] == [4] and len(texts[service]) > 1:
             errors.invalid(
-                f"networking.{name}",
-                ", ".join(str(net) for net in nets),
-                f"dual-stack IPv4/IPv6 requires an {lacks} network in this list",
+                f"networking.{service}", ", ".join(texts[service]), "only one service network can be specified"
             )
-    if platform_name(config) == "nutanix":
-        for name, found in families.items():
-            if found[:1] == [6]:
-                errors.invalid(f"networking.{name}", found, "IPv4 addresses must be listed before IPv6 addresses")
+        return
+    if len(texts[service]) != 2:
+        errors.invalid(
+            f"networking.{service}", ", ".join(texts[service]),
+            "when installing dual-stack IPv4/IPv6 you must provide two service networks, one for each IP address type",
+        )  # fmt: skip
+    for name, found in families.items():
+        path, shown = f"networking.{name}", ", ".join(texts[name])
+        if len(found) == 1:
+            lacks = "IPv6" if found == [4] else "IPv4"
+            errors.invalid(path, shown, f"dual-stack IPv4/IPv6 requires an {lacks} network in this list")
+        elif found[:1] == [6] and platform_name(config) == "nutanix":
+            errors.invalid(path, shown, "IPv4 addresses must be listed before IPv6 addresses")
 
 
 # --- pools ----------------------------------------------------------------------------
@@ -334,65 +393,78 @@ def _pools(config: dict[str, Any], profile: dict[str, Any], errors: FieldErrors)
     control = config["controlPlane"]
     platform = platform_name(config)
     counts = replicas(config)
-    if control.get("name") != "master":
-        errors.unsupported("controlPlane.name", control.get("name", ""), ("master",))
-    if counts["master"] <= 0:
-        errors.invalid("controlPlane.replicas", counts["master"], "number of control plane replicas must be positive")
-    _pool("controlPlane", control, errors)
-    arbiter = config.get("arbiter")
-    if arbiter is not None:
-        if not profile["arbiter"]:
-            errors.forbidden("arbiter", f"arbiter nodes are not known to release {profile['name']}")
-        if not features.enabled(config, profile, "HighlyAvailableArbiter"):
-            errors.forbidden("arbiter", features.protected("HighlyAvailableArbiter"))
-        if arbiter.get("name") != "arbiter":
-            errors.unsupported("arbiter.name", arbiter.get("name", ""), ("arbiter",))
-        if counts["arbiter"] <= 0:
-            errors.invalid("arbiter.replicas", counts["arbiter"], "number of arbiter replicas must be positive")
-        if counts["master"] < 2:
-            errors.invalid(
-                "controlPlane.replicas", counts["master"],
-                "number of controlPlane replicas must be at least 2 for arbiter deployments",
-            )  # fmt: skip
-        if platform not in ("baremetal", "external", "none"):
-            errors.unsupported("platform", platform, ("baremetal", "external", "none"))
-        _pool("arbiter", arbiter, errors)
+    if counts["master"] == 0:
+        errors.invalid("controlPlane.replicas", 0, "number of control plane replicas must be positive")
+    _pool("controlPlane", control, platform, errors)
+    _fencing(config, profile, counts, platform, errors)
+    if config.get("arbiter") is not None:
+        _arbiter(config, profile, counts, platform, errors)
     seen = set()
-    for index, pool in enumerate(config.get("compute", [])):
+    for index, pool in enumerate(config["compute"]):
         path, name = f"compute[{index}]", pool.get("name", "")
-        if name not in ("worker", "edge"):
+        if name == "edge":
+            errors.unsupported(f"{path}.name", name, ("worker",))
+        elif name != "worker":
             errors.unsupported(f"{path}.name", name, ("worker", "edge"))
-        elif name in seen:
+        if name in seen:
             errors.duplicate(f"{path}.name", name)
         seen.add(name)
-        _pool(path, pool, errors)
-        if pool.get("fencing"):
-            errors.invalid(f"{path}.fencing", "configured", "fencing is only valid for control plane")
         _mixed_architecture(path, platform, control["architecture"], pool["architecture"], errors)
-    if control.get("fencing") is not None or counts["master"] == 2:
-        _fencing(config, profile, counts, platform, errors)
+        _pool(path, pool, platform, errors)
+        if pool.get("fencing") is not None:
+            errors.invalid(f"{path}.fencing", "configured", "fencing is only valid for control plane")
 
 
-def _pool(path: str, pool: dict[str, Any], errors: FieldErrors) -> None:
-    if pool.get("replicas", 0) < 0:
+def _arbiter(
+    config: dict[str, Any], profile: dict[str, Any], counts: dict[str, int], platform: str, errors: FieldErrors
+) -> None:
+    arbiter = config["arbiter"]
+    if not profile["arbiter"]:
+        errors.forbidden("arbiter", f"arbiter nodes are not known to release {profile['name']}")
+    if not features.enabled(config, profile, "HighlyAvailableArbiter"):
+        errors.forbidden("arbiter", features.protected("HighlyAvailableArbiter"))
+    if platform not in ("baremetal", "external", "none"):
+        errors.unsupported("arbiter.platform", platform, ("baremetal", "external", "none"))
+    if arbiter.get("name") != "arbiter":
+        errors.unsupported("arbiter.name", arbiter.get("name", ""), ("arbiter",))
+    if counts["arbiter"] == 0:
+        errors.invalid("arbiter.replicas", 0, "number of arbiter replicas must be positive")
+    if counts["master"] < 2:
+        errors.invalid(
+            "arbiter.replicas", counts["master"],
+            "number of controlPlane replicas must be at least 2 for arbiter deployments",
+        )  # fmt: skip
+    _pool("arbiter", arbiter, platform, errors)
+
+
+def _pool(path: str, pool: dict[str, Any], platform: str, errors: FieldErrors) -> None:
+    if pool["replicas"] < 0:
         errors.invalid(f"{path}.replicas", pool["replicas"], "number of replicas must not be negative")
-    if pool.get("hyperthreading") not in ("Enabled", "Disabled"):
-        errors.unsupported(f"{path}.hyperthreading", pool.get("hyperthreading", ""), ("Disabled", "Enabled"))
-    if pool.get("architecture") not in _ARCHITECTURES:
-        errors.unsupported(f"{path}.architecture", pool.get("architecture", ""), _ARCHITECTURES)
+    if pool["hyperthreading"] not in ("Enabled", "Disabled"):
+        errors.unsupported(f"{path}.hyperthreading", pool["hyperthreading"], ("Disabled", "Enabled"))
+    if pool["architecture"] not in _ARCHITECTURES:
+        errors.unsupported(f"{path}.architecture", pool["architecture"], _ARCHITECTURES)
+    own = pool.get("platform")
+    for name, value in own.items() if isinstance(own, dict) else ():
+        if value is not None and name != platform:
+            errors.invalid(
+                f"{path}.platform.{name}", value,
+                f'cannot specify "{name}" for machine pool when cluster is using "{platform}"',
+            )  # fmt: skip
 
 
 def _mixed_architecture(path: str, platform: str, control: str, compute: str, errors: FieldErrors) -> None:
-    if control == compute or compute not in _ARCHITECTURES:
+    if control == compute:
         return
     at = f"{path}.architecture"
     if platform != "baremetal":
         errors.invalid(
             at, compute, "heteregeneous multi-arch is not supported; compute pool architecture must match control plane"
         )
-    elif control != "amd64":
-        errors.invalid(at, compute, "on multi-arch baremetal, the control plane must be amd64")
-    elif compute not in ("amd64", "arm64"):
+        return
+    if control != "amd64":
+        errors.invalid(at, control, "on multi-arch baremetal, the control plane must be amd64")
+    if compute != "arm64":
         errors.invalid(at, compute, "on baremetal with amd64 control plane, compute must be amd64 or arm64")
 
 
@@ -402,27 +474,28 @@ def _fencing(
     path = "controlPlane.fencing"
     fencing = config["controlPlane"].get("fencing")
     credentials = (fencing or {}).get("credentials") or []
-    two_nodes = counts["master"] == 2 and counts["arbiter"] == 0
-    if fencing is not None and platform not in ("baremetal", "external", "none"):
-        errors.forbidden(
-            path,
-            f"fencing is only supported on baremetal, external or none platforms, instead {platform} platform was found",
-        )
-    if two_nodes and len(credentials) != 2 and features.enabled(config, profile, "DualReplica"):
+    if fencing is not None:
+        seen: dict[str, set[str]] = {"hostName": set(), "macAddress": set(), "address": set()}
+        for index, entry in enumerate(credentials):
+            _credential(f"{path}.credentials[{index}]", entry, seen, errors)
+        if platform not in ("baremetal", "external", "none"):
+            errors.forbidden(
+                path, f"fencing is only supported on baremetal, external or none platforms, instead {platform} platform was found"
+            )
+    if counts["arbiter"] or not profile["arbiter"]:
+        return
+    if counts["master"] == 2 and len(credentials) != 2:
         errors.forbidden(
             f"{path}.credentials",
             "there should be exactly two fencing credentials to support the two node cluster, instead "
             f"{len(credentials)} credentials were found",
         )
-    if not two_nodes and credentials:
+    if counts["master"] != 2 and credentials:
         errors.forbidden(
             f"{path}.credentials",
             "there should not be any fencing credentials configured for a non dual replica control plane (Two Nodes "
             f"Fencing) cluster, instead {len(credentials)} credentials were found",
         )
-    seen: dict[str, set[str]] = {"hostName": set(), "macAddress": set(), "address": set()}
-    for index, entry in enumerate(credentials):
-        _credential(f"{path}.credentials[{index}]", entry, seen, errors)
 
 
 def _credential(at: str, entry: dict[str, Any], seen: dict[str, set[str]], errors: FieldErrors) -> None:
@@ -443,7 +516,7 @@ def _credential(at: str, entry: dict[str, Any], seen: dict[str, set[str]], error
     verification = entry.get("certificateVerification", "")
     if verification not in ("", "Enabled", "Disabled"):
         errors.invalid(
-            f"{at}.certificateVerification", verification,
+            f"{at}[CertificateVerification]", verification,
             f"invalid certificate verification; \"{verification}\" should set to one of the following: ['Enabled' "
             "(default), 'Disabled']",
         )  # fmt: skip
@@ -455,13 +528,14 @@ def _credential(at: str, entry: dict[str, Any], seen: dict[str, set[str]], error
 
 
 def _redfish(address: str) -> str | None:
-    match = re.fullmatch(r"([a-z+-]+)://(\[[^\]]+\]|[^/:]*)(:\d+)?(/.*)?", address)
-    if not match:
-        return f"invalid URL format: {address}"
-    scheme, __, port, __ = match.groups()
-    if "redfish" not in scheme and "redfish" not in address:
+    if re.search(r"[\x00-\x20\x7f]", address):
+        return f"invalid URL format: parse {quote(address)}: net/url: invalid control character in URL"
+    if "redfish" not in address:
         return "fencing only supports redfish-compatible BMC addresses, IPMI is not supported"
-    return None if port else "failed to parse redfish address, no port number found"
+    scheme, separator, rest = address.partition("://")
+    port = re.search(r":\d+$", rest.partition("/")[0])
+    known = separator and any(part in scheme for part in ("http", "redfish"))
+    return None if port or known else "failed to parse redfish address, no port number found"
 
 
 # --- proxy and mirrors ------------------------------------------------------------------
@@ -490,13 +564,11 @@ def _proxy(config: dict[str, Any], errors: FieldErrors) -> None:
         if ip is not None:
             _proxy_address(config, path, text, ip, errors)
     text = proxy.get("noProxy", "")
-    if " " in text:
-        errors.invalid("proxy.noProxy", text, "noProxy must not have spaces")
-    elif text and text != "*":
-        for index, item in enumerate(text.split(",")):
-            if not item:
-                continue
-            if check.address(item) is None and check.network(item) is None and check.domain_name(item.lstrip(".")):
+    if text and text != "*":
+        if " " in text:
+            errors.invalid("proxy.noProxy", text, "noProxy must not have spaces")
+        for index, item in enumerate(part.strip() for part in text.split(",")):
+            if check.address(item) is None and check.network(item) is None and check.domain_name(item.removeprefix(".")):
                 errors.invalid(
                     "proxy.noProxy", text,
                     "each element of noProxy must be a IP, CIDR or domain without wildcard characters, which is "
@@ -514,31 +586,38 @@ def _proxy_address(config: dict[str, Any], path: str, text: str, ip: check.Addre
         errors.invalid(path, text, "proxy value is part of the cluster networks")
     if within(networking["serviceNetwork"]):
         errors.invalid(path, text, "proxy value is part of the service networks")
-    join = ((networking.get("ovnKubernetesConfig") or {}).get("ipv4") or {}).get("internalJoinSubnet", "100.64.0.0/16")
-    if networking["networkType"] == "OVNKubernetes" and within([join]):
+    if join_subnet(networking) and within([join_subnet(networking)]):
         errors.invalid(path, text, "proxy value is part of the ovn-kubernetes IPv4 InternalJoinSubnet")
 
 
-_REPOSITORY = re.compile(
-    r"(?P<domain>[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?)(?P<path>(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*)"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?"
+_COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:(?P<host>{_HOST})/)?{_COMPONENT}(?:/{_COMPONENT})*(?P<tag>:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(?P<digest>@[a-z0-9]+:[0-9a-fA-F]{{32,}})?"
 )
 
 
 def _repository(text: str) -> str | None:
-    match = _REPOSITORY.fullmatch(text)
-    if not text or not match:
-        return "failed to parse: invalid reference format"
-    domain = match["domain"]
-    if "." not in domain and ":" not in domain and domain != "localhost":
-        return f"the repository provided is invalid: {text} must have a registry's host name"
-    return None
+    """Why `text` is no name of a repository, or None; a registry's host name alone is one, too."""
+    match = _REFERENCE.fullmatch(text)
+    if not match:
+        lower = _REFERENCE.fullmatch(text.lower())
+        named = lower and ("." in text.partition("/")[0] or ":" in text.partition("/")[0])
+        return "failed to parse: invalid reference format" + (": repository name must be lowercase" if named else "")
+    host = match["host"] or ""
+    if "." in host or ":" in host or host == "localhost":
+        return "must be repository--not reference" if match["tag"] or match["digest"] else None
+    name, separator, port = text.rpartition(":")
+    name = name if separator and port.isdigit() else text
+    why = None if check.address(name) else check.subdomain(name)
+    return f"the repository provided is invalid: {why}" if why else None
 
 
 def _image_sources(config: dict[str, Any], errors: FieldErrors) -> None:
     contents, digests = config.get("imageContentSources"), config.get("imageDigestSources")
     if contents and digests:
         errors.invalid(
-            "imageContentSources", contents,
+            "imageContentSources", config["publish"],
             "cannot set imageContentSources and imageDigestSources at the same time",
         )  # fmt: skip
     for kind, sources in (("imageContentSources", contents), ("imageDigestSources", digests)):
@@ -552,13 +631,13 @@ def _image_sources(config: dict[str, Any], errors: FieldErrors) -> None:
                 if why:
                     errors.invalid(f"{path}.mirrors[{number}]", mirror, why)
             policy = entry.get("sourcePolicy", "")
+            if policy and not entry.get("mirrors"):
+                errors.invalid(f"{path}.sourcePolicy", policy, "sourcePolicy cannot be configured without a mirror")
             if policy and policy not in ("AllowContactingSource", "NeverContactSource"):
                 errors.invalid(
                     f"{path}.sourcePolicy", policy,
-                    "supported values are AllowContactingSource and NeverContactSource",
+                    'supported values are "NeverContactSource" and "AllowContactingSource"',
                 )  # fmt: skip
-            elif policy and not entry.get("mirrors"):
-                errors.invalid(f"{path}.sourcePolicy", policy, "sourcePolicy cannot be configured without a mirror")
 
 
 # --- what the agent-based installer adds --------------------------------------------------
@@ -579,6 +658,23 @@ def _agent_platform(config: dict[str, Any], profile: dict[str, Any], errors: Fie
             "platform.external.cloudControllerManager", manager,
             "When using external oci platform, platform.external.cloudControllerManager must be set to External",
         )  # fmt: skip
+
+
+def _payload_architecture(config: dict[str, Any], build: Build, errors: FieldErrors) -> None:
+    """A payload of one architecture serves nodes of that one."""
+    release = build.release_facts.get("architecture", "multi")
+    if release == "multi":
+        return
+    pools = [("controlPlane", config["controlPlane"])]
+    pools += [(f"compute[{index}]", pool) for index, pool in enumerate(config["compute"])]
+    for path, pool in pools:
+        arch = pool["architecture"]
+        if arch != release:
+            kind = path.partition("[")[0]
+            errors.invalid(
+                f"{path}.architecture", arch,
+                f"cannot create {arch} {kind} node from a single architecture {release} release payload",
+            )  # fmt: skip
 
 
 def _release_architecture(config: dict[str, Any], build: Build, errors: FieldErrors) -> None:
@@ -607,47 +703,45 @@ def _topology(
         errors.unsupported("controlPlane.replicas", masters, supported)
     if masters == 1:
         _single_node(config, platform, arbiters, workers, errors)
-    if masters == 2:
-        credentials = (config["controlPlane"].get("fencing") or {}).get("credentials") or []
-        if credentials and not arbiters:
-            if not dual:
-                errors.invalid(
-                    "controlPlane.fencing", "configured",
-                    "fencing configuration requires FeatureGateDualReplica to be enabled",
-                )  # fmt: skip
-            if len(credentials) != 2:
-                errors.invalid(
-                    "controlPlane.fencing.credentials", len(credentials),
-                    "must provide exactly 2 fencing credentials for 2 control plane replicas",
-                )  # fmt: skip
-        elif arbiters > 1 or (arbiters == 0 and two_allowed and not dual):
-            errors.invalid(
-                "arbiter.replicas", arbiters,
-                "TNA (Two Node with Arbiter) configuration requires exactly 1 arbiter replica",
-            )  # fmt: skip
+    if masters != 2:
+        return
+    credentials = (config["controlPlane"].get("fencing") or {}).get("credentials") or []
+    if config.get("arbiter") is not None and arbiters != 1:
+        errors.invalid(
+            "arbiter.replicas", arbiters,
+            "TNA (Two Node with Arbiter) configuration requires exactly 1 arbiter replica",
+        )  # fmt: skip
+    if credentials and not dual:
+        errors.invalid(
+            "controlPlane.fencing", "configured", "fencing configuration requires FeatureGateDualReplica to be enabled"
+        )
+    if credentials and len(credentials) != 2:
+        errors.invalid(
+            "controlPlane.fencing.credentials", len(credentials),
+            "must provide exactly 2 fencing credentials for 2 control plane replicas",
+        )  # fmt: skip
 
 
 def _single_node(config: dict[str, Any], platform: str, arbiters: int, workers: int, errors: FieldErrors) -> None:
     kind = config["networking"]["networkType"]
-    if platform in ("none", "external"):
-        if kind != "OVNKubernetes":
-            errors.invalid(
-                "networking.networkType", kind,
-                "Only OVNKubernetes network type is allowed for Single Node OpenShift (SNO) cluster",
-            )  # fmt: skip
-        if workers:
-            errors.forbidden(
-                "compute.replicas",
-                "Total number of compute replicas must be 0 when controlPlane.replicas is 1 for platform none or "
-                f"external. Found {workers}",
-            )
-        if arbiters:
-            errors.forbidden(
-                "arbiter.replicas",
-                "Total number of arbiter replicas must be 0 when controlPlane.replicas is 1 for Single Node Openshift "
-                f"(SNO) cluster. Found {arbiters}",
-            )
-    elif platform and not workers:
+    if workers:
+        errors.forbidden(
+            "compute.replicas",
+            "Total number of compute replicas must be 0 when controlPlane.replicas is 1 for platform none or "
+            f"external. Found {workers}",
+        )
+    elif platform not in ("none", "external"):
         errors.invalid(
             "platform", platform, "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"
+        )
+    elif kind != "OVNKubernetes":
+        errors.invalid(
+            "networking.networkType", kind,
+            "Only OVNKubernetes network type is allowed for Single Node OpenShift (SNO) cluster",
+        )  # fmt: skip
+    if arbiters:
+        errors.forbidden(
+            "arbiter.replicas",
+            "Total number of arbiter replicas must be 0 when controlPlane.replicas is 1 for Single Node Openshift "
+            f"(SNO) cluster. Found {arbiters}",
         )

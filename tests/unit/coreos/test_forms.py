@@ -187,10 +187,13 @@ def test_configuration_image(tmp_path: Path) -> None:
         "/root/.docker/config.json": b"{}",
         "/etc/assisted/rendezvous-host.env": b"last",
     }
-    build.config_image(files, tmp_path / "agentconfig.noarch.iso")
+    build.config_image(files, tmp_path / "agentconfig.noarch.iso", b'{"ignition": {"version": "3.2.0"}}')
     found = build.read_config_image(tmp_path / "agentconfig.noarch.iso")
     assert list(found) == list(files) and found["/etc/assisted/z"] == b"1"
     assert (tmp_path / "agentconfig.noarch.iso").read_bytes()[32808:32840].rstrip() == b"agent_configimage"
+    with LiveIso(tmp_path / "agentconfig.noarch.iso") as shown:
+        assert shown.ignition == b'{"ignition": {"version": "3.2.0"}}'
+        assert [path for path, __ in shown.fs.walk()] == ["config.gz"]
 
 
 def test_rebuild(iso: Path, tmp_path: Path) -> None:

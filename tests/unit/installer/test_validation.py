@@ -64,8 +64,8 @@ REFUSED = {
     "key": ({"sshKey": "nonsense"}, 'sshKey: Invalid value: "nonsense": ssh: no key found'),
     "fips key": ({"sshKey": ED25519, "fips": True}, "SSH key type ssh-ed25519 unavailable when FIPS is enabled. Please use rsa or ecdsa."),
     "bundle": ({"additionalTrustBundle": "x"}, 'additionalTrustBundle: Invalid value: "x": invalid block'),
-    "bundle policy": ({"additionalTrustBundlePolicy": "x"}, 'additionalTrustBundlePolicy: Unsupported value: "x": supported values: "Always", "Proxyonly"'),
-    "name dot": ({"metadata": {"name": "a.b"}}, "metadata.name: Invalid value: \"a.b\": cluster name must not contain '.'"),
+    "bundle policy": ({"additionalTrustBundlePolicy": "x"}, 'additionalTrustBundlePolicy: Invalid value: "x": supported values "Proxyonly", "Always"'),
+    "name dot": (merged(COMPACT, {"metadata": {"name": "a.b"}}), "metadata.name: Invalid value: \"a.b\": cluster name must not contain '.'"),
     "name long": ({"metadata": {"name": "a" * 55}}, "must be no more than 54 characters"),
     "domain": ({"baseDomain": "Test"}, 'baseDomain: Invalid value: "Test": a lowercase RFC 1123 subdomain must consist of'),
     "pull secret": ({"pullSecret": "{}"}, "auths required"),
@@ -81,11 +81,17 @@ REFUSED = {
     "ovn": (networking(machineNetwork=[{"cidr": "100.64.0.0/24"}]), "must not overlap with OVNKubernetes default internal subnet 100.64.0.0/16: please run 'openshift-install explain"),  # noqa: E501
     "prefix": (networking(clusterNetwork=[{"cidr": "10.128.0.0/14", "hostPrefix": 12}]), "cluster network host subnetwork prefix must not be larger size than CIDR 10.128.0.0/14"),  # noqa: E501
     "prefix v6": (networking(clusterNetwork=[{"cidr": "fd01::/48", "hostPrefix": 72}]), "cluster network host subnetwork prefix must be 64 for IPv6 networks"),
-    "dual service": (networking(machineNetwork=[{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e::/64"}], clusterNetwork=[{"cidr": "10.128.0.0/14"}, {"cidr": "fd01::/48"}]), "when installing dual-stack IPv4/IPv6 you must provide two service networks, one for each IP address type"),  # noqa: E501
+    "dual service": (networking(serviceNetwork=["172.30.0.0/16", "fd02::/112", "fd03::/112"]), "when installing dual-stack IPv4/IPv6 you must provide two service networks, one for each IP address type"),  # noqa: E501
     "dual machine": (networking(serviceNetwork=["172.30.0.0/16", "fd02::/112"], clusterNetwork=[{"cidr": "10.128.0.0/14"}, {"cidr": "fd01::/48"}]), "dual-stack IPv4/IPv6 requires an IPv6 network in this list"),  # noqa: E501
+    "host prefix": (networking(clusterNetwork=[{"cidr": "10.128.0.0/14"}]), "networking.clusterNetwork[0].hostPrefix: Invalid value: 0: cluster network host subnetwork prefix must not be larger size than CIDR 10.128.0.0/14"),  # noqa: E501
+    "machine path": (networking(machineNetwork=[{"cidr": "192.168.111.7/24"}]), 'networking.machineNetwork[0]: Invalid value: "192.168.111.7/24": invalid network address. got 192.168.111.7/24, expecting 192.168.111.0/24'),  # noqa: E501
+    "transit": (networking(machineNetwork=[{"cidr": "100.88.0.0/24"}]), 'networking.machineNetwork[0]: Invalid value: "100.88.0.0/24": must not overlap with OVNKubernetes default transit subnet 100.88.0.0/16'),  # noqa: E501
+    "join v6": (networking(machineNetwork=[{"cidr": "fd98::/64"}]), "default internal subnet fd98::/64: please run 'openshift-install explain installconfig.networking.ovnKubernetesConfig.ipv6' for further documentation"),  # noqa: E501
+    "join size": (networking(ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "101.64.0.0/23"}}), "ipv4InternalJoinSubnet is not large enough for the maximum number of nodes which can be supported by ClusterNetwork"),  # noqa: E501
+    "join overlap": (networking(ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "192.168.0.0/16"}}), "must not overlap with machineNetwork 192.168.111.0/24"),  # noqa: E501
     "mtu": (networking(clusterNetworkMTU=1400), "cluster network MTU is allowed only in AWS deployments"),
     # platform
-    "no platform": ({"platform": {"none": None}}, "must specify one of the platforms (baremetal, external, none, nutanix, vsphere)"),
+    "no platform": ({"platform": {"none": None}}, "must specify one of the platforms (aws, azure, baremetal, external, gcp, ibmcloud, none, nutanix, openstack, powervc, powervs, vsphere)"),  # noqa: E501
     "two platforms": ({"platform": {"external": {}}}, "must only specify a single type of platform; cannot use both"),
     "aws": ({"platform": {"none": None, "aws": {"region": "x"}}}, 'platform: Unsupported value: "aws": supported values: "baremetal", "vsphere", "nutanix", "none", "external"'),  # noqa: E501
     "power": (merged(COMPACT, {"controlPlane": {"architecture": "ppc64le"}, "compute": [{"name": "worker", "replicas": 0, "architecture": "ppc64le"}]}), 'platform: Invalid value: "baremetal": CPU architecture "ppc64le" only supports platform "none".'),  # noqa: E501
@@ -103,12 +109,23 @@ REFUSED = {
                   'platform.baremetal.hosts[1].bmc.address: Duplicate value: "redfish://192.168.111.1/1"'),
     "vsphere folder": (platform("vsphere", vcenters=[VCENTER], failureDomains=[merged(DOMAIN, {"topology": {"folder": None}})]), "platform.vsphere.failureDomains[0].topology.folder: Required value: must specify a folder for agent-based installs"),  # noqa: E501
     "vsphere user": (platform("vsphere", vcenters=[{"server": "v", "user": "u"}]), "platform.vsphere.vcenters[0].password: Required value: All credential fields are required if any one is specified"),  # noqa: E501
-    "vsphere old": (platform("vsphere", vCenter="v", username="u"), "platform.vsphere.password: Required value: All credential fields are required"),
+    "vsphere old": (platform("vsphere", vCenter="v", username="u"), "platform.vsphere.vcenters[0].password: Required value: All credential fields are required"),  # noqa: E501
     "vsphere server": (platform("vsphere", vcenters=[VCENTER], failureDomains=[{**DOMAIN, "server": "other"}]), 'platform.vsphere.failureDomains.server: Invalid value: "other": server does not exist in vcenters'),  # noqa: E501
     "nutanix": (platform("nutanix"), "platform.nutanix.prismCentral.endpoint.address: Required value: must specify the Prism Central endpoint address"),
     "nutanix subnets": (platform("nutanix", subnetUUIDs=["a", "a"]), "should not configure duplicate value"),
     # pools
     "replicas": ({"controlPlane": {"replicas": 6}, "platform": {"none": {}}}, 'controlPlane.replicas: Unsupported value: 6: supported values: "3", "1", "4", "5", "2 (with arbiter)", "2 (with fencing)"'),  # noqa: E501
+    "sno workers of baremetal": (merged(COMPACT, {"controlPlane": {"replicas": 1}, "compute": [{"name": "worker", "replicas": 2}]}), "compute.replicas: Forbidden: Total number of compute replicas must be 0 when controlPlane.replicas is 1 for platform none or external. Found 2"),  # noqa: E501
+    "edge": ({"compute": [{"name": "edge", "replicas": 0}]}, 'compute[0].name: Unsupported value: "edge": supported values: "worker"'),
+    "pool platform": ({"controlPlane": {"platform": {"aws": {}}}}, 'controlPlane.platform.aws: Invalid value: {}: cannot specify "aws" for machine pool when cluster is using "none"'),  # noqa: E501
+    "credentials mode": ({"credentialsMode": "Manual"}, 'credentialsMode: Invalid value: "Manual": cannot be set when using the "none" platform'),
+    "mixed": ({"publish": "Mixed"}, 'publish: Invalid value: "Mixed": mixed publish strategy is not supported on "none" platform'),
+    "second ssh key": ({"sshKey": "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAwAAAAE=\nssh-rsa foo"}, 'sshKey: Invalid value: "ssh-rsa foo": ssh: no key found'),
+    "repository tag": ({"imageDigestSources": [{"source": "quay.io/a/b:latest"}]}, 'imageDigestSources[0].source: Invalid value: "quay.io/a/b:latest": must be repository--not reference'),  # noqa: E501
+    "repository case": ({"imageDigestSources": [{"source": "quay.io/A/b"}]}, "failed to parse: invalid reference format: repository name must be lowercase"),
+    "repository host": ({"imageDigestSources": [{"source": "a/b"}]}, "imageDigestSources[0].source: Invalid value: \"a/b\": the repository provided is invalid: a lowercase RFC 1123 subdomain"),  # noqa: E501
+    "old baseline": ({"capabilities": {"baselineCapabilitySet": "v4.11"}}, "additionalEnabledCapabilities: Invalid value: []: the marketplace capability requires the OperatorLifecycleManager capability"),  # noqa: E501
+    "no proxy end": ({"proxy": {"httpProxy": "http://p", "noProxy": "a,"}}, 'violated by element 1 ""'),
     "sno workers": ({"compute": [{"name": "worker", "replicas": 1}]}, "Total number of compute replicas must be 0 when controlPlane.replicas is 1 for platform none or external. Found 1"),  # noqa: E501
     "sno baremetal": (merged(COMPACT, {"controlPlane": {"replicas": 1}}), "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"),
     "pool arch": ({"controlPlane": {"architecture": "mips"}}, 'controlPlane.architecture: Unsupported value: "mips": supported values: "amd64", "arm64", "ppc64le", "s390x"'),  # noqa: E501
@@ -138,7 +155,7 @@ REFUSED = {
     "capability": ({"capabilities": {"baselineCapabilitySet": "v1"}}, 'capabilities.baselineCapabilitySet: Unsupported value: "v1"'),
     "marketplace": ({"capabilities": {"baselineCapabilitySet": "None", "additionalEnabledCapabilities": ["marketplace", "Ingress"]}}, "the marketplace capability requires the OperatorLifecycleManager capability"),  # noqa: E501
     "partitioning": ({"cpuPartitioningMode": "x"}, 'cpuPartitioningMode: Unsupported value: "x": supported values: "AllNodes", "None"'),
-    "stream": ({"osImageStream": "x"}, 'osImageStream: Unsupported value: "x": supported values: "rhel-9", "rhel-10"'),
+    "stream": ({"osImageStream": "x"}, "osImageStream: Forbidden: Unsupported OS Image Stream. Supported values are: rhel-9, rhel-10"),
 }  # fmt: skip
 
 
@@ -163,7 +180,7 @@ ACCEPTED = {
     "vsphere": platform("vsphere", vcenters=[VCENTER], failureDomains=[DOMAIN]),
     "arm": {"controlPlane": {"architecture": "arm64"}, "compute": [{"name": "worker", "replicas": 0, "architecture": "arm64"}]},
     "s390x": {"controlPlane": {"architecture": "s390x"}, "compute": [{"name": "worker", "replicas": 0, "architecture": "s390x"}]},
-    "ipv6": networking(machineNetwork=[{"cidr": "fd2e::/64"}], serviceNetwork=["fd02::/112"], clusterNetwork=[{"cidr": "fd01::/48"}]),
+    "ipv6": networking(machineNetwork=[{"cidr": "fd2e::/64"}], serviceNetwork=["fd02::/112"], clusterNetwork=[{"cidr": "fd01::/48", "hostPrefix": 64}]),
     "calico": merged(COMPACT, {"networking": {"networkType": "Calico"}}),
     "dual": merged(COMPACT, {
         "networking": {
@@ -284,9 +301,9 @@ def test_bad_rendezvous_without_addresses(directory: Any, make: Any) -> None:
 
 
 def test_ignored_fields_are_told(directory: Any, make: Any) -> None:
-    change = {"controlPlane": {"hyperthreading": "Disabled"}, "credentialsMode": "Manual", "publish": "Mixed"}
+    change = {"controlPlane": {"hyperthreading": "Disabled"}, "bootstrapInPlace": {"installationDisk": "/dev/sda"}}
     directory.write("install-config.yaml", merged(make.install_config(), change))
     directory.create("cluster-manifests")
     said = directory.said("warning")
     assert "controlPlane.hyperthreading: Disabled is ignored" in said
-    assert "credentialsMode: Manual is ignored" in said
+    assert "bootstrapInPlace.installationDisk: /dev/sda is ignored" in said
