@@ -25,6 +25,14 @@ _EVENTS = (
     "?cluster_id:uuid ?host_id:uuid ?host_ids:str ?infra_env_id:uuid ?limit:int(0..) ?offset:int(0..)"
     " ?order:enum(ascending|descending) ?severities:str ?message:str ?deleted_hosts:bool ?cluster_level:bool ?categories:str"
 )
+_PLATFORM_TYPES = "?platform_type:enum(baremetal|none|nutanix|vsphere|external) ?external_platform_name:str"
+_PLATFORM = f"?cpu_architecture:enum(x86_64|aarch64|arm64|ppc64le|s390x|multi) {_PLATFORM_TYPES}"
+_DETAILED = f"?cpu_architecture:enum(x86_64|arm64|ppc64le|s390x|multi) {_PLATFORM_TYPES}"
+_PRESIGNED = "bootstrap.ign|master.ign|metadata.json|worker.ign|install-config.yaml|logs|manifests"
+_PRESIGNED_LOGS = "?logs_type:enum(host|controller|all) ?host_id:uuid ?additional_name:str"
+_SCRIPT_TYPE = "enum(discovery-image-always|boot-order-control)"
+_SCRIPT = f"?mac:mac ?ipxe_script_type:{_SCRIPT_TYPE}"
+_ISO_TYPE = "?discovery_iso_type:enum(full-iso|minimal-iso|disconnected-iso)"
 _CREDENTIALS = "kubeadmin-password|kubeconfig|kubeconfig-noingress"
 
 TEXT = f"""
@@ -33,6 +41,7 @@ GET /v2/clusters list_clusters uw 200 ?openshift_cluster_id:uuid ?ams_subscripti
 GET /v2/clusters/default-config default_config u 200
 POST /v2/clusters/import import_cluster u 201 body=import-cluster-params
 GET {_C} get_cluster uaw 200 ?exclude-hosts:bool
+POST /v2/clusters/disconnected register_disconnected_cluster u 201 body=disconnected-cluster-create-params
 PATCH {_C} update_cluster u 201 body=v2-cluster-update-params
 DELETE {_C} delete_cluster u 204
 PUT {_C}/progress update_finalizing a 200 body=cluster-finalizing-progress
@@ -41,6 +50,8 @@ GET {_C}/supported-platforms supported_platforms u 200
 GET {_C}/credentials credentials u 200
 GET {_C}/downloads/files download_file ua 200 ?file_name*:enum({_FILES})
 GET {_C}/downloads/credentials download_credentials ua 200 ?file_name*:enum({_CREDENTIALS})
+GET {_C}/downloads/files-presigned presigned_cluster_file u 200 ?file_name*:enum({_PRESIGNED}) {_PRESIGNED_LOGS}
+GET {_C}/downloads/credentials-presigned presigned_cluster_file u 200 ?file_name*:enum({_CREDENTIALS})
 GET {_C}/install-config get_install_config u 200
 PATCH {_C}/install-config update_install_config u 201 body=str
 POST {_C}/actions/install install_cluster u 202
@@ -70,7 +81,10 @@ GET /v2/infra-envs list_infra_envs uw 200 ?cluster_id:uuid ?owner:str
 GET {_I} get_infra_env ua 200
 PATCH {_I} update_infra_env u 201 body=infra-env-update-params
 DELETE {_I} delete_infra_env u 204
-GET {_I}/downloads/files download_infra_env_file ua 200 ?file_name*:enum(discovery.ign|ipxe-script|static-network-config) ?mac:str
+GET {_I}/downloads/files download_infra_env_file ua 200 ?file_name*:enum(discovery.ign|ipxe-script|static-network-config) {_SCRIPT} {_ISO_TYPE}
+GET {_I}/downloads/files-presigned presigned_file u 200 ?file_name*:enum(discovery.ign|ipxe-script) ?ipxe_script_type:{_SCRIPT_TYPE}
+GET {_I}/downloads/image-url image_url u 200
+GET {_I}/downloads/minimal-initrd minimal_initrd u 200
 POST {_I}/regenerate-signing-key regenerate_key u 204
 POST {_I}/hosts register_host a 201 body=host-create-params
 GET {_I}/hosts list_hosts ua 200
@@ -97,7 +111,12 @@ GET /v2/openshift-versions openshift_versions u 200 ?version:str ?only_latest:bo
 GET /v2/release-sources release_sources u 200
 GET /v2/domains domains u 200
 GET /v2/supported-operators supported_operators u 200
-GET /v2/operators/bundles bundles u 200
+GET /v2/supported-operators/{{operator_name}} operator_properties u 200
+GET /v2/operators/bundles bundles u 200 ?openshift_version:str {_PLATFORM} ?feature_ids:[enum(SNO)]
+GET /v2/operators/bundles/{{id}} get_bundle u 200 ?feature_ids:[enum(SNO)]
+GET /v2/support-levels/features supported_features u 200 ?openshift_version*:str {_PLATFORM}
+GET /v2/support-levels/features/detailed detailed_features u 200 ?openshift_version*:str {_DETAILED}
+GET /v2/support-levels/architectures supported_architectures u 200 ?openshift_version*:str
 """
 
 SCHEMES = {"a": "agentAuth", "u": "userAuth", "w": "watcherAuth"}
@@ -133,8 +152,11 @@ OPERATIONS: tuple[Operation, ...] = tuple(_parse(line) for line in TEXT.strip().
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
 
-def query_value(name: str, kind: str, text: str) -> Any:
-    """A query parameter's value; Invalid when it is not what the description asks for."""
+def query_value(name: str, kind: str, texts: list[str]) -> Any:
+    """A query parameter's value, of a list `[kind]` each that was given; Invalid when it is not what the description asks for."""
+    if kind.startswith("["):
+        return [query_value(name, kind[1:-1], [text]) for text in texts]
+    text = texts[-1]
     if kind == "bool":
         if text.lower() in _TRUE:
             return True

@@ -16,10 +16,12 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from . import catalog, images  # noqa: F401  they enter their handlers
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
+from .calls import HANDLERS, Call, Download
 from .engine import ApiError, Engine
-from .handlers import HANDLERS, Call, Download, logs_path
+from .handlers import logs_path
 from .models import MODELS, UUID, Invalid, parse_json
 
 LOG = logging.getLogger("assisted-service")
@@ -115,7 +117,7 @@ class Service:
                     raise ApiError(404, f"{name} {value[:80]!r} is not a UUID")
             for name, (kind, required) in op.query.items():
                 if name in request.query:
-                    call.query[name] = query_value(name, kind, request.query[name])
+                    call.query[name] = query_value(name, kind, request.query.getall(name))
                 elif required:
                     raise Invalid(f"{name} in query is required")
             if op.upload:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import time
@@ -719,8 +720,9 @@ class Engine:
         members = self.hosts_of(cluster["id"])
         if cluster["status"] in ("pending-for-input", "insufficient", "ready") and not validations.is_day2(cluster):
             pairs = [(host, self.inventories[ident]) for ident, host in members.items() if ident in self.inventories]
-            mac = self.config.get("BOOTSTRAP_HOST_MAC")
-            roles = inv.assign_roles(pairs, self.table(cluster), validations.control_planes(cluster), mac)
+            mac, view = self.config.get("BOOTSTRAP_HOST_MAC"), self.view(cluster)
+            needed = functools.partial(validations.total_requirement, view)
+            roles = inv.assign_roles(pairs, needed, validations.control_planes(cluster), mac)
             changed = False
             for ident, role in roles.items():
                 host = members[ident]

@@ -13,49 +13,16 @@ import re
 import tarfile
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from . import inventory as inv
-from . import state, validations
+from . import operators, state, validations
+from .calls import Call, Download, handler
 from .engine import ApiError, Engine, time_text
 from .models import MODELS, STEP_OUTPUTS, Invalid, parse_json
 from .network import contains, network
 from .store import Document
-from .tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS, FINALIZING_STAGES, OPEN_CLUSTER, OPERATORS
-
-
-@dataclass
-class Call:
-    """One request: path and query parameters, body as the model describes it, scheme it was authorized with."""
-
-    path: dict[str, str]
-    query: dict[str, Any] = field(default_factory=dict)
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    scheme: str = "userAuth"
-
-
-@dataclass
-class Download:
-    """A file as answer: content or a path on disk."""
-
-    name: str
-    content: bytes = b""
-    path: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
-    #: The answer is this JSON value with extra headers instead of a file.
-    value: Any = None
-
-
-Handler = Callable[[Engine, Call], Any]
-HANDLERS: dict[str, Handler] = {}
-
-
-def handler(function: Handler) -> Handler:
-    HANDLERS[function.__name__] = function
-    return function
-
+from .tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS, FINALIZING_STAGES, OPEN_CLUSTER
 
 # -- shown forms ------------------------------------------------------------------------------------------------------
 
@@ -81,6 +48,7 @@ def cluster_model(e: Engine, cluster: Mapping[str, Any], hosts: bool = True) -> 
     if hosts:
         shown["hosts"] = [host_model(e, host, _NO_LIST) for host in members.values()]
         shown["host_networks"] = _host_networks(e, members)
+    shown["operator_bundles"] = operators.chosen_bundles(cluster)
     shown["total_host_count"] = shown["enabled_host_count"] = len(members)
     shown["ready_host_count"] = sum(host["status"] == "known" for host in members.values())
     return shown
@@ -225,8 +193,25 @@ _PLAIN = (
     "load_balancer",
     "base_dns_domain",
     "vip_dhcp_allocation",
-    "operator_bundles",
 )
+
+
+def _olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The OLM operators that a request asks for, with what they need; None when it does not speak of them."""
+    if body.get("olm_operators") is None and body.get("operator_bundles") is None:
+        return None
+    cpus = {str(cluster.get("cpu_architecture", "x86_64"))} | {
+        str(infra_env["cpu_architecture"])
+        for infra_env in e.infra_envs.values()
+        if infra_env.get("cluster_id") == cluster["id"] and infra_env.get("cpu_architecture")
+    }
+    try:
+        found = operators.choose(cluster, body.get("olm_operators") or (), body.get("operator_bundles") or ())
+        for cpu in sorted(cpus):
+            operators.check(cluster, found, cpu)
+    except ValueError as err:
+        raise ApiError(400, str(err)) from None
+    return found
 
 
 @handler
@@ -292,11 +277,43 @@ def register_cluster(e: Engine, call: Call) -> Any:
         {"cluster_id": ident, "name": name, "operator_type": "builtin", "timeout_seconds": 3600, "status_info": ""}
         for name in names
     ]
+    fields["monitored_operators"] += _olm_operators(e, fields, body) or []
     cluster = e.store.create("cluster", ident, fields)
     e.event("cluster_registration_succeeded", cluster_id=ident)
     e.touch_cluster(ident)
     e.refresh_cluster(cluster)
     e.start_release(cluster)
+    return cluster_model(e, cluster)
+
+
+@handler
+def register_disconnected_cluster(e: Engine, call: Call) -> Any:
+    """A cluster that only holds what an offline image is made of: it is not monitored and never installed."""
+    body, ident, now = call.body, str(uuid.uuid4()), e.clock()
+    cluster = e.store.create(
+        "cluster",
+        ident,
+        {
+            "kind": "DisconnectedCluster",
+            "id": ident,
+            "href": f"/api/assisted-install/v2/clusters/{ident}",
+            "name": body["name"],
+            "openshift_version": body["openshift_version"],
+            "status": "unmonitored",
+            "status_info": "Cluster created for offline installation",
+            "status_updated_at": time_text(now),
+            "_status_at": now,
+            "created_at": time_text(now),
+            "updated_at": time_text(now),
+            "image_info": {},
+            "progress": {"total_percentage": 0},
+            "monitored_operators": [],
+            "validations_info": "",
+            "email_domain": "Unknown",
+            "user_name": "admin",
+        },
+    )
+    e.event("cluster_registration_succeeded", cluster_id=ident)
     return cluster_model(e, cluster)
 
 
@@ -410,6 +427,11 @@ def update_cluster(e: Engine, call: Call) -> Any:
         fields |= {"_pull_secret": body["pull_secret"], "pull_secret_set": True}
     if any(body.get(key) is not None for key in ("http_proxy", "https_proxy", "no_proxy")):
         e.event("proxy_settings_changed", cluster_id=cluster["id"])
+    olm = _olm_operators(e, {**cluster, **fields}, body)
+    if olm is not None:
+        known = {op["name"]: op for op in cluster.get("monitored_operators", ())}
+        kept = [op for op in known.values() if op.get("operator_type") != "olm"]
+        fields["monitored_operators"] = kept + [{**known.get(op["name"], {}), **op} for op in olm]
     networks = cluster.get("machine_networks")
     cluster.set(**fields, updated_at=time_text(e.clock()))
     if cluster.get("machine_networks") != networks:
@@ -479,10 +501,17 @@ def supported_platforms(e: Engine, call: Call) -> Any:
 
 @handler
 def preflight(e: Engine, call: Call) -> Any:
-    table = e.table(e.cluster(call.path["cluster_id"]))
+    cluster = e.cluster(call.path["cluster_id"])
+    table, view = e.table(cluster), e.view(cluster)
+    names = {"master": "sno"} if validations.is_sno(cluster) else {}
     return {
-        "ocp": {role: {"quantitative": table.get(role, {}), "qualitative": []} for role in ("master", "worker")},
-        "operators": [],
+        "ocp": {
+            role: {"quantitative": table.get(names.get(role, role), {}), "qualitative": []}
+            for role in ("master", "worker")
+        },
+        "operators": []
+        if validations.is_day2(cluster)
+        else [operators.preflight(name, view) for name in operators.OPERATORS],
     }
 
 
@@ -803,8 +832,8 @@ def set_ui_settings(e: Engine, call: Call) -> Any:
 # -- manifests --------------------------------------------------------------------------------------------------------
 
 
-def _manifest(folder: str, name: str) -> dict[str, Any]:
-    return {"folder": folder, "file_name": name, "manifest_source": "user"}
+def _manifest(folder: str, name: str, source: str = "user") -> dict[str, Any]:
+    return {"folder": folder, "file_name": name, "manifest_source": source}
 
 
 def _manifest_content(text: str, name: str) -> bytes:
@@ -829,7 +858,12 @@ def _manifest_content(text: str, name: str) -> bytes:
 @handler
 def list_manifests(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    return [_manifest(*name.split("/", 2)[1:]) for name, __ in e.store.files(cluster["id"], "manifest/")]
+    found = [_manifest(*name.split("/", 2)[1:]) for name, __ in e.store.files(cluster["id"], "manifest/")]
+    if call.query.get("include_system_generated"):
+        known = {(entry["folder"], entry["file_name"]) for entry in found}
+        made, __ = operators.manifests(cluster)
+        found += [_manifest("openshift", name, "system") for name in made if ("openshift", name) not in known]
+    return found
 
 
 def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content: bytes | None) -> None:
@@ -1018,14 +1052,6 @@ def delete_infra_env(e: Engine, call: Call) -> Any:
     e.store.delete("infra_env", infra_env["id"])
     e.store.forget_events("infra_env_id", infra_env["id"])
     return None
-
-
-@handler
-def download_infra_env_file(e: Engine, call: Call) -> Any:
-    infra_env, name = e.infra_env(call.path["infra_env_id"]), call.query["file_name"]
-    if name != "static-network-config":
-        raise ApiError(409, f"InfraEnv {infra_env['id']} has no file {name}: the image is made by the installer")
-    return Download(name, (infra_env.get("static_network_config") or "[]").encode())
 
 
 @handler
@@ -1689,40 +1715,3 @@ def component_versions(e: Engine, call: Call) -> Any:
         "versions": {name: e.config.get(key) for name, key in names.items()},
         "release_tag": e.config.get("RELEASE_TAG"),
     }
-
-
-@handler
-def openshift_versions(e: Engine, call: Call) -> Any:
-    wanted = call.query.get("version", "")
-    found = {}
-    for image in e.config.release_images():
-        version = str(image.get("version") or image.get("openshift_version"))
-        if version.startswith(wanted):
-            architectures = image.get("cpu_architectures") or [image.get("cpu_architecture", "x86_64")]
-            found[version] = {
-                "display_name": version,
-                "support_level": image.get("support_level", "production"),
-                "default": bool(image.get("default", True)),
-                "cpu_architectures": architectures,
-            }
-    return found
-
-
-@handler
-def release_sources(e: Engine, call: Call) -> Any:
-    return []
-
-
-@handler
-def domains(e: Engine, call: Call) -> Any:
-    return []
-
-
-@handler
-def supported_operators(e: Engine, call: Call) -> Any:
-    return sorted(OPERATORS)
-
-
-@handler
-def bundles(e: Engine, call: Call) -> Any:
-    return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .network import network
@@ -161,13 +161,14 @@ def has_mac(inventory: Inventory, mac: str) -> bool:
 
 def assign_roles(
     hosts: Sequence[tuple[Mapping[str, Any], Inventory]],
-    requirements: Mapping[str, Mapping[str, Any]],
+    requirement: Callable[[Mapping[str, Any], str], Mapping[str, Any]],
     control_planes: int,
     bootstrap_mac: str = "",
 ) -> dict[str, str]:
     """Role per host id: what a user set stays, the rest is filled up.
 
-    `hosts` are (host, inventory) pairs; hosts without inventory are left out by the caller.
+    `hosts` are (host, inventory) pairs; hosts without inventory are left out by the caller. `requirement` says what a host
+    needs to have a role.
     """
     roles: dict[str, str] = {}
     free: list[tuple[Mapping[str, Any], Inventory]] = []
@@ -187,8 +188,7 @@ def assign_roles(
         ("arbiter", arbiters - sum(role == "arbiter" for role in roles.values())),
     ]
     for role, count in wanted:
-        key = "sno" if control_planes == 1 else role
-        for pair in [pair for pair in free if fits(pair[1], requirements.get(key, {}))][: max(count, 0)]:
+        for pair in [pair for pair in free if fits(pair[1], requirement(pair[0], role))][: max(count, 0)]:
             roles[pair[0]["id"]] = role
             free.remove(pair)
     for host, __ in free:

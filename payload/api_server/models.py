@@ -155,6 +155,9 @@ v2-cluster-update-params
   tags str?
   control_plane_count int?
   load_balancer load-balancer
+disconnected-cluster-create-params
+  name* str(1..54)
+  openshift_version* str
 import-cluster-params
   name* str
   api_vip_dnsname* str
@@ -474,7 +477,7 @@ STEP_OUTPUTS: dict[str, str] = {
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-_RENDEZVOUS_V6 = re.compile(r"[0-9a-fA-F:]+")
+_MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
 
 
 def _ip(value: str) -> bool:
@@ -504,6 +507,7 @@ FORMATS: dict[str, tuple[Callable[[str], Any], str]] = {
     "ip": (lambda text: text == "" or _ip(text), "an IP address"),
     "rendezvous-ip": (lambda text: text == "" or _ip(text), "an IP address"),
     "cidr": (_cidr, "a network in CIDR form without host bits"),
+    "mac": (_MAC.fullmatch, "a MAC address"),
     "time": (_TIME.fullmatch, "an RFC 3339 time"),
 }
 

@@ -9,12 +9,12 @@ import base64
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from . import validations
+from . import operators, validations
 
 if TYPE_CHECKING:
     from .engine import Engine, Render
@@ -41,9 +41,14 @@ class Job:
     dummy: bool
     service: dict[str, str]
     trust: str = ""
+    #: `custom_manifests.json`: what the controller applies once the operators' own kinds are there.
+    custom: list[dict[str, str]] = field(default_factory=list)
 
 
 def job(e: Engine, cluster: Mapping[str, Any]) -> Job:
+    """What the preparation of a cluster needs, taken out of the engine."""
+    import yaml
+
     ident = cluster["id"]
     shown = {name: value for name, value in cluster.items() if name[0] != "_"}
     shown["pull_secret"] = cluster.get("_pull_secret", "")
@@ -58,6 +63,9 @@ def job(e: Engine, cluster: Mapping[str, Any]) -> Job:
     manifests = {
         name.removeprefix("manifest/"): content.decode() for name, content in e.store.files(ident, "manifest/")
     }
+    installed, custom = operators.manifests(cluster)
+    for name, documents in installed.items():
+        manifests.setdefault(f"openshift/{name}", yaml.safe_dump_all(documents, sort_keys=False))
     return Job(
         shown,
         hosts,
@@ -73,7 +81,12 @@ def job(e: Engine, cluster: Mapping[str, Any]) -> Job:
             "token": e.config.get("PULL_SECRET_TOKEN"),
             "invoker": "agent-installer" if e.config.abi else "assisted-installer",
         },
-        "".join(dict.fromkeys(e.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in e.infra_envs)),
+        "".join(
+            dict.fromkeys(
+                e.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in e.infra_envs
+            )
+        ),
+        custom,
     )
 
 
@@ -97,9 +110,7 @@ def files(task: Job) -> dict[str, bytes]:
         {"clusterName": name, "clusterID": task.cluster["id"], "infraID": f"{name}-{secrets.token_hex(3)[:5]}"}
     )
     made["install-config.yaml"] = install_config_text(task).encode()
-    made["custom_manifests.json"] = b"[]"
-    made["custom_manifests.yaml"] = b""
-    return made
+    return made | operators.custom_files(task.custom)
 
 
 def _json(value: Any) -> bytes:

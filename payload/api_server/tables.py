@@ -228,38 +228,6 @@ EVENTS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
-#: Operators that validations name: id prefix -> name in messages. The lab's service installs none of them.
-OPERATORS: dict[str, str] = {
-    "lso": "Local Storage Operator",
-    "odf": "OpenShift Data Foundation",
-    "cnv": "OpenShift Virtualization",
-    "lvm": "Logical Volume Management",
-    "mce": "multicluster engine",
-    "mtv": "Migration Toolkit for Virtualization",
-    "osc": "OpenShift sandboxed containers",
-    "node-feature-discovery": "Node Feature Discovery",
-    "nvidia-gpu": "NVIDIA GPU",
-    "pipelines": "OpenShift Pipelines",
-    "servicemesh": "OpenShift Service Mesh",
-    "serverless": "OpenShift Serverless",
-    "openshift-ai": "OpenShift AI",
-    "authorino": "Authorino",
-    "nmstate": "Kubernetes NMState Operator",
-    "amd-gpu": "AMD GPU",
-    "kmm": "Kernel Module Management",
-    "node-healthcheck": "Node Healthcheck Operator",
-    "self-node-remediation": "Self Node Remediation",
-    "fence-agents-remediation": "Fence Agents Remediation",
-    "node-maintenance": "Node Maintenance Operator",
-    "kube-descheduler": "Kube Descheduler",
-    "cluster-observability": "Cluster Observability Operator",
-    "numa-resources": "NUMA Resources",
-    "oadp": "OpenShift API for Data Protection",
-    "metallb": "MetalLB",
-    "loki": "Loki Operator",
-    "openshift-logging": "OpenShift Logging",
-}
-
 #: Statuses of a cluster in which a host may register.
 OPEN_CLUSTER: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input", "adding-hosts"})
 BEFORE_INSTALL: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input"})

@@ -13,42 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import inventory as inv
+from . import operators
 from .connectivity import Reach
+from .facts import control_planes, domain, hostname_of, is_day2, is_sno, machine_cidrs, role_of, user_managed
 from .network import addresses, contains, family, host_networks, in_networks, network, overlapping
-from .tables import AFTER_REBOOT, MEDIA_DISCONNECTED, OPERATORS
+from .tables import AFTER_REBOOT, MEDIA_DISCONNECTED
 
 Result = tuple[str, str]
 SUCCESS, FAILURE, PENDING, HIDDEN = "success", "failure", "pending", "hidden"
-
-
-def control_planes(cluster: Mapping[str, Any]) -> int:
-    return int(cluster.get("control_plane_count") or (1 if cluster.get("high_availability_mode") == "None" else 3))
-
-
-def is_sno(cluster: Mapping[str, Any]) -> bool:
-    return control_planes(cluster) == 1
-
-
-def is_day2(cluster: Mapping[str, Any]) -> bool:
-    return cluster.get("kind") == "AddHostsCluster"
-
-
-def user_managed(cluster: Mapping[str, Any]) -> bool:
-    return bool(cluster.get("user_managed_networking"))
-
-
-def machine_cidrs(cluster: Mapping[str, Any]) -> list[str]:
-    return [entry["cidr"] for entry in cluster.get("machine_networks", ()) if entry.get("cidr")]
-
-
-def role_of(host: Mapping[str, Any]) -> str:
-    """The role a host has or is going to have; `auto-assign` when nothing is known."""
-    role = host.get("role", "auto-assign")
-    return str(host.get("suggested_role", role) if role == "auto-assign" else role)
-
-
-def hostname_of(host: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> str:
-    return str(host.get("requested_hostname") or (inventory or {}).get("hostname") or "")
 
 
 def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any], role: str) -> dict[str, Any]:
@@ -75,10 +47,6 @@ def least(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any]) ->
         if roles
         else {}
     )
-
-
-def domain(cluster: Mapping[str, Any], prefix: str) -> str:
-    return f"{prefix}.{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"
 
 
 def dns_needed(cluster: Mapping[str, Any], dnsmasq: bool) -> bool:
@@ -116,6 +84,11 @@ class View:
             found.setdefault(role_of(host), []).append(ident)
         return found
 
+    @functools.cached_property
+    def operators(self) -> frozenset[str]:
+        """Names of the OLM operators that the cluster gets."""
+        return frozenset(operators.selected(self.cluster))
+
 
 @dataclass
 class HostView:
@@ -143,6 +116,11 @@ class HostView:
         return requirement(self.view.table, self.cluster, self.role)
 
     @property
+    def total(self) -> dict[str, Any]:
+        """What OpenShift and the operators ask of the host together."""
+        return total_requirement(self.view, self.host, self.role)
+
+    @property
     def late(self) -> bool:
         return self.host.get("progress", {}).get("current_stage") in AFTER_REBOOT
 
@@ -154,6 +132,15 @@ class HostView:
                 found = [*entry.get("ipv4_addresses", ()), *entry.get("ipv6_addresses", ())]
                 self._resolved.setdefault(entry.get("domain_name", "").rstrip("."), []).extend(found)
         return self._resolved.get(name)
+
+
+def total_requirement(v: View, host: Mapping[str, Any], role: str) -> dict[str, Any]:
+    """Thresholds for a host in a role, with what the cluster's operators ask on top."""
+    needed = requirement(v.table, v.cluster, role)
+    if v.operators:
+        cpu, ram = operators.needs(v, host, role)
+        needed |= {"cpu_cores": needed.get("cpu_cores", 0) + cpu, "ram_mib": needed.get("ram_mib", 0) + ram}
+    return needed
 
 
 HostCheck = Callable[[HostView], Result]
@@ -227,7 +214,7 @@ def min_disks(v: HostView) -> Result:
 def role_cpu(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
-    needed, found = v.requirement.get("cpu_cores", 0), v.inventory.get("cpu", {}).get("count", 0)
+    needed, found = v.total.get("cpu_cores", 0), v.inventory.get("cpu", {}).get("count", 0)
     if found >= needed:
         return SUCCESS, f"Sufficient CPU cores for role {v.role}"
     return FAILURE, f"Require at least {needed} CPU cores for {v.role} role, found only {found}"
@@ -236,7 +223,7 @@ def role_cpu(v: HostView) -> Result:
 def role_memory(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
-    needed = v.requirement.get("ram_mib", 0)
+    needed = v.total.get("ram_mib", 0)
     if inv.ram_fits(v.inventory, needed):
         return SUCCESS, f"Sufficient RAM for role {v.role}"
     return (
@@ -641,13 +628,19 @@ def no_iscsi_nic(v: HostView) -> Result:
     return SUCCESS, "Network interface connected to iSCSI disk does not belong to machine network CIDRs"
 
 
-def _operator(label: str) -> Callable[[Any], Result]:
-    return lambda __: (SUCCESS, f"{label} is disabled")
+_DAY2_OPERATOR = "{} validation is disabled when adding hosts to an existing cluster."
 
 
-_OPERATORS = tuple(
-    (f"{name}-requirements-satisfied", "operators", _operator(label)) for name, label in OPERATORS.items()
-)
+def _host_operator(name: str) -> HostCheck:
+    def check(v: HostView) -> Result:
+        if name not in v.view.operators:
+            return SUCCESS, f"{name} is disabled"
+        if is_day2(v.cluster):
+            return SUCCESS, _DAY2_OPERATOR.format(name)
+        return operators.validate_host(name, v.view, v.host)
+
+    return check
+
 
 #: (id, category, function) in upstream's order.
 HOST: tuple[tuple[str, str, HostCheck], ...] = (
@@ -698,7 +691,7 @@ HOST: tuple[tuple[str, str, HostCheck], ...] = (
     ("machine-cidr-defined", "network", machine_cidr_defined),
     ("belongs-to-machine-cidr", "network", belongs_to_machine_cidr),
     ("mtu-valid", "network", mtu_valid),
-    *_OPERATORS,
+    *((op.validation, "operators", _host_operator(op.name)) for op in operators.OPERATORS.values()),
 )
 
 MIN_HARDWARE: tuple[str, ...] = (
@@ -944,6 +937,15 @@ def c_pull_secret(v: View) -> Result:
     return FAILURE, "The pull secret is not set."
 
 
+def _cluster_operator(name: str, validate: Callable[[View], Result]) -> ClusterCheck:
+    def check(v: View) -> Result:
+        if name not in v.operators:
+            return SUCCESS, f"{name} is disabled"
+        return (SUCCESS, _DAY2_OPERATOR.format(name)) if is_day2(v.cluster) else validate(v)
+
+    return check
+
+
 def _fixed(text: str) -> ClusterCheck:
     return lambda __: (SUCCESS, text)
 
@@ -968,7 +970,15 @@ CLUSTER: tuple[tuple[str, str, ClusterCheck], ...] = (
     ("network-type-valid", "network", c_network_type),
     ("custom-manifests-requirements-satisfied", "network", _fixed("No custom manifests are required")),
     ("platform-requirements-satisfied", "configuration", _fixed("Platform requirements satisfied")),
-    *_OPERATORS,
+    *(
+        (op.validation, "operators", _cluster_operator(op.name, functools.partial(operators.validate_cluster, op.name)))
+        for op in operators.OPERATORS.values()
+    ),
+    (
+        "openshift-ai-gpu-requirements-satisfied",
+        "operators",
+        _cluster_operator("openshift-ai", operators.validate_ai_gpu),
+    ),
 )
 
 CLUSTER_INPUT: tuple[str, ...] = (

@@ -207,7 +207,9 @@ def test_nodes_get_the_trust_bundle_of_the_infra_env(tmp_path: Path) -> None:
 
     def render(*_args: Any, node_files: dict[str, str], **_more: Any) -> dict[str, Any]:
         seen.update(node_files)
-        return {f"{role}.ign": {"ignition": {"version": "3.2.0"}} for role in ("bootstrap", "master", "arbiter", "worker")}
+        return {
+            f"{role}.ign": {"ignition": {"version": "3.2.0"}} for role in ("bootstrap", "master", "arbiter", "worker")
+        }
 
     job = task(signers(tmp_path / "tls"), render=render)
     job.trust = "-----BEGIN CERTIFICATE-----\n"

@@ -1,0 +1,42 @@
+"""Requests and answers as handlers see them, and the table that handlers enter themselves into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+
+@dataclass
+class Call:
+    """One request: path and query parameters, body as the model describes it, scheme it was authorized with."""
+
+    path: dict[str, str]
+    query: dict[str, Any] = field(default_factory=dict)
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    scheme: str = "userAuth"
+
+
+@dataclass
+class Download:
+    """A file as answer: content or a path on disk."""
+
+    name: str
+    content: bytes = b""
+    path: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    #: The answer is this JSON value with extra headers instead of a file.
+    value: Any = None
+
+
+Handler = Callable[["Engine", Call], Any]
+HANDLERS: dict[str, Handler] = {}
+
+
+def handler(function: Handler) -> Handler:
+    HANDLERS[function.__name__] = function
+    return function

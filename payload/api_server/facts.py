@@ -1,0 +1,45 @@
+"""What the fields of a cluster and a host mean: topology, roles, names. Nothing here looks further than its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def control_planes(cluster: Mapping[str, Any]) -> int:
+    return int(cluster.get("control_plane_count") or (1 if cluster.get("high_availability_mode") == "None" else 3))
+
+
+def is_sno(cluster: Mapping[str, Any]) -> bool:
+    return control_planes(cluster) == 1
+
+
+def is_day2(cluster: Mapping[str, Any]) -> bool:
+    return cluster.get("kind") == "AddHostsCluster"
+
+
+def user_managed(cluster: Mapping[str, Any]) -> bool:
+    return bool(cluster.get("user_managed_networking"))
+
+
+def machine_cidrs(cluster: Mapping[str, Any]) -> list[str]:
+    return [entry["cidr"] for entry in cluster.get("machine_networks", ()) if entry.get("cidr")]
+
+
+def role_of(host: Mapping[str, Any]) -> str:
+    """The role a host has or is going to have; `auto-assign` when nothing is known."""
+    role = host.get("role", "auto-assign")
+    return str(host.get("suggested_role", role) if role == "auto-assign" else role)
+
+
+def schedulable_masters(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether control plane nodes run workloads: a single node, or fewer than two workers."""
+    return is_sno(cluster) or sum(role_of(host) == "worker" for host in hosts) < 2
+
+
+def hostname_of(host: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> str:
+    return str(host.get("requested_hostname") or (inventory or {}).get("hostname") or "")
+
+
+def domain(cluster: Mapping[str, Any], prefix: str) -> str:
+    return f"{prefix}.{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"

@@ -1,0 +1,289 @@
+"""What discovery images of an infra-env are made of: URLs of the image service, Ignition config, iPXE script, network files.
+
+The service makes no ISO: it says where the image service would have one. What such an image takes from here is real.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tarfile
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from . import inventory as inv
+from . import prepare, versions
+from .calls import Call, Download, handler
+from .engine import ApiError, Engine
+from .tables import AFTER_REBOOT
+
+#: "Never": URLs that carry no token do not expire.
+NO_EXPIRY = "0001-01-01T00:00:00.000Z"
+_ISO = {"full-iso": "full.iso", "minimal-iso": "minimal.iso", "disconnected-iso": "disconnected.iso"}
+_KARGS = (
+    "random.trust_cpu=on rd.luks.options=discard ignition.firstboot ignition.platform.id=metal console=tty1 console=ttyS1,115200n8 "
+    'coreos.inst.persistent-kargs="console=tty1 console=ttyS1,115200n8"'
+)
+_NETWORK = "/etc/assisted/network"
+_NETWORK_SCRIPT = """#!/usr/bin/env bash
+# Gives NetworkManager the keyfiles of the host whose MACs are here, with the names that the kernel gave its interfaces.
+set -euo pipefail
+shopt -s nullglob
+target=/etc/NetworkManager/system-connections
+if [[ -e /etc/initrd-release ]]; then target=/etc/coreos-firstboot-network; fi
+mkdir -p "$target"
+declare -A real=()
+for file in /sys/class/net/*/address; do
+    nic=${file%/address}
+    mac=$(< "$file")
+    real[${mac,,}]=${nic##*/}
+done
+for folder in /etc/assisted/network/host*; do
+    expressions=()
+    while IFS='=' read -r mac logical || [[ -n $mac ]]; do
+        name=${real[${mac,,}]:-}
+        [[ -z $name ]] || expressions+=(-e "s/=${logical//./\\\\.}\\$/=$name/" -e "s/=${logical//./\\\\.}\\\\./=$name./")
+    done < "$folder/mac_interface.ini"
+    [[ ${#expressions[@]} -gt 0 ]] || continue
+    for file in "$folder"/*.nmconnection; do
+        install -m 600 /dev/null "$target/${file##*/}"
+        sed "${expressions[@]}" "$file" > "$target/${file##*/}"
+    done
+    exit 0
+done
+echo "no network configuration is for this host" >&2
+"""
+_NETWORK_UNIT = """[Unit]
+Description=Static network configuration of this host
+Before=NetworkManager.service nm-initrd.service
+DefaultDependencies=no
+
+[Service]
+Type=oneshot
+ExecStart=/usr/local/bin/pre-network-manager-config.sh
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def _url(base: str, path: str, query: Mapping[str, str] | None = None) -> str:
+    parts = urlsplit(base)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, urlencode(query or {}), ""))
+
+
+def _os_version(e: Engine, infra_env: Mapping[str, Any]) -> str:
+    """Version of the OS image of an infra-env: the one it names, else the newest; ApiError 400 without one."""
+    cpu, wanted = infra_env.get("cpu_architecture", "x86_64"), infra_env.get("openshift_version", "")
+    found = [
+        str(image.get("openshift_version"))
+        for image in e.config.os_images()
+        if image.get("cpu_architecture", "x86_64") == cpu
+        and (not wanted or versions.same_minor(str(image.get("openshift_version", "")), wanted))
+    ]
+    if not found:
+        what = f"No OS image for Openshift version {wanted}" if wanted else "Failed to get latest OS image"
+        raise ApiError(400, f"{what} and architecture {cpu}: OS_IMAGES has none")
+    return max(found, key=lambda text: versions.numbers(text) or (0, 0, 0))
+
+
+@handler
+def image_url(e: Engine, call: Call) -> Any:
+    infra_env = e.infra_env(call.path["infra_env_id"])
+    base, version = e.config.get("IMAGE_SERVICE_BASE_URL"), _os_version(e, infra_env)
+    if not base:
+        raise ApiError(400, "image service is disabled")
+    cpu = infra_env.get("cpu_architecture", "x86_64")
+    url = _url(base, f"/byid/{infra_env['id']}/{version}/{cpu}/{_ISO[infra_env.get('type', 'full-iso')]}")
+    infra_env.set(download_url=url)
+    return {"url": url, "expires_at": NO_EXPIRY}
+
+
+def _check_script_type(call: Call) -> None:
+    if "ipxe_script_type" in call.query and call.query["file_name"] != "ipxe-script":
+        raise ApiError(400, 'ipxe_script_type can be set only for "ipxe-script"')
+
+
+def _files_url(e: Engine, infra_env: Mapping[str, Any], query: Mapping[str, str]) -> str:
+    path = f"/api/assisted-install/v2/infra-envs/{infra_env['id']}/downloads/files"
+    return _url(e.config.get("SERVICE_BASE_URL"), path, query)
+
+
+@handler
+def presigned_file(e: Engine, call: Call) -> Any:
+    infra_env = e.infra_env(call.path["infra_env_id"])
+    _check_script_type(call)
+    names = ("file_name", "ipxe_script_type")
+    query: dict[str, str] = {name: call.query[name] for name in names if name in call.query}
+    return {"url": _files_url(e, infra_env, query), "expires_at": NO_EXPIRY}
+
+
+@handler
+def presigned_cluster_file(e: Engine, call: Call) -> Any:
+    e.cluster(call.path["cluster_id"])
+    raise ApiError(400, "Failed to generate presigned URL: invalid backend")
+
+
+@handler
+def download_infra_env_file(e: Engine, call: Call) -> Any:
+    infra_env, name = e.infra_env(call.path["infra_env_id"]), call.query["file_name"]
+    _check_script_type(call)
+    if name == "discovery.ign":
+        kind = call.query.get("discovery_iso_type") or infra_env.get("type", "full-iso")
+        return Download(name, json.dumps(discovery(e, infra_env, kind)).encode())
+    if name == "ipxe-script":
+        return Download(f"{infra_env['id']}-ipxe-script", ipxe(e, infra_env, call).encode())
+    buffer = io.BytesIO()
+    files = network_files(infra_env)
+    if not files:
+        return Download("", b"")
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, text in files.items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(text.encode()), 0o600
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return Download(f"{infra_env['id']}-static-network-config.tar", buffer.getvalue())
+
+
+def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:
+    """`host<N>/<name>` -> text: keyfiles of each host of the infra-env, and the names its interfaces have in them."""
+    entries = json.loads(infra_env.get("static_network_config") or "[]")
+    if not entries:
+        return {}
+    from ...plugins.module_utils.installer.network import static_files
+    from ...plugins.module_utils.nmstate import load
+
+    specs = [
+        {
+            "config": load(entry.get("network_yaml", "")),
+            "interfaces": [
+                {"macAddress": pair["mac_address"], "name": pair["logical_nic_name"]}
+                for pair in entry.get("mac_interface_map", ())
+            ],
+        }
+        for entry in entries
+    ]
+    return {
+        f"host{number}/{name}": text for number, files in enumerate(static_files(specs)) for name, text in files.items()
+    }
+
+
+def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
+    """The iPXE script that boots a host from the image service's files; ApiError 404 for a host that must not boot them."""
+    mac = call.query.get("mac", "")
+    if not mac and call.query.get("ipxe_script_type") == "boot-order-control":
+        return f"#!ipxe\nchain {_files_url(e, infra_env, {'file_name': 'ipxe-script'})}&mac=${{net0/mac}}\n"
+    for host in e.hosts.values() if mac else ():
+        stage = host.get("progress", {}).get("current_stage", "")
+        if host["infra_env_id"] == infra_env["id"] and inv.has_mac(e.inventories.get(host["id"], {}), mac):
+            where = f"InfraEnv {infra_env['id']}: host {host['id']} having mac {mac}"
+            if host["status"] == "installed":
+                raise ApiError(404, f"IPXE booting skipped. {where} is already installed")
+            if host["status"] == "installing-in-progress" and stage in AFTER_REBOOT:
+                raise ApiError(404, f"IPXE booting skipped. {where} is in stage {stage}")
+    base = e.config.get("IMAGE_SERVICE_BASE_URL")
+    query = {"arch": infra_env.get("cpu_architecture", "x86_64"), "version": _os_version(e, infra_env)}
+    initrd = _url(base, f"/images/{infra_env['id']}/pxe-initrd", query)
+    kernel, rootfs = (_url(base, f"/boot-artifacts/{name}", query) for name in ("kernel", "rootfs"))
+    more = "".join(
+        f" {entry['value']}"
+        for entry in json.loads(infra_env.get("kernel_arguments") or "[]")
+        if entry.get("operation", "append") == "append" and entry.get("value")
+    )
+    return f"#!ipxe\ninitrd --name initrd {initrd}\nkernel {kernel} initrd=initrd coreos.live.rootfs_url={rootfs} {_KARGS}{more}\nboot\n"
+
+
+def _proxy_lines(infra_env: Mapping[str, Any]) -> str:
+    proxy = infra_env.get("proxy") or {}
+    pairs = [(name, (proxy.get(name) or "").replace("%", "%%")) for name in ("http_proxy", "https_proxy", "no_proxy")]
+    if not any(value for __, value in pairs):
+        return ""
+    return "[Service]\n" + "".join(f"Environment={n}={v}\nEnvironment={n.upper()}={v}\n" for n, v in pairs)
+
+
+@handler
+def minimal_initrd(e: Engine, call: Call) -> Any:
+    from ...plugins.module_utils.coreos import cpio
+
+    infra_env = e.infra_env(call.path["infra_env_id"])
+    files: dict[str, cpio.File | bytes] = {
+        f"{_NETWORK[1:]}/{path}": cpio.File(text.encode(), 0o600) for path, text in network_files(infra_env).items()
+    }
+    if files:
+        unit = "etc/systemd/system/pre-network-manager-config.service"
+        files["usr/local/bin/pre-network-manager-config.sh"] = cpio.File(_NETWORK_SCRIPT.encode(), 0o755)
+        files[unit] = cpio.File(_NETWORK_UNIT.encode(), 0o644)
+        # An archive of files alone: the unit is wanted by a copy of itself where upstream's has a link.
+        files["etc/systemd/system/initrd.target.wants/pre-network-manager-config.service"] = files[unit]
+    lines = _proxy_lines(infra_env)
+    if lines:
+        files["etc/systemd/system/coreos-livepxe-rootfs.service.d/10-proxy.conf"] = cpio.File(lines.encode(), 0o644)
+    if not files:
+        return None
+    return Download("minimal-initrd", cpio.compress(cpio.archive(files)))
+
+
+# -- discovery.ign ----------------------------------------------------------------------------------------------------
+
+
+def _source(text: str) -> str:
+    return "data:text/plain;charset=utf-8;base64," + base64.b64encode(text.encode()).decode()
+
+
+def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[str, Any]:
+    """Ignition config (3.1) of the live system that runs the agent of an infra-env, with the user's override."""
+    image, url = e.config.get("AGENT_DOCKER_IMAGE"), e.config.get("SERVICE_BASE_URL").rstrip("/")
+    token = e.config.get("PULL_SECRET_TOKEN")
+    sources = infra_env.get("ntp_sources") or infra_env.get("additional_ntp_sources") or ""
+    quoted = quote(image, safe="/:@._-")
+    agent = (
+        "[Unit]\nDescription=Agent that answers to the assisted service\nWants=network-online.target\nAfter=network-online.target\n\n"
+        f"[Service]\nType=simple\nRestart=always\nRestartSec=3\nTimeoutStartSec=3000\nEnvironment=PULL_SECRET_TOKEN={token}\n"
+        f"ExecStartPre=/usr/bin/podman run --privileged --rm -v /usr/local/bin:/hostbin {quoted} cp /usr/bin/agent /hostbin\n"
+        f"ExecStart=/usr/local/bin/agent --url {url} --infra-env-id {infra_env['id']} --agent-version {quoted} --insecure=true\n\n"
+        "[Install]\nWantedBy=multi-user.target\n"
+    )
+    files = {
+        "/etc/motd": (
+            0o644,
+            "\n  This host is being installed by the assisted installer. `journalctl -u agent` shows what its agent does.\n\n",
+        ),
+        "/root/.docker/config.json": (0o644, str(infra_env.get("_pull_secret", ""))),
+        "/etc/NetworkManager/conf.d/01-ipv6.conf": (0o644, "[connection]\nipv6.dhcp-iaid=mac\nipv6.dhcp-duid=ll\n"),
+    }
+    units: list[dict[str, Any]] = [{"name": "agent.service", "enabled": True, "contents": agent}]
+    if infra_env.get("additional_trust_bundle"):
+        files[prepare.TRUST_ANCHOR] = (0o644, str(infra_env["additional_trust_bundle"]))
+    if sources:
+        lines = "".join(f"server {name.strip()} iburst\n" for name in sources.split(",") if name.strip())
+        files["/etc/chrony.d/assisted.conf"] = (0o644, lines)
+    lines = _proxy_lines(infra_env).replace("[Service]", "[Manager]").replace("Environment=", "DefaultEnvironment=")
+    if lines:
+        files["/etc/systemd/system.conf.d/10-default-env.conf"] = (0o644, lines)
+    if iso_type == "full-iso" and infra_env.get("static_network_config"):
+        files |= {f"{_NETWORK}/{path}": (0o600, text) for path, text in network_files(infra_env).items()}
+        files["/usr/local/bin/pre-network-manager-config.sh"] = (0o755, _NETWORK_SCRIPT)
+        units.append({"name": "pre-network-manager-config.service", "enabled": True, "contents": _NETWORK_UNIT})
+    keys = [line for line in str(infra_env.get("ssh_authorized_key") or "").splitlines() if line.strip()]
+    config: dict[str, Any] = {
+        "ignition": {"version": "3.1.0"},
+        "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": keys}]},
+        "storage": {
+            "files": [
+                {
+                    "path": path,
+                    "mode": mode,
+                    "overwrite": True,
+                    "user": {"name": "root"},
+                    "contents": {"source": _source(text)},
+                }
+                for path, (mode, text) in files.items()
+            ]
+        },
+        "systemd": {"units": units},
+    }
+    text = infra_env.get("ignition_config_override")
+    merged: dict[str, Any] = json.loads(prepare.override(json.dumps(config).encode(), text)) if text else config
+    return merged

@@ -1,0 +1,27 @@
+"""Comparison of OpenShift versions: the numbers before the first dash, and what cannot be read is older than all."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+_VERSION = re.compile(r"v?\d+(\.\d+)*(-[0-9A-Za-z.+~-]+|[.+][0-9A-Za-z.+~-]+)?")
+
+
+@functools.lru_cache(maxsize=1024)
+def numbers(version: str) -> tuple[int, int, int] | None:
+    """Major, minor and patch; missing ones are 0. None when the text is no version."""
+    if len(version) > 100 or not _VERSION.fullmatch(version):
+        return None
+    found = [*(int(part) for part in re.findall(r"\d+", version.partition("-")[0])), 0, 0]
+    return found[0], found[1], found[2]
+
+
+def at_least(version: str, least: str) -> bool:
+    found, wanted = numbers(version), numbers(least)
+    return found is not None and wanted is not None and found >= wanted
+
+
+def same_minor(version: str, other: str) -> bool:
+    found, wanted = numbers(version), numbers(other)
+    return found is not None and wanted is not None and found[:2] == wanted[:2]
