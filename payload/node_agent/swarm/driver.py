@@ -34,6 +34,7 @@ else:
 REQUEST_SECONDS = 60.0
 LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
+BY_PEOPLE = ("install", "role", "set up", "remove")
 SETTING_UP = 16  # clusters that are registered or removed at a time
 
 
@@ -64,7 +65,7 @@ class Swarm:
     def _headers(self, me: Identity, request: Request) -> dict[str, str]:
         headers = me.headers()
         # What people do, the rest is done by agents: the service tells them apart by the header.
-        if request.name in ("install", "set up", "remove") and self.settings.user_token:
+        if request.name in BY_PEOPLE and self.settings.user_token:
             headers.pop("X-Secret-Key", None)
             headers["Authorization"] = self.settings.user_token
         return headers
@@ -163,7 +164,9 @@ class Swarm:
             while True:
                 command = await self.talk(protocol.register(host.me), host.me, host)
                 protocol.runner_request(command)
-                self._born.setdefault(host.me.host_id, time.monotonic())
+                if host.me.host_id not in self._born:
+                    self._born[host.me.host_id] = time.monotonic()
+                    await self._give_role(host)
                 host.cache.clear()
                 host.silent = False
                 await self.talk(protocol.poll(host.me, host.cache), host.me, host)
@@ -178,6 +181,13 @@ class Swarm:
             stats.messages["register", str(error)[:200]] += 1
         finally:
             stats.active -= 1
+
+    async def _give_role(self, host: Host) -> None:
+        """Arbiters are made by people; all other roles the service gives by itself."""
+        cluster = host.cluster
+        if cluster.masters <= host.number < cluster.masters + cluster.arbiters:
+            request = Request("role", "PATCH", host.me.host_path, {"host_role": "arbiter"})
+            await self.talk(protocol.exchange(request), host.me, host)
 
     # Clusters
 
@@ -313,7 +323,8 @@ class Swarm:
                 found.append(existing_cluster(len(found), cluster, infra_env["id"], self.settings))
         if not found:
             raise SwarmError(f"{self.settings.url}: there is no infra-env with a cluster that is still to be installed")
-        return found
+        part, parts = self.settings.part
+        return found[part - 1 :: parts]
 
     async def _register(self, cluster: Cluster) -> None:
         settings = self.settings
@@ -350,7 +361,7 @@ class Swarm:
 
             if cluster.status in ("preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"):
                 await ask("POST", f"/clusters/{cluster.id}/actions/cancel")
-            for number in range(self.settings.hosts):
+            for number in range(cluster.size):
                 host = hosts.get((cluster.number, number))
                 if host and host.me.host_id in self._born:
                     await ask("DELETE", f"/infra-envs/{cluster.infra_env_id}/hosts/{host.me.host_id}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..protocol import Identity, ReplyCache
-from .settings import TOPOLOGIES, Settings, SwarmError
+from .settings import TOPOLOGIES, Settings, SwarmError, topologies
 
 GIB = 1 << 30
 # Half of 10/8: the other half has the usual cluster network in it.
@@ -65,13 +65,15 @@ class Cluster:
     """`roles`, `stages`: host number -> what the service made it, the last stage reported for it.
 
     `rebooted`: host number -> when its next stage is due; `changed`: when anything last did (event loop time).
-    `created`: by us, so that it is ours to delete.
+    `size`: hosts, of which the first are the control plane. `created`: by us, so that it is ours to delete.
     """
 
     number: int
     name: str
     domain: str
     masters: int
+    arbiters: int
+    size: int
     network: ipaddress.IPv4Network
     api_vip: str
     ingress_vip: str
@@ -176,13 +178,13 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
     unknown = set(settings.hardware) - set(PROFILES)
     if unknown or not settings.hardware:
         raise SwarmError(f"hardware {', '.join(sorted(unknown)) or 'nothing'}: must be of {', '.join(PROFILES)}")
-    chance = random.Random(settings.seed)
     kinds, weights = list(settings.hardware), list(settings.hardware.values())
     failures = [*settings.failures, ""]
     shares = [*settings.failures.values(), 1 - sum(settings.failures.values())]
     hosts = []
     for cluster in clusters:
-        for number in range(settings.hosts):
+        chance = random.Random(f"{settings.seed}/{cluster.number}")  # the same wherever the cluster's part runs
+        for number in range(cluster.size):
             host_id = str(uuid.uuid5(NAMESPACE, f"{settings.seed}/{cluster.id}/{cluster.number}/{number}"))
             hosts.append(
                 Host(
@@ -199,20 +201,26 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
     return hosts
 
 
+def subnet_prefix(settings: Settings) -> int:
+    """Length of the prefix of each cluster's network."""
+    most = max(TOPOLOGIES[name].size(settings.hosts) for name in settings.topology)
+    return min(24, 32 - (most + RESERVED - 1).bit_length())
+
+
 def plan_clusters(settings: Settings) -> list[Cluster]:
-    """The clusters to register, each with a subnet of its own. SwarmError: there are not so many addresses."""
-    shape = TOPOLOGIES[settings.topology]
-    prefix = min(24, 32 - (settings.hosts + RESERVED - 1).bit_length())
-    subnets = ADDRESSES.subnets(new_prefix=prefix)
+    """The clusters of this part to register, each with a subnet of its own. SwarmError: there are not so many addresses."""
+    prefix = subnet_prefix(settings)
     if settings.clusters > 2 ** (prefix - ADDRESSES.prefixlen):
         raise SwarmError(f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} has no room for so many")
-    return [
-        Cluster(
-            number, name, f"{name}.{settings.base_domain}", shape.masters, network, str(network[-3]), str(network[-2])
-        )
-        for number, network in zip(range(settings.clusters), subnets, strict=False)
-        if (name := f"{settings.name}-{number}")
-    ]
+    part, parts = settings.part
+    found = []
+    for number, (topology, network) in enumerate(zip(topologies(settings), ADDRESSES.subnets(new_prefix=prefix), strict=False)):
+        if number % parts == part - 1:
+            shape, name = TOPOLOGIES[topology], f"{settings.name}-{number}"
+            domain, vips = f"{name}.{settings.base_domain}", (str(network[-3]), str(network[-2]))
+            size = shape.size(settings.hosts)
+            found.append(Cluster(number, name, domain, shape.masters, shape.arbiters, size, network, *vips))
+    return found
 
 
 def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, settings: Settings) -> Cluster:
@@ -220,12 +228,13 @@ def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, sett
     masters = int(found.get("control_plane_count") or (1 if found.get("high_availability_mode") == "None" else 3))
     api, ingress = (next((entry["ip"] for entry in found.get(key) or ()), "") for key in ("api_vips", "ingress_vips"))
     cidr = next((entry["cidr"] for entry in found.get("machine_networks") or ()), f"{api}/24" if api else "")
-    planned = next(ADDRESSES.subnets(new_prefix=min(24, 32 - (settings.hosts + RESERVED - 1).bit_length())))
+    size = 1 if masters == 1 else settings.hosts or max(masters, TOPOLOGIES[next(iter(settings.topology))].hosts)
+    planned = next(ADDRESSES.subnets(new_prefix=subnet_prefix(settings)))
     try:
         network = ipaddress.IPv4Network(cidr, strict=False) if cidr else planned
     except ValueError:
         raise SwarmError(f"cluster {found['name']}: machine network {cidr} is not IPv4, which is all that the swarm has") from None
-    if network.num_addresses < settings.hosts + RESERVED:
-        raise SwarmError(f"cluster {found['name']}: machine network {network} has no room for {settings.hosts} hosts")
+    if network.num_addresses < size + RESERVED:
+        raise SwarmError(f"cluster {found['name']}: machine network {network} has no room for {size} hosts")
     domain = f"{found['name']}.{found.get('base_dns_domain', '')}"
-    return Cluster(number, found["name"], domain, masters, network, api, ingress, found["id"], infra_env_id)
+    return Cluster(number, found["name"], domain, masters, 0, size, network, api, ingress, found["id"], infra_env_id)

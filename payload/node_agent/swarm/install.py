@@ -86,7 +86,8 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
         yield from progress(host, settings, "Writing image to disk", f"{100 * number // settings.write_reports}%")
     if role == "bootstrap" and not single:
         yield from stage("Waiting for control plane")
-        yield from until(lambda: masters_at(cluster, ("Configuring", "Joined", "Done")) >= min(cluster.masters - 1, 2), settings)
+        needed = min(cluster.masters - 1, 2) + cluster.arbiters
+        yield from until(lambda: masters_at(cluster, ("Configuring", "Joined", "Done")) >= needed, settings)
         yield from stage("Waiting for bootkube")
         yield from stage("Waiting for controller")
         early = ("", "Starting installation", "Installing", "Waiting for control plane")
@@ -176,7 +177,9 @@ def conduct(
 ) -> Talk:
     """Watch a cluster, start its installation when it is ready, play its controller; returns its last status.
 
-    `observe` gets each cluster that was read. A cluster of which nothing changes for long is `stalled`.
+    As in an agent-based installation, "ready" takes every host that the cluster is to have: the service is content with the
+    control plane, and would refuse those that come later. `observe` gets each cluster that was read. A cluster of which
+    nothing changes for long is `stalled`.
     """
     settings = pace.settings
     finalized, seen = False, ""
@@ -193,7 +196,8 @@ def conduct(
             seen, cluster.changed = now, clock()
         elif clock() - cluster.changed > settings.stall:
             return "stalled"
-        if cluster.status == "ready" and settings.install:
+        known = sum(host.get("status") == "known" for host in (response.body or {}).get("hosts") or ())
+        if cluster.status == "ready" and settings.install and known == cluster.size:
             yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
         if cluster.status in ("installing", "finalizing"):
             yield from controller(cluster, hosts, pace, clock)

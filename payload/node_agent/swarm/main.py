@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .hardware import PROFILES
-from .settings import FAILURES, TOPOLOGIES, Settings, SwarmError, shares
+from .settings import FAILURES, TOPOLOGIES, Settings, SwarmError, part_of, shares
 
 LINE_SECONDS = 10.0
 
@@ -22,7 +22,9 @@ def parser() -> argparse.ArgumentParser:
         description="Load an assisted service with no-op hosts, from discovery until every cluster is installed.",
         epilog="topologies: " + "; ".join(f"{name}: {shape.text}" for name, shape in TOPOLOGIES.items())
         + ". failures: " + "; ".join(f"{name}: {text}" for name, text in FAILURES.items())
-        + f". hardware: {', '.join(PROFILES)}. Tokens are read from PULL_SECRET_TOKEN and USER_AUTH_TOKEN.",
+        + f". hardware: {', '.join(PROFILES)}. Tokens are read from PULL_SECRET_TOKEN and USER_AUTH_TOKEN. "
+        "Also: agentlab swarm merge DIR... --report DIR makes one report of several machines' reports; "
+        "agentlab swarm pack FILE writes the swarm as one executable file, for machines with Python, aiohttp and cryptography.",
     )  # fmt: skip
 
     def number(flag: str, text: str, kind: type = float) -> None:
@@ -36,8 +38,9 @@ def parser() -> argparse.ArgumentParser:
 
     top.add_argument("--url", required=True, help="of the assisted service, as http://192.168.111.20:8090")
     number("--clusters", "how many clusters to register", int)
-    number("--hosts", "hosts per cluster; 0: what the topology needs", int)
-    top.add_argument("--topology", choices=TOPOLOGIES, default=defaults["topology"], help="(default %(default)s)")
+    number("--hosts", "hosts per cluster; 0: what the topology needs; a single node is always one", int)
+    top.add_argument("--topology", default="compact", metavar="NAME=SHARE,...", help="which share of the clusters is what (default compact)")
+    top.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="carry only this part of the swarm; other machines carry the others")
     top.add_argument("--discover", action="store_true", help="take the clusters and infra-envs that are there; register none")
     word("--name", "name of the clusters, before their number")
     word("--base-domain", "of the clusters")
@@ -104,6 +107,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
             values["pull_secret"] = pull_secret.read_text().strip()
         except OSError as error:
             raise SwarmError(f"--pull-secret-file {pull_secret}: {error.strerror}") from None
+    values["topology"] = shares(values["topology"], "--topology")
+    values["part"] = part_of(values["part"])
     values["failures"] = shares(values["failures"], "--failures")
     values["hardware"] = shares(values["hardware"], "--hardware")
     return Settings(
@@ -113,16 +118,61 @@ def settings_of(options: argparse.Namespace) -> Settings:
     )
 
 
+def merge(argv: list[str]) -> int:
+    """`merge`: one report of several machines' reports."""
+    top = argparse.ArgumentParser(prog="agentlab swarm merge", description=merge.__doc__)
+    top.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a --report of one machine")
+    top.add_argument("--report", type=Path, required=True, metavar="DIR", help="where to write the report of all")
+    options = top.parse_args(argv)
+    from . import report
+
+    try:
+        whole = report.merged([report.load(folder) for folder in options.folders])
+    except SwarmError as error:
+        print(f"agentlab swarm merge: {error}", file=sys.stderr)
+        return 2
+    for path in report.save(whole, options.report):
+        print(path)
+    return conclude(whole)
+
+
+def pack(argv: list[str]) -> int:
+    """`pack`: the swarm as one executable file."""
+    top = argparse.ArgumentParser(prog="agentlab swarm pack", description=pack.__doc__)
+    top.add_argument("file", type=Path)
+    from .bundle import write
+
+    write(top.parse_args(argv).file)
+    return 0
+
+
+def conclude(report: dict[str, Any]) -> int:
+    """Say in one line what came of it. 0: every cluster was installed; 1: some were not."""
+    used, ends = report["resources"], report["ends"]
+    others = {name: count for name, count in ends.items() if name != "installed"}
+    print(
+        f"{ends.get('installed', 0)} clusters installed, others: {others or 'none'}; {report['seconds']} s; "
+        f"polls late by p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB an agent, "
+        f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
+    )
+    return 1 if others else 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """0: every cluster was installed (or the time that was asked for is over); 1: some were not; 2: it could not begin."""
-    options = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["merge"]:
+        return merge(words[1:])
+    if words[:1] == ["pack"]:
+        return pack(words[1:])
+    options = parser().parse_args(words)
     progress = Progress(sys.stderr)
     try:
         settings = settings_of(options)
         from .driver import start  # aiohttp, which --help does not need
 
         report = start(settings, progress)
-    except SwarmError as error:
+    except (SwarmError, ImportError) as error:  # a library that this machine has not is named by its error
         print(f"agentlab swarm: {error}", file=sys.stderr)
         return 2
     finally:
@@ -132,15 +182,7 @@ def main(argv: list[str] | None = None) -> int:
 
         for path in save(report, settings.report):
             print(path)
-    used, ends = report["resources"], report["ends"]
-    print(
-        f"{ends.get('installed', 0)} clusters installed, others: "
-        f"{ {name: count for name, count in ends.items() if name != 'installed'} or 'none'}; {report['seconds']} s; "
-        f"polls late by p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB an agent, "
-        f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
-    )
-    failed = any(name != "installed" for name in ends)
-    return 1 if failed else 0
+    return conclude(report)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,15 @@ import csv
 import html
 import io
 import json
+import math
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from .settings import SwarmError
+from .stats import Histogram, density, summaries
 
 COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#ff9da7", "#bab0ac")
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 56, 24
@@ -34,6 +39,82 @@ def save(report: dict[str, Any], folder: Path) -> list[Path]:
         temporary.write_text(text)
         temporary.replace(folder / name)
     return [folder / name for name in texts]
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """The report in a folder of `save`. SwarmError names the file and what is wrong with it."""
+    path = folder / "report.json"
+    try:
+        report: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise SwarmError(f"{path}: {error}") from None
+    if not isinstance(report, dict) or "histograms" not in report:
+        raise SwarmError(f"{path}: is not the report of a swarm")
+    return report
+
+
+def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """One report of what several machines did at the same time to one service.
+
+    Percentiles are those of all values together; in the samples, which have none to add, they are the worst machine's.
+    """
+    began = min(report["began"] for report in reports)
+    tables: dict[str, dict[str, Histogram]] = {}
+    for report in reports:
+        for table, named in report["histograms"].items():
+            for name, raw in named.items():
+                tables.setdefault(table, {}).setdefault(name, Histogram()).take(raw)
+    messages: Counter[tuple[str, str]] = Counter()
+    for report in reports:
+        messages.update({(row["operation"], row["message"]): row["count"] for row in report["messages"]})
+    used = [report["resources"] for report in reports]
+    totals = {key: sum(one[key] for one in used) for key in ("peak_agents", "agent_seconds", "cpu_seconds", "peak_rss_mib", "baseline_mib")}
+    each = density(
+        totals["peak_agents"], totals["agent_seconds"], totals["cpu_seconds"], totals["peak_rss_mib"] * 2**20, totals["baseline_mib"] * 2**20
+    )
+    return {
+        "settings": reports[0]["settings"] | {"part": [1, 1]},
+        "machines": len(reports),
+        "began": began,
+        "seconds": round(max(report["began"] + report["seconds"] for report in reports) - began, 1),
+        "ends": summed(report["ends"] for report in reports),
+        **summaries(tables),
+        "errors": summed(report["errors"] for report in reports),
+        "messages": [
+            {"operation": operation, "message": message, "count": count} for (operation, message), count in messages.most_common(50)
+        ],
+        "resources": {key: round(value, 2) for key, value in totals.items()} | each,
+        "samples": aligned([[{**sample, "t": sample["t"] + report["began"] - began} for sample in report["samples"]] for report in reports]),
+        "histograms": {table: {name: one.raw() for name, one in named.items()} for table, named in tables.items()},
+    }
+
+
+def summed(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(total)
+
+
+def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """One time series of several: for each second what every machine had said last; rates only while it ran."""
+    seconds = [{math.ceil(sample["t"]): sample for sample in run} for run in runs if run]
+    ends = [max(run) for run in seconds]
+    latest: list[dict[str, Any] | None] = [None] * len(seconds)
+    samples = []
+    for second in range(max(ends, default=-1) + 1):
+        latest = [run.get(second, before) for run, before in zip(seconds, latest, strict=True)]
+        told = [sample for sample in latest if sample]
+        if not told:
+            continue
+        running = [sample for sample, end in zip(latest, ends, strict=True) if sample and second <= end]
+        entry: dict[str, Any] = {"t": second, "active": sum(sample["active"] for sample in running)}
+        entry |= {key: round(sum(sample[key] for sample in running), 1) for key in ("requests_per_s", "errors_per_s", "cpu_percent")}
+        entry |= {key: max(sample[key] for sample in running) for key in ("p50_ms", "p99_ms", "late_p99_ms")}
+        entry["rss_mib"] = round(sum(sample["rss_mib"] for sample in running), 1)
+        entry |= {key: summed(sample[key] for sample in told) for key in ("hosts", "clusters")}
+        samples.append(entry)
+    return samples
 
 
 def flat(sample: dict[str, Any]) -> dict[str, Any]:
@@ -121,8 +202,10 @@ def page(report: dict[str, Any]) -> str:
         return {name: [sample[group].get(name, 0) for sample in samples] for name in names}
 
     settings, used = report["settings"], report["resources"]
+    shapes = ", ".join(f"{name} {share:g}" for name, share in settings["topology"].items())
+    machines = f" from {report['machines']} machines" if "machines" in report else ""
     said = [
-        f"{settings['clusters']} clusters × {settings['hosts']} hosts ({settings['topology']}) against {settings['url']}",
+        f"{settings['clusters']} clusters ({shapes}) with {used['peak_agents']} hosts against {settings['url']}{machines}",
         f"{report['seconds']} s; ended: " + (", ".join(f"{count} {name}" for name, count in report["ends"].items()) or "stopped"),
         f"{used['agents_per_core']:,} agents per core, {used['agents_per_gib']:,} per GiB; {used['kib_per_agent']} KiB an agent; "
         f"peak {used['peak_rss_mib']} MiB, {used['cpu_seconds']} s of processor time",

@@ -8,19 +8,23 @@ from typing import Any, NamedTuple
 
 
 class Topology(NamedTuple):
-    """`masters`: control-plane hosts, of which the last `arbiters` are arbiters. `hosts`: how many when none are asked for."""
+    """`masters` without `arbiters`; a host after these is an arbiter, then come workers. `hosts`: how many when none are asked for."""
 
     masters: int
     arbiters: int
     hosts: int
     text: str
 
+    def size(self, asked: int) -> int:
+        """How many hosts a cluster has; a single node is never more than one."""
+        return 1 if self.masters == 1 else asked or self.hosts
+
 
 TOPOLOGIES = {
     "sno": Topology(1, 0, 1, "single node"),
     "compact": Topology(3, 0, 3, "three control-plane nodes"),
     "ha": Topology(3, 0, 5, "three control-plane nodes and workers"),
-    "tna": Topology(3, 1, 3, "two control-plane nodes and an arbiter"),
+    "tna": Topology(2, 1, 3, "two control-plane nodes and an arbiter"),
     "4_masters": Topology(4, 0, 4, "four control-plane nodes"),
     "5_masters": Topology(5, 0, 5, "five control-plane nodes"),
 }
@@ -50,9 +54,10 @@ STAGE_SECONDS = {
     "Waiting for bootkube": 300.0, "Waiting for controller": 120.0, "Rebooting": 180.0, "Waiting for ignition": 60.0,
     "Configuring": 120.0, "Joined": 90.0,
 }  # fmt: skip
+# The controller's, in its order. With no OLM operator, and the swarm's clusters have none, it goes from the third straight
+# to the last. The service may call the cluster installed any time after the router's certificate.
 FINALIZING_STAGES = (
-    "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization",
-    "Applying olm manifests", "Waiting for olm operators csv", "Done",
+    "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", "Done",
 )  # fmt: skip
 
 
@@ -64,7 +69,7 @@ class SwarmError(ValueError):
 class Settings:
     """`hosts`: per cluster (0: as many as the topology needs). Times in seconds. `failures`: kind -> share of all hosts.
 
-    `agents`: with `discover`, how many hosts each discovered infra-env gets when its cluster does not tell.
+    `topology`: name -> share of the clusters. `part`: of a swarm on several machines, this one's number and how many there are.
     `network_delay`: before each request, with as much again at random as `network_jitter`.
     `stall`: a cluster of which nothing changes for so long is given up.
     """
@@ -72,7 +77,8 @@ class Settings:
     url: str
     clusters: int = 1
     hosts: int = 0
-    topology: str = "compact"
+    topology: dict[str, float] = field(default_factory=lambda: {"compact": 1.0})
+    part: tuple[int, int] = (1, 1)
     discover: bool = False
     name: str = "swarm"
     base_domain: str = "swarm.test"
@@ -110,14 +116,18 @@ class Settings:
         if not self.url.startswith(("http://", "https://")):
             raise SwarmError(f"url {self.url!r}: must begin with http:// or https://")
         self.url = self.url.rstrip("/")
-        if self.topology not in TOPOLOGIES:
-            raise SwarmError(f"topology {self.topology!r}: must be one of {', '.join(TOPOLOGIES)}")
-        shape = TOPOLOGIES[self.topology]
-        self.hosts = self.hosts or shape.hosts
-        if self.hosts < shape.masters or (shape.masters == 1 and self.hosts != 1):
-            raise SwarmError(f"hosts {self.hosts}: topology {self.topology} needs {shape.masters}{' or more' * (shape.masters > 1)}")
+        wrong = set(self.topology) - set(TOPOLOGIES)
+        if wrong or not self.topology or min(self.topology.values()) <= 0:
+            raise SwarmError(f"topology {', '.join(sorted(wrong or self.topology))}: must be of {', '.join(TOPOLOGIES)}, shares above 0")
+        for name in self.topology:
+            shape = TOPOLOGIES[name]
+            least = shape.masters + shape.arbiters
+            if shape.size(self.hosts) < least or (len(self.topology) == least == 1 and self.hosts > 1):
+                raise SwarmError(f"hosts {self.hosts}: topology {name} needs {least}{' or more' * (least > 1)}")
         if self.hosts > 65_000 or not 1 <= self.clusters <= 65_000:
             raise SwarmError(f"clusters {self.clusters}, hosts {self.hosts}: both must be between 1 and 65000")
+        if not 1 <= self.part[0] <= self.part[1]:
+            raise SwarmError(f"part {self.part[0]}/{self.part[1]}: must be between 1/{self.part[1]} and {self.part[1]}/{self.part[1]}")
         unknown = set(self.failures) - set(FAILURES)
         if unknown:
             raise SwarmError(f"failures {', '.join(sorted(unknown))}: must be of {', '.join(FAILURES)}")
@@ -130,6 +140,26 @@ class Settings:
         for name in ("pull_secret", "agent_token", "user_token"):
             values.pop(name)
         return values | {"report": str(self.report or "")}
+
+
+def topologies(settings: Settings) -> list[str]:
+    """The topology of each cluster: any first few of them are as near to the wanted shares as can be."""
+    whole = sum(settings.topology.values())
+    counts = dict.fromkeys(settings.topology, 0)
+    names = []
+    for number in range(1, settings.clusters + 1):
+        name = max(counts, key=lambda name: settings.topology[name] / whole * number - counts[name])
+        counts[name] += 1
+        names.append(name)
+    return names
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """`2/4` as numbers. SwarmError: it is something else."""
+    number, __, whole = text.partition("/")
+    if not (number.isdigit() and whole.isdigit()):
+        raise SwarmError(f"--part {text!r}: want NUMBER/COUNT, as 2/4")
+    return int(number), int(whole)
 
 
 def shares(text: str, what: str) -> dict[str, float]:

@@ -39,6 +39,18 @@ class Histogram:
                 return min(SMALLEST * math.exp((bucket + 1) * STEP), self.largest)
         return 0.0
 
+    def raw(self) -> dict[str, Any]:
+        """For JSON, and for `take`."""
+        return {"buckets": {str(at): count for at, count in sorted(self._buckets.items())}, "total": self.total, "largest": self.largest}
+
+    def take(self, raw: dict[str, Any]) -> None:
+        """Add what another histogram's `raw` says."""
+        buckets = {int(at): count for at, count in raw["buckets"].items()}
+        self._buckets.update(buckets)
+        self.count += sum(buckets.values())
+        self.total += raw["total"]
+        self.largest = max(self.largest, raw["largest"])
+
     def summary(self) -> dict[str, float]:
         """Milliseconds."""
         mean = self.total / self.count if self.count else 0.0
@@ -56,6 +68,7 @@ class Stats:
     """Counters since `begin`. `samples`: one dictionary a second, the time series of the report."""
 
     begin: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.time)
     operations: dict[str, Histogram] = field(default_factory=dict)
     codes: Counter[tuple[str, int]] = field(default_factory=Counter)
     messages: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -126,31 +139,51 @@ class Stats:
         """Everything, ready for JSON."""
         wall, cpu = time.monotonic() - self.begin, time.process_time() - self.baseline_cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        each = max(peak - self.baseline_bytes, 1) / max(self.peak_active, 1)
         errors: dict[str, int] = {}
         for (operation, status), count in sorted(self.codes.items()):
             if not 200 <= status < 300:
                 errors[f"{operation}: {status or 'no answer'}"] = count
+        tables = {
+            "operations": dict(sorted(self.operations.items())),
+            "poll_lateness": {"": self.lateness},
+            "time_to_host_status": self.host_times,
+            "time_to_host_stage": self.stage_times,
+            "time_to_cluster_status": self.cluster_times,
+        }
         return {
+            "began": round(self.began, 1),
             "seconds": round(wall, 1),
             "ends": dict(self.ends),
-            "operations": {name: histogram.summary() for name, histogram in sorted(self.operations.items())},
-            "poll_lateness": self.lateness.summary(),
+            **summaries(tables),
             "errors": errors,
             "messages": [
                 {"operation": operation, "message": message, "count": count}
                 for (operation, message), count in self.messages.most_common(50)
             ],
-            "time_to_host_status": {name: histogram.summary() for name, histogram in self.host_times.items()},
-            "time_to_host_stage": {name: histogram.summary() for name, histogram in self.stage_times.items()},
-            "time_to_cluster_status": {name: histogram.summary() for name, histogram in self.cluster_times.items()},
             "resources": {
                 "peak_agents": self.peak_active,
+                "agent_seconds": round(self.agent_seconds, 1),
                 "cpu_seconds": round(cpu, 2),
                 "peak_rss_mib": round(peak / 2**20, 1),
-                "kib_per_agent": round(each / 1024, 1),
-                "agents_per_core": round(self.agent_seconds / max(cpu, 1e-6)),
-                "agents_per_gib": round((2**30 - self.baseline_bytes) / each),
+                "baseline_mib": round(self.baseline_bytes / 2**20, 1),
+                **density(self.peak_active, self.agent_seconds, cpu, peak, self.baseline_bytes),
             },
             "samples": self.samples,
+            "histograms": {table: {name: one.raw() for name, one in named.items()} for table, named in tables.items()},
         }
+
+
+def summaries(tables: dict[str, dict[str, Histogram]]) -> dict[str, Any]:
+    """Each table with a histogram's summary in place of it; a table with one nameless histogram becomes its summary."""
+    found = {table: {name: histogram.summary() for name, histogram in named.items()} for table, named in tables.items()}
+    return {table: rows[""] if set(rows) == {""} else rows for table, rows in found.items()}
+
+
+def density(agents: int, agent_seconds: float, cpu: float, peak: float, baseline: float) -> dict[str, Any]:
+    """What an agent costs: memory over what the program takes without any (bytes), processor time."""
+    each = max(peak - baseline, 1) / max(agents, 1)
+    return {
+        "kib_per_agent": round(each / 1024, 1),
+        "agents_per_core": round(agent_seconds / max(cpu, 1e-6)),
+        "agents_per_gib": round((2**30 - baseline) / each),
+    }

@@ -101,6 +101,7 @@ class FakeAssisted:
         add("GET", API + "/infra-envs/{i}/hosts", self.list_hosts)
         add("DELETE", API + "/infra-envs/{i}", self.delete)
         add("DELETE", API + "/infra-envs/{i}/hosts/{h}", self.delete_host)
+        add("PATCH", API + "/infra-envs/{i}/hosts/{h}", self.update_host)
         add("POST", API + "/infra-envs/{i}/hosts", self.register_host)
         add("GET", API + "/infra-envs/{i}/hosts/{h}/instructions", self.steps)
         add("POST", API + "/infra-envs/{i}/hosts/{h}/instructions", self.reply)
@@ -249,6 +250,11 @@ class FakeAssisted:
         command = {"command": "", "args": [args], "retry_seconds": 1}
         return web.json_response({**self.host_view(host), "next_step_runner_command": command}, status=201)
 
+    async def update_host(self, request: web.Request) -> web.Response:
+        host = self.hosts[request.match_info["h"]]
+        host["role"] = (await request.json())["host_role"]
+        return web.json_response(self.host_view(host), status=201)
+
     async def steps(self, request: web.Request) -> web.Response:
         host = self.hosts.get(request.match_info["h"])
         if host is None:
@@ -342,11 +348,14 @@ class FakeAssisted:
         if cluster["status"] == "preparing-for-installation" and all(prepared <= one["seen"] for one in members):
             cluster["status"] = "installing"
             masters = int(cluster.get("control_plane_count", 1))
-            for number, one in enumerate(members):
-                one["role"] = "master" if number < masters else "worker"
-                one["bootstrap"] = number == 0
+            others = [one for one in members if one["role"] == "auto-assign"]
+            for one in members:
+                if one in others:
+                    one["role"] = "master" if others.index(one) < masters else "worker"
+                one["bootstrap"] = one is others[0]
                 one["status"] = "installing"
-                kind = "sno" if masters == 1 else "bootstrap" if one["bootstrap"] else one["role"]
+                stages_of = {"arbiter": "master"}.get(one["role"], one["role"])
+                kind = "sno" if masters == 1 else "bootstrap" if one["bootstrap"] else stages_of
                 one["progress_stages"] = STAGES[kind]
 
     async def progress(self, request: web.Request) -> web.Response:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +16,14 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, main, noop, report
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import FAILURES, Settings, SwarmError, shares
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import (
+    FAILURES,
+    Settings,
+    SwarmError,
+    part_of,
+    shares,
+    topologies,
+)
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.stats import Histogram, Stats
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 
@@ -33,9 +41,9 @@ def run(settings: Settings) -> tuple[Swarm, dict[str, Any]]:
     return asyncio.run(whole())
 
 
-@pytest.mark.parametrize(("topology", "hosts"), [("sno", 1), ("ha", 5)])
+@pytest.mark.parametrize(("topology", "hosts"), [("sno", 1), ("ha", 5), ("tna", 3)])
 def test_clusters_are_installed_and_removed(service: FakeAssisted, topology: str, hosts: int, tmp_path: Path) -> None:
-    __, result = run(Settings(service.url, clusters=2, topology=topology, **FAST))
+    __, result = run(Settings(service.url, clusters=2, topology={topology: 1}, **FAST))
     assert result["ends"] == {"installed": 2} and not result["errors"] and not service.errors
     assert service.clusters == service.infra_envs == service.hosts == {}
     assert result["operations"]["register"]["count"] == 2 * hosts
@@ -57,7 +65,7 @@ def test_discovers(service: FakeAssisted) -> None:
     for name, status in (("c1", "insufficient"), ("c2", "installed")):
         service.clusters[name] = {"id": name, "name": name, "base_dns_domain": "x.test", "status": status, "control_plane_count": 1,
                                   "operators": {}}  # fmt: skip
-    swarm, result = run(Settings(service.url, discover=True, topology="sno", **FAST))
+    swarm, result = run(Settings(service.url, discover=True, topology={"sno": 1}, **FAST))
     assert result["ends"] == {"installed": 1} and service.clusters["c1"]["status"] == "installed"
     assert set(service.infra_envs) == {"ie1", "ie2"} and [cluster.name for cluster in swarm.clusters] == ["c1"]
     service.clusters.clear()
@@ -66,11 +74,11 @@ def test_discovers(service: FakeAssisted) -> None:
 
 
 def test_failures(service: FakeAssisted) -> None:
-    __, result = run(Settings(service.url, topology="compact", failures={"isolated": 1.0}, keep=True, **{**FAST, "stall": 1.0}))
+    __, result = run(Settings(service.url, topology={"compact": 1}, failures={"isolated": 1.0}, keep=True, **{**FAST, "stall": 1.0}))
     assert result["ends"] == {"stalled": 1}
-    __, result = run(Settings(service.url, topology="sno", failures={"install": 1.0}, name="broken", **{**FAST, "stall": 1.0}))
+    __, result = run(Settings(service.url, topology={"sno": 1}, failures={"install": 1.0}, name="broken", **{**FAST, "stall": 1.0}))
     assert result["ends"] == {"stalled": 1} and result["time_to_host_status"]["error"]["count"] == 1
-    __, result = run(Settings(service.url, topology="sno", clusters=2, failures={"restart": 0.5, "lossy": 0.5}, **FAST))
+    __, result = run(Settings(service.url, topology={"sno": 1}, clusters=2, failures={"restart": 0.5, "lossy": 0.5}, **FAST))
     assert result["ends"] == {"installed": 2} and result["operations"]["register"]["count"] >= 2
     assert len(service.clusters) == 1  # the one to keep
 
@@ -98,7 +106,7 @@ def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
 
 
 def test_hosts_differ() -> None:
-    settings = Settings("http://x", clusters=3, hosts=4, topology="ha", hardware={"vm": 1, "baremetal": 1}, agent_version="a")
+    settings = Settings("http://x", clusters=3, hosts=4, topology={"ha": 1}, hardware={"vm": 1, "baremetal": 1}, agent_version="a")
     clusters = hardware.plan_clusters(settings)
     hosts = hardware.populate(settings, clusters)
     again = hardware.populate(settings, clusters)
@@ -133,9 +141,12 @@ def test_addresses_of_existing_clusters() -> None:
     ("values", "message"),
     [
         ({"url": "ftp://x"}, "url 'ftp://x'"),
-        ({"topology": "ring"}, "topology 'ring': must be one of sno"),
-        ({"topology": "sno", "hosts": 3}, "hosts 3: topology sno needs 1"),
-        ({"topology": "ha", "hosts": 2}, "hosts 2: topology ha needs 3 or more"),
+        ({"topology": {"ring": 1, "ha": 1}}, "topology ring: must be of sno"),
+        ({"topology": {"ha": 0}}, "topology ha: must be of .* shares above 0"),
+        ({"topology": {"sno": 1}, "hosts": 3}, "hosts 3: topology sno needs 1$"),
+        ({"topology": {"ha": 1, "sno": 1}, "hosts": 2}, "hosts 2: topology ha needs 3 or more"),
+        ({"topology": {"tna": 1}, "hosts": 2}, "hosts 2: topology tna needs 3 or more"),
+        ({"part": (3, 2)}, "part 3/2: must be between 1/2 and 2/2"),
         ({"failures": {"fire": 0.1}}, "failures fire: must be of disk"),
         ({"failures": {"disk": 0.7, "ntp": 0.7}}, "no more than 1 in all"),
         ({"clusters": 0}, "clusters 0"),
@@ -144,6 +155,27 @@ def test_addresses_of_existing_clusters() -> None:
 def test_settings_that_make_no_sense(values: dict[str, Any], message: str) -> None:
     with pytest.raises(SwarmError, match=message):
         Settings(**{"url": "http://x", **values})
+
+
+def test_shapes_and_parts() -> None:
+    mixed = Settings("http://x", clusters=20, topology={"sno": 5, "compact": 8, "ha": 7})
+    names = topologies(mixed)
+    assert {name: names.count(name) for name in mixed.topology} == mixed.topology
+    assert len(set(names[:3])) == 3
+    whole = hardware.plan_clusters(mixed)
+    assert sum(cluster.size for cluster in whole) == 5 * 1 + 8 * 3 + 7 * 5
+    parts = [hardware.plan_clusters(replace(mixed, part=(number, 3))) for number in (1, 2, 3)]
+    assert sorted((c for part in parts for c in part), key=attrgetter("number")) == whole
+    kinds = replace(mixed, failures={"disk": 0.5})
+    chosen = [(host.name, host.failure) for host in hardware.populate(kinds, whole)]
+    assert chosen == sorted(
+        ((host.name, host.failure) for part in parts for host in hardware.populate(kinds, part)), key=lambda at: chosen.index(at)
+    )
+    tna = hardware.plan_clusters(Settings("http://x", topology={"tna": 1}))[0]
+    assert (tna.masters, tna.arbiters, tna.size) == (2, 1, 3)
+    assert part_of("2/4") == (2, 4)
+    with pytest.raises(SwarmError, match="--part '2': want NUMBER/COUNT"):
+        part_of("2")
 
 
 def test_shares() -> None:
@@ -156,7 +188,7 @@ def test_every_step_has_an_answer() -> None:
     from ansible_collections.agentlab.ocp.payload.node_agent.steps import STEPS
 
     assert set(noop.ANSWERS) == set(STEPS)
-    settings = Settings("http://x", topology="compact", agent_version="a")
+    settings = Settings("http://x", topology={"compact": 1}, agent_version="a")
     host = hardware.populate(settings, hardware.plan_clusters(settings))[0]
     domains = ["api.swarm-0.swarm.test", "console-openshift-console.apps.swarm-0.swarm.test", "validateNoWildcardDNS.swarm-0.swarm.test."]
     args = {"domain-resolution": json.dumps({"domains": [{"domain_name": name} for name in domains]}), "free": ""}
@@ -169,6 +201,49 @@ def test_every_step_has_an_answer() -> None:
     assert "10.0.0.254" in json.loads(free.output)[0]["free_addresses"]
     assert noop.answer(host, {"step_type": "dance", "args": []}).exit_code == -1
     assert noop.answer(host, {"step_type": "verify-vips", "args": []}).exit_code == -1
+
+
+def test_parts_on_several_machines(service: FakeAssisted, tmp_path: Path) -> None:
+    """Two processes of the packed swarm, each with its part; their reports become one."""
+    program = tmp_path / "swarm"
+    assert main.main(["pack", str(program)]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    flags = ["--think-time=0", "--watch=.1", "--controller-poll=.1", "--installer-poll=.05", "--write-reports=2", "--register-interval=.2",
+             "--stall=20", "--logs-kib=1", "--clusters=4", "--topology=sno,compact", "--url", service.url]  # fmt: skip
+    machines = [
+        subprocess.Popen([sys.executable, program, *flags, f"--part={number}/2", f"--report={tmp_path}/{number}"],
+                         cwd=tmp_path / "elsewhere", stdout=subprocess.DEVNULL)
+        for number in (1, 2)
+    ]  # fmt: skip
+    assert [machine.wait(60) for machine in machines] == [0, 0]
+    assert main.main(["merge", f"{tmp_path}/1", f"{tmp_path}/2", "--report", f"{tmp_path}/all"]) == 0
+    one, two, whole = (report.load(tmp_path / name) for name in ("1", "2", "all"))
+    assert whole["ends"] == {"installed": 4} and whole["machines"] == 2 and not service.errors
+    assert whole["resources"]["peak_agents"] == one["resources"]["peak_agents"] + two["resources"]["peak_agents"] == 8
+    for operation, summary in whole["operations"].items():
+        both = [part["operations"][operation] for part in (one, two) if operation in part["operations"]]
+        assert summary["count"] == sum(part["count"] for part in both)
+        assert min(part["p50_ms"] for part in both) * 0.97 <= summary["p50_ms"] <= max(part["p50_ms"] for part in both) * 1.03
+        assert summary["max_ms"] == max(part["max_ms"] for part in both)
+    last = whole["samples"][-1]
+    assert last["hosts"] == {"installed": 8} and last["clusters"] == {"installed": 4}
+    assert "from 2 machines" in (tmp_path / "all/report.html").read_text()
+    (tmp_path / "1/report.json").write_text("[]")
+    with pytest.raises(SwarmError, match=r"1/report\.json: is not the report of a swarm"):
+        report.load(tmp_path / "1")
+
+
+def test_samples_of_several_machines() -> None:
+    def sample(at: float, **more: Any) -> dict[str, Any]:
+        rates = dict.fromkeys(("requests_per_s", "errors_per_s", "cpu_percent", "p50_ms", "p99_ms", "late_p99_ms", "rss_mib"), 0.0)
+        return {"t": at, "active": 0, "hosts": {}, "clusters": {}, **rates, **more}
+
+    early = [sample(0.9, active=2, requests_per_s=10, p99_ms=5, hosts={"known": 2}), sample(1.9, active=1, requests_per_s=4, hosts={"known": 1})]
+    late = [sample(2.8, active=3, requests_per_s=7, p99_ms=9, hosts={"known": 3})]
+    found = report.aligned([early, late, []])
+    assert [(one["t"], one["active"], one["requests_per_s"], one["p99_ms"], one["hosts"]) for one in found] == [
+        (1, 2, 10, 5, {"known": 2}), (2, 1, 4, 0, {"known": 1}), (3, 3, 7, 9, {"known": 4}),
+    ]  # fmt: skip
 
 
 def test_histogram() -> None:

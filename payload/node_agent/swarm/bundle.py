@@ -1,0 +1,34 @@
+"""The swarm as one executable file, for machines that have no checkout: a zip archive that Python runs.
+
+The machine's Python must be 3.11 or newer and have aiohttp and cryptography.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PACKAGE = "ansible_collections/agentlab/ocp"
+FOLDERS = ("payload/node_agent", "payload/node_agent/swarm")
+FILES = ("plugins/module_utils/_deps.py",)
+EPOCH = (1980, 1, 1, 0, 0, 0)
+MAIN = f"import sys; from {PACKAGE.replace('/', '.')}.payload.node_agent.swarm.main import main; sys.exit(main())\n"
+
+
+def write(path: Path) -> None:
+    """Write the executable, mode 0755. The same sources give the same bytes."""
+    sources = [ROOT / name for name in FILES] + [file for name in FOLDERS for file in sorted((ROOT / name).glob("*.py"))]
+    files = {f"{PACKAGE}/{source.relative_to(ROOT)}": source.read_bytes() for source in sources}
+    # A package in an archive needs its file; in the checkout most of these folders have none.
+    packages = {f"{folder}/__init__.py" for name in files for folder in map(str, Path(name).parents) if folder != "."}
+    files = {"__main__.py": MAIN.encode(), **dict.fromkeys(sorted(packages), b""), **files}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(b"#!/usr/bin/env python3\n")
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, source in files.items():
+                archive.writestr(zipfile.ZipInfo(name, EPOCH), source, zipfile.ZIP_DEFLATED)
+    temporary.chmod(0o755)
+    temporary.replace(path)
