@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from . import host
@@ -25,6 +27,12 @@ PODMAN = (
     "-v", "/tmp:/tmp",
     "--env=PULL_SECRET_TOKEN",
 )  # fmt: skip
+# A user can set up the network on the console before the installation. What they make there is younger than the folder that
+# the console's unit makes at its start; keyfiles from the image and from the first boot are older.
+TUI_LOG, KEYFILES = Path("/var/log/agent/agent-tui.log"), Path("/proc/1/root/etc/NetworkManager/system-connections")
+COPY_NETWORK = "--copy-network"
+VERSION = re.compile(r"v?\d+(\.\d+)*([-+~].*)?$", re.ASCII)
+MUST_GATHER = {"cnv", "lso", "ocs", "odf", "ocp"}
 PULL_TRIES, PULL_SECONDS, PULL_FAILED = 3, 600.0, 2
 START_SECONDS = 10.0
 
@@ -68,12 +76,48 @@ def installer_command(request: dict[str, Any], context: Context) -> list[str]:
     return [*PODMAN, *volumes, request["installer_image"], *flags]
 
 
+def network_by_hand(tui_log: Path = TUI_LOG, keyfiles: Path = KEYFILES) -> bool:
+    """Whether someone made a connection in the console's network screen."""
+    if not tui_log.exists():
+        return False
+    born = host.run(["stat", "--format=%W", str(tui_log.parent)]).output.strip()
+    if not born.isdigit() or born == "0":  # this file system does not tell
+        return False
+    return any(
+        path.is_file() and path.stat().st_mtime >= int(born) and "[connection]" in host.read(path) for path in keyfiles.glob("*")
+    )
+
+
+def with_network(request: dict[str, Any]) -> dict[str, Any]:
+    """The request, with the flag that copies the live system's connections when some were made by hand."""
+    words = json.loads(request.get("installer_args") or "[]")
+    if COPY_NETWORK in words or not network_by_hand():
+        return request
+    return {**request, "installer_args": json.dumps([*words, COPY_NETWORK])}
+
+
+def must_gather(text: str) -> dict[str, str]:
+    """Images by operator; a plain pullspec is the release's. ValueError: an operator that nobody knows."""
+    try:
+        images = json.loads(text)
+    except ValueError:
+        images = {"ocp": text}
+    unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {text}
+    if unknown:
+        raise ValueError(f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}")
+    return dict(images)
+
+
 def validate(request: dict[str, Any]) -> None:
     """ValueError: the request would not install."""
     if request.get("installer_args"):
         words = json.loads(request["installer_args"])
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError(f"install: installer_args must be a JSON list of strings, got {request['installer_args']}")
+    if request.get("must_gather_image"):
+        must_gather(request["must_gather_image"])
+    if request.get("openshift_version") and not VERSION.match(request["openshift_version"]):
+        raise ValueError(f"install: openshift_version {request['openshift_version']} should be like 4.22.0")
     for disk in [request["boot_device"], *(request.get("disks_to_format") or ())]:
         if not disk.startswith("/dev/"):
             raise ValueError(f"disk {disk} should start with /dev/")
@@ -105,7 +149,7 @@ def install(args: list[str], context: Context) -> Iterator[Result]:
     if error := pull(request["installer_image"]):
         yield Result("", error, PULL_FAILED)
         return
-    command = [*(host.NSENTER if host.IN_CONTAINER else ()), *installer_command(request, context)]
+    command = [*(host.NSENTER if host.IN_CONTAINER else ()), *installer_command(with_network(request), context)]
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
         try:

@@ -214,9 +214,10 @@ class Controller:
         self.finalizing("Adding router ca")
         self.until("the router's certificate is uploaded", self._upload_ingress)
         self.finalizing("Waiting for olm operators csv initialization")
-        self.finalizing("Applying olm manifests")
-        self._apply_manifests()
-        self.finalizing("Waiting for olm operators csv")
+        if any(operator.get("operator_type") == "olm" for operator in self._operators()):
+            self.finalizing("Applying olm manifests")
+            self._apply_manifests()
+            self.finalizing("Waiting for olm operators csv")
         self.finalizing("Done")
         self.service.send(
             "POST", f"{self._cluster_path}/actions/complete-installation", {"is_success": True, "error_info": ""}
@@ -237,10 +238,13 @@ class Controller:
             raise _Ended(state)
         return bool(state == "finalizing")
 
+    def _operators(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.service.get(f"{self._cluster_path}/monitored-operators")
+        return found
+
     def _operators_available(self) -> bool:
-        wanted = self.service.get(f"{self._cluster_path}/monitored-operators")
         waiting = False
-        for operator in wanted:
+        for operator in self._operators():
             if operator.get("operator_type", "builtin") != "builtin":
                 continue
             name = operator["name"]

@@ -21,6 +21,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     dhcp_lease_allocate,
     disk_speed_check,
     disks,
+    host,
     install,
     inventory,
     logs_sender,
@@ -249,6 +250,38 @@ def test_installer_command() -> None:
         "--control-plane-count", "3", "--format-disk", "/dev/zero", "--check-cluster-version", "--notify-num-reboots", "--insecure",
         "--cacert", "/etc/ca.pem", "--http-proxy", "http://p", "--no-proxy", "a,b",
     ]  # fmt: skip
+
+
+def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, keyfiles = tmp_path / "agent/agent-tui.log", tmp_path / "system-connections"
+    keyfiles.mkdir()
+    early = keyfiles / "image.nmconnection"
+    early.write_text("[connection]\nid=image\n")
+    os.utime(early, (1, 1))
+    assert not install.network_by_hand(log, keyfiles)  # there was no console
+    log.parent.mkdir()
+    log.touch()
+    if host.run(["stat", "--format=%W", str(log.parent)]).output.strip() in ("0", "-"):
+        pytest.skip("this file system keeps no time of birth")
+    assert not install.network_by_hand(log, keyfiles)  # all is older than the console
+    (keyfiles / "notes").write_text("[other]\n")
+    assert not install.network_by_hand(log, keyfiles)
+    (keyfiles / "mine.nmconnection").write_text("[connection]\nid=mine\n")
+    assert install.network_by_hand(log, keyfiles)
+    monkeypatch.setattr(install, "network_by_hand", lambda: True)
+    assert install.with_network({})["installer_args"] == '["--copy-network"]'
+    assert install.with_network({"installer_args": '["--append-karg", "a"]'})["installer_args"] == '["--append-karg", "a", "--copy-network"]'
+    asked = {"installer_args": '["--copy-network"]'}
+    assert install.with_network(asked) == asked
+
+
+def test_install_requests_that_are_refused() -> None:
+    install.validate({**REQUEST, "must_gather_image": "quay.io/openshift/must-gather:4.22"})
+    install.validate({**REQUEST, "must_gather_image": '{"ocp":"reg/a","odf":"reg/b"}', "openshift_version": "4.22.0-ec.1"})
+    with pytest.raises(ValueError, match="must_gather_image: operator toast should be of cnv"):
+        install.validate({**REQUEST, "must_gather_image": '{"toast":"reg/a"}'})
+    with pytest.raises(ValueError, match="openshift_version newest should be like"):
+        install.validate({**REQUEST, "openshift_version": "newest"})
 
 
 def test_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.orchestrator import installer
-from ansible_collections.agentlab.ocp.payload.orchestrator.controller import operator_state
+from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller, operator_state
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import PREFIX, Service, ServiceError
 
 PERCENTS = (0, 3, 6, 40, 52, 99, 100)
@@ -252,3 +252,35 @@ def test_operator_states() -> None:
     assert operator_state(conditions(Available="True", Progressing="False")) == ("available", "Available", "4")
     assert operator_state(conditions(Available="False", Progressing="True")) == ("progressing", "Progressing", "4")
     assert operator_state(conditions(Available="False", Degraded="True")) == ("failed", "Degraded", "4")
+
+
+class Api:
+    """A cluster's API in which every operator is available."""
+
+    def again(self) -> Api:
+        return self
+
+    def get(self, path: str) -> Any:
+        return {"items": []}
+
+    def find(self, path: str) -> Any:
+        conditions = [{"type": "Available", "status": "True", "message": "all is well"}]
+        return {"status": {"conditions": conditions, "versions": []}, "data": {"ca-bundle.crt": "PEM"}}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "between"), [(["builtin"], []), (["builtin", "olm"], ["Applying olm manifests", "Waiting for olm operators csv"])]
+)
+def test_finalizing_stages(played: Played, kinds: list[str], between: list[str]) -> None:
+    """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
+    played.answers["GET /v2/clusters/c"] = 200, {"status": "finalizing", "hosts": []}
+    operators = [{"name": name, "operator_type": name} for name in kinds]
+    played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
+    config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
+    Controller(Api(), Service(played.url, ""), config).post_install()  # type: ignore[arg-type]
+    told = [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")]
+    assert [entry["finalizing_stage"] for entry in told] == [
+        "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *between, "Done",
+    ]  # fmt: skip
+    assert ("POST", "/v2/clusters/c/actions/complete-installation") in [call[:2] for call in played.calls]
