@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.plan.faults import FAILS
 from ..images import base, code, components, oci, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require
@@ -42,7 +43,7 @@ def cache_root() -> Path:
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> pullspec, OCI layout directory, or directory whose files are laid over the component's image."""
+    """One build. `overrides`: component -> pullspec, OCI layout directory, directory whose files are laid over the component's image, or `FAILS`."""
 
     cache: Path
     overrides: Mapping[str, str]
@@ -270,17 +271,19 @@ class Builder:
         plain = layout.add_image(oci.Image([lowest], command=["/bin/sh"]))
         for name in sorted({*components.COMPONENTS, *components.PLACEHOLDERS, *self.overrides}):
             source = self.overrides.get(name)
-            if source is not None and not Path(source).is_dir():
+            component = components.COMPONENTS.get(name)
+            if source not in (None, FAILS) and not Path(source).is_dir():
                 pullspecs[name] = source
                 continue
-            component = components.COMPONENTS.get(name)
             if source is not None and (Path(source) / "index.json").exists():
                 images[name] = _adopt(layout, Path(source), name)
             elif component is None and source is None:
                 images[name] = plain
             else:
                 layers = self._component_layers(layout, work, component, lowest, shared, image, bottom)
-                if source is not None:
+                if component is not None and source == FAILS:
+                    layers.append(self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs}))
+                elif source is not None:
                     layers.append(self._layer(layout, work, dict(oci.tree_nodes(Path(source)))))
                 images[name] = layout.add_image(
                     oci.Image(
@@ -330,11 +333,14 @@ class Builder:
                 raise BuildError(
                     f"payload_overrides: the release has no component {name}; it has {', '.join(sorted(known))}"
                 )
-            if not Path(source).is_dir() and (
+            if source == FAILS:
+                if not components.COMPONENTS.get(name, components.Component()).programs:
+                    raise BuildError(f"payload_overrides: {name}: has no programs that could fail")
+            elif not Path(source).is_dir() and (
                 "/" not in source or source.startswith((".", "/")) or "@sha256:" not in source
             ):
                 raise BuildError(
-                    f"payload_overrides: {name}: {source} is neither a directory nor a pullspec with a digest (HOST/NAME@sha256:...)"
+                    f"payload_overrides: {name}: {source} is neither a directory, nor {FAILS!r}, nor a pullspec with a digest (HOST/NAME@sha256:...)"
                 )
 
 

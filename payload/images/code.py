@@ -77,6 +77,11 @@ def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
     return nodes
 
 
+def failing(path: str) -> Node:
+    """A program that ends at once with an error."""
+    return Node(f"#!/bin/sh\necho '{path}: ends with an error, as the fault component_fails asks' >&2\nexit 1\n".encode(), mode=0o755)
+
+
 def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:
     """/usr/bin/agent, one self-contained executable, and a link to it for every program that it is."""
     out = work / "agent"

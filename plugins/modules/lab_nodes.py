@@ -41,6 +41,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, kvm
 
 
@@ -60,6 +61,8 @@ def main() -> None:
                 domain_type=domain_type,
                 console=console / f"{node['domain']}.log",
                 network_boot=plan["boot"]["mode"] == "pxe",
+                medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
+                clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),
             )
             for node in plan["nodes"]
         ]

@@ -22,14 +22,24 @@ UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPO
 
 
 def render(
-    node: Mapping[str, Any], cluster: str, *, pool: str, domain_type: str, console: Path, network_boot: bool = False
+    node: Mapping[str, Any],
+    cluster: str,
+    *,
+    pool: str,
+    domain_type: str,
+    console: Path,
+    network_boot: bool = False,
+    medium_first: bool = False,
+    clock_offset: int = 0,
 ) -> ET.Element:
     """Return the definition of `node` (an entry of a plan's `nodes`).
 
     pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; network_boot:
-    whether an empty disk falls through to the network instead of the CD.
+    whether an empty disk falls through to the network instead of the CD; medium_first: whether that comes before the disk;
+    clock_offset: seconds that the machine's clock is ahead of the host's.
     """
     scsi = any(disk["bus"] == "scsi" for disk in node["disks"])
+    boot = ["hd", "network" if network_boot else "cdrom"]
     return element(
         "domain",
         {"type": domain_type},
@@ -45,12 +55,11 @@ def render(
             element("firmware", None, element("feature", {"enabled": "no", "name": "secure-boot"}))
             if node["firmware"] == "uefi"
             else None,
-            element("boot", {"dev": "hd"}),
-            element("boot", {"dev": "network" if network_boot else "cdrom"}),
+            *(element("boot", {"dev": device}) for device in (reversed(boot) if medium_first else boot)),
         ),
         element("features", None, element("acpi"), element("apic"), *_translation(domain_type)),
         _cpu(domain_type),
-        element("clock", {"offset": "utc"}),
+        element("clock", {"offset": "variable", "adjustment": clock_offset, "basis": "utc"} if clock_offset else {"offset": "utc"}),
         element("on_poweroff", text="destroy"),
         element("on_reboot", text="restart"),
         element("on_crash", text="destroy"),

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from . import faults
 from .model import Address, Disk, Network, Nic, Node, Plan, Reservation, Subnet, Vips
 from .presets import FAMILIES, ROLES
 
@@ -45,7 +46,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
     lab = profile["release"]["payload"] == "lab"
     state_dir = f"{profile['hypervisor']['state_dir']}/{cluster}"
     installer = profile["installer"]
-    return {
+    plan: Plan = {
         "cluster": {
             "name": cluster,
             "base_domain": profile["base_domain"],
@@ -104,13 +105,17 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
             "agent_config": deepcopy(installer["agent_config"]),
         },
         "settings": deepcopy(profile["settings"]),
-        "faults": deepcopy(profile["faults"]),
+        "faults": [faults.complete(fault) for fault in profile["faults"]],
     }
+    faults.apply(plan)
+    return plan
 
 
 def node_names(profile: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     """Return (host name, role, index within the role) of each node, in the order of their addresses."""
-    return [(f"{role}-{i}", role, i) for role in ROLES for i in range(profile[role]["count"])]
+    extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
+    counts = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
+    return [(f"{role}-{i}", role, i) for role, count in counts.items() for i in range(count)]
 
 
 def mac_address(cluster: str, nic: str, index: int) -> str:
@@ -242,7 +247,7 @@ def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network], sy
     bmc = profile["services"]["bmc"]
     for index, (name, role, number) in enumerate(node_names(profile)):
         override = profile["nodes"].get(name, {})
-        size = {**profile[role], **override}
+        size = {**profile["worker" if role == faults.EXTRA else role], **override}
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or str(uuid.uuid5(_NAMESPACE, f"{cluster}/{name}"))
         nics: list[Nic] = []

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
+from . import faults
 from .build import mac_address, node_names
 from .model import Problem
 from .presets import FAMILIES
@@ -312,6 +313,29 @@ def _check_ports(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]
     yield from _duplicates(values)
 
 
+def _check_faults(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+    names = [name for name, _role, _index in node_names(profile)]
+    nics = [f"eth{index}" for index in range(1 + len(profile["extra_networks"]))]
+    for index, fault in enumerate(profile["faults"]):
+        path: Path = ("faults", index)
+        for key, known in (("node", names), ("peer", names), ("of", names), ("nic", nics)):
+            if key in fault and fault[key] not in known:
+                near = difflib.get_close_matches(fault[key], known, n=1)
+                yield (*path, key), fault[key], f"did you mean {near[0]}?" if near else f"must be one of {', '.join(known)}"
+        other = fault.get("peer", fault.get("of"))
+        if other and other == fault["node"]:
+            yield (*path, "node"), other, "must be another node than the other one of this fault"
+        if fault["kind"] == "extra_host" and profile["addressing"] != "dhcp":
+            yield (*path, "kind"), fault["kind"], "needs `addressing: dhcp`: nobody gives an unplanned machine a static address"
+        if fault["kind"] == "arp_one_way" and profile["hypervisor"]["kind"] != "sandbox":
+            yield (*path, "kind"), fault["kind"], "needs `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules"
+        if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
+            yield (*path, "kind"), fault["kind"], "needs `release: {payload: lab}`: only its images are ours to spoil"
+    extra = [index for index, fault in enumerate(profile["faults"]) if fault["kind"] == "extra_host"]
+    for index in extra[1:]:
+        yield ("faults", index, "kind"), "extra_host", "is given twice; keep one"
+
+
 _CHECKS = (
     _check_cluster,
     _check_counts,
@@ -323,4 +347,5 @@ _CHECKS = (
     _check_room,
     _check_addresses,
     _check_ports,
+    _check_faults,
 )

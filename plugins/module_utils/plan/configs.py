@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from . import faults
 from .model import Node, Plan
 from .profile import merge
 
@@ -73,19 +74,19 @@ def agent_config(plan: Plan) -> dict[str, Any]:
         config["bootArtifactsBaseURL"] = plan["services"]["http"]["url"]
     if plan["boot"]["mode"] == "minimal":
         config["minimalISO"] = True
-    config["hosts"] = [_host(node) for node in plan["nodes"]]
+    config["hosts"] = [_host(plan, node) for node in plan["nodes"] if node["role"] != faults.EXTRA]
     return merge(config, plan["installer"]["agent_config"])
 
 
 def settings_manifest(plan: Plan) -> dict[str, Any] | None:
-    """Return the ConfigMap with the run's settings and faults; None when everything is as upstream has it."""
-    if not plan["settings"] and not plan["faults"]:
+    """Return the ConfigMap with the run's settings; None when everything is as upstream has it."""
+    if not plan["settings"]:
         return None
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "agentlab-settings", "namespace": "openshift-config"},
-        "data": {**plan["settings"], "faults": json.dumps(plan["faults"])},
+        "data": dict(plan["settings"]),
     }
 
 
@@ -121,9 +122,10 @@ def _fencing(node: Node) -> dict[str, Any]:
     }
 
 
-def _host(node: Node) -> dict[str, Any]:
+def _host(plan: Plan, node: Node) -> dict[str, Any]:
+    duplicate = next(faults.of_kind(plan, "duplicate_hostname", node["name"]), None)
     host: dict[str, Any] = {
-        "hostname": node["name"],
+        "hostname": duplicate["of"] if duplicate else node["name"],
         "role": node["role"],
         "interfaces": [{"name": nic["name"], "macAddress": nic["mac"]} for nic in node["nics"]],
     }

@@ -98,7 +98,7 @@ _CARD = 232
 _GAP = 24
 _MARGIN = 32
 _LINE = 17
-_COLOURS = {"master": "#1d4e89", "arbiter": "#7b4b94", "worker": "#2e7d5b"}
+_COLOURS = {"master": "#1d4e89", "arbiter": "#7b4b94", "worker": "#2e7d5b", "extra": "#9b2226"}
 _STYLE = """
 text { font: 12px "Red Hat Text", "DejaVu Sans", "Helvetica Neue", Arial, sans-serif; fill: #1f2933; white-space: pre; }
 .title { font-size: 20px; font-weight: bold; }

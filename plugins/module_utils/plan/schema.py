@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import faults
 from .presets import FAMILIES, RELEASES, TOPOLOGIES
 from .settings import SETTINGS
 
@@ -166,6 +167,6 @@ SCHEMA: dict[str, Any] = _object(
         "settings": _object(
             {name: {"type": ["integer", "string"], "pattern": "^[0-9]+(ms|s|m|h)?$"} for name in SETTINGS}
         ),
-        "faults": _list(FREE),
+        "faults": _list(faults.SCHEMA),
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..plan.faults import of_lab
 from ..state import Item
 
 
@@ -20,7 +21,7 @@ def items(plan: Mapping[str, Any], host: str) -> list[Item]:
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
     named += [("domain", node["domain"]) for node in plan["nodes"]]
-    named += [("service", name) for name in ("bmc", "registry", "http", "ntp")]
+    named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *(["faults"] if of_lab(plan) else []))]
     return [{"kind": kind, "name": name, "host": host} for kind, name in named]
 
 

@@ -1,0 +1,293 @@
+"""Does a plan's faults at their moments, a program of its own that needs libvirt's virsh: `python3 faultd.py CONFIG`.
+
+CONFIG is JSON: `{"faults": [{"kind", "when", "seconds", ...}], "nodes": {NAME: {"domain", "nics": {NAME: MAC}}}, "api": {"url",
+"headers"}, "processes": directory of the lab's process files, "registry": storage directory, "state": file}`. A moment is `boot`
+(at once, or as soon as the machine runs), a status of the node (without a node: of any host, or of the cluster), or a stage
+that it has reached. What fails is tried again. `state` keeps what was done, so that each fault happens once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PAUSE = 2.0
+PATIENCE = 10.0
+Fault = dict[str, Any]
+
+
+class FaultError(Exception):
+    """A fault cannot happen now; the text says why."""
+
+
+class Lab:
+    """The lab that faults happen to: each method does one kind and returns what its end needs to know."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+
+    def domain(self, fault: Fault) -> str:
+        return str(self.config["nodes"][fault["node"]]["domain"])
+
+    def mac(self, node: str, nic: str = "eth0") -> str:
+        return str(self.config["nodes"][node]["nics"][nic])
+
+    def power_off(self, fault: Fault) -> None:
+        run("virsh", "destroy", self.domain(fault))
+
+    def power_on(self, fault: Fault, __: Any) -> None:
+        run("virsh", "start", self.domain(fault))
+
+    def pause(self, fault: Fault) -> None:
+        run("virsh", "suspend", self.domain(fault))
+
+    def resume(self, fault: Fault, __: Any) -> None:
+        run("virsh", "resume", self.domain(fault))
+
+    def link(self, fault: Fault, state: str) -> None:
+        self.device(fault)  # says when the machine does not run
+        run("virsh", "domif-setlink", self.domain(fault), self.mac(fault["node"], fault["nic"]), state)
+
+    def link_down(self, fault: Fault) -> None:
+        self.link(fault, "down")
+
+    def link_up(self, fault: Fault, __: Any) -> None:
+        self.link(fault, "up")
+
+    def device(self, fault: Fault) -> str:
+        """The hypervisor's end of a node's network card."""
+        wanted = self.mac(fault["node"], fault["nic"])
+        for line in run("virsh", "domiflist", self.domain(fault)).splitlines():
+            fields = line.split()
+            if len(fields) == 5 and fields[4] == wanted and fields[0] != "-":
+                return fields[0]
+        raise FaultError(f"{self.domain(fault)} does not run")
+
+    def mtu(self, fault: Fault) -> int:
+        device = self.device(fault)
+        before = int(Path(f"/sys/class/net/{device}/mtu").read_text())
+        run("ip", "link", "set", "dev", device, "mtu", str(fault["mtu"]))
+        return before
+
+    def mtu_back(self, fault: Fault, before: int) -> None:
+        run("ip", "link", "set", "dev", self.device(fault), "mtu", str(before))
+
+    def arp_one_way(self, fault: Fault) -> str:
+        between = f"ether saddr {self.mac(fault['peer'])} ether daddr {self.mac(fault['node'])}"
+        table = f"agentlab-{fault['peer']}-{fault['node']}"
+        run("nft", "-f", "-", given=(
+            f"table bridge {table} {{ chain forward {{ type filter hook forward priority 0; "
+            f"{between} arp operation reply drop; {between} icmpv6 type nd-neighbor-advert drop; }} }}"))  # fmt: skip
+        return table
+
+    def arp_both_ways(self, __: Fault, table: str) -> None:
+        run("nft", "delete", "table", "bridge", table)
+
+    def eject(self, fault: Fault) -> list[str]:
+        for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():
+            fields = line.split(maxsplit=3)
+            if len(fields) == 4 and fields[1] == "cdrom" and fields[3] != "-":
+                run("virsh", "change-media", self.domain(fault), fields[2], "--eject", "--force", "--live")
+                return fields[2:]
+        raise FaultError(f"{self.domain(fault)} has no medium")
+
+    def insert(self, fault: Fault, medium: list[str]) -> None:
+        run("virsh", "change-media", self.domain(fault), *medium, "--insert", "--force", "--live")
+
+    def disk_lost(self, fault: Fault) -> None:
+        for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():
+            fields = line.split(maxsplit=3)
+            if len(fields) == 4 and fields[1] == "disk":
+                run("virsh", "detach-disk", self.domain(fault), fields[2], "--live")
+                return
+        raise FaultError(f"{self.domain(fault)} has no disk")
+
+    def service_down(self, fault: Fault) -> dict[str, Any]:
+        note = json.loads((Path(self.config["processes"]) / f"{fault['service']}.json").read_text())
+        there = Path(f"/proc/{note['pid']}")
+        try:
+            program = {
+                "argv": (there / "cmdline").read_bytes().decode().split("\0")[:-1],
+                "environment": dict(e.split("=", 1) for e in (there / "environ").read_bytes().decode().split("\0") if "=" in e),
+                "log": os.readlink(there / "fd/1"),
+                "digest": note["digest"],
+            }
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                os.kill(note["pid"], number)
+                end = time.monotonic() + PATIENCE
+                while time.monotonic() < end:
+                    if started(note["pid"]) != note["start"]:
+                        return program
+                    time.sleep(0.1)
+        except (FileNotFoundError, ProcessLookupError):
+            raise FaultError(f"{fault['service']} does not run") from None
+        raise FaultError(f"{fault['service']} does not end")
+
+    def service_up(self, fault: Fault, program: dict[str, Any]) -> None:
+        with open(program["log"], "ab") as log:
+            pid = subprocess.Popen(program["argv"], env=program["environment"], cwd="/", stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=log, start_new_session=True).pid  # fmt: skip
+        path = Path(self.config["processes"]) / f"{fault['service']}.json"
+        save(path, {"pid": pid, "start": started(pid), "digest": program["digest"]})
+
+    def image_missing(self, fault: Fault) -> str:
+        manifests = Path(self.config["registry"]) / "docker/registry/v2/repositories/lab/payload/_manifests"
+        tag = manifests / "tags" / fault["component"] / "current/link"
+        if not tag.exists():
+            raise FaultError(f"the registry has no image {fault['component']}")
+        link = manifests / "revisions" / tag.read_text().replace(":", "/") / "link"
+        link.rename(link.with_name("missing"))
+        return str(link)
+
+    def image_back(self, __: Fault, link: str) -> None:
+        Path(link).with_name("missing").rename(link)
+
+
+class Kind(NamedTuple):
+    """begin(fault) -> note; end(fault, note)."""
+
+    begin: Callable[[Fault], Any]
+    end: Callable[[Fault, Any], None] | None = None
+
+
+def kinds(lab: Lab) -> dict[str, Kind]:
+    """What does and ends each kind."""
+    return {
+        "power_off": Kind(lab.power_off, lab.power_on),
+        "pause": Kind(lab.pause, lab.resume),
+        "link_down": Kind(lab.link_down, lab.link_up),
+        "mtu": Kind(lab.mtu, lab.mtu_back),
+        "arp_one_way": Kind(lab.arp_one_way, lab.arp_both_ways),
+        "eject": Kind(lab.eject, lab.insert),
+        "disk_lost": Kind(lab.disk_lost),
+        "service_down": Kind(lab.service_down, lab.service_up),
+        "image_missing": Kind(lab.image_missing, lab.image_back),
+    }
+
+
+def run(*command: str, given: str = "") -> str:
+    """Output of a command; FaultError with what it said when it fails."""
+    environment = {**os.environ, "LIBVIRT_DEFAULT_URI": "qemu:///system", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FaultError(f"{command[0]}: {error}") from error
+    if done.returncode:
+        raise FaultError(f"{' '.join(command[:2])}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def started(pid: int) -> int | None:
+    """Start time of a process, in clock ticks since boot (proc(5), /proc/PID/stat, field 22); None when it is gone, or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def save(path: Path, what: Any) -> None:
+    """Write JSON in one piece."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(what))
+    part.replace(path)
+
+
+def ask(api: dict[str, Any]) -> dict[str, Any] | None:
+    """The cluster with its hosts as the service tells it; None while it does not."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def get(path: str) -> Any:
+        with opener.open(urllib.request.Request(api["url"] + path, headers=api["headers"]), timeout=5) as answer:
+            return json.load(answer)
+
+    try:
+        clusters = get("/clusters")
+        return get(f"/clusters/{clusters[0]['id']}") if clusters else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -> Iterator[str]:
+    """Statuses that a node has, and the stages that it has reached; without a node: of any host, and of the cluster."""
+    for host in (cluster or {}).get("hosts") or []:
+        inventory = json.loads(host.get("inventory") or "{}")
+        own = {nic.get("mac_address", "").lower() for nic in inventory.get("interfaces") or ()}
+        if node is None or own & macs or host.get("requested_hostname") == node:
+            yield host["status"]
+            stage = (host.get("progress") or {}).get("current_stage")
+            stages = host.get("progress_stages") or []
+            yield from stages[: stages.index(stage)] if stage in stages else ()
+            if stage:
+                yield stage
+    if node is None and cluster:
+        yield cluster["status"]
+
+
+class Injector:
+    """Goes through the faults again and again; `done` is what stands in the state file: number -> {"at", "note", "over"}."""
+
+    def __init__(self, config: dict[str, Any], say: Callable[[str], None]) -> None:
+        self.config, self.say, self.path = config, say, Path(config["state"])
+        self.done: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.kinds = kinds(Lab(config))
+        self.told: dict[str, str] = {}
+
+    def turn(self, now: float) -> bool:
+        """Do what is due; whether anything is left to do."""
+        faults = list(enumerate(self.config["faults"]))
+        waiting = any(str(number) not in self.done and fault["when"] != "boot" for number, fault in faults)
+        cluster = ask(self.config["api"]) if waiting else None
+        left = False
+        for number, fault in faults:
+            entry, kind = self.done.get(str(number)), self.kinds[fault["kind"]]
+            if entry is None:
+                left = True
+                if self.due(fault, cluster):
+                    self.attempt(number, fault, "begins", lambda: {"at": now, "note": kind.begin(fault)})  # noqa: B023 (called at once)
+            elif kind.end and fault["seconds"] and "over" not in entry:
+                left = True
+                if now >= entry["at"] + fault["seconds"]:
+                    self.attempt(number, fault, "ends", lambda: entry | {"over": kind.end(fault, entry["note"])})  # noqa: B023
+        return left
+
+    def due(self, fault: Fault, cluster: dict[str, Any] | None) -> bool:
+        node = fault.get("node")
+        macs = set(self.config["nodes"][node]["nics"].values()) if node else set()
+        return fault["when"] in {"boot", *moments(cluster, node, macs)}
+
+    def attempt(self, number: int, fault: Fault, what: str, action: Callable[[], dict[str, Any]]) -> None:
+        name = " ".join(str(value) for key, value in fault.items() if key not in ("when", "seconds"))
+        try:
+            self.done[str(number)] = action()
+        except (FaultError, OSError, ValueError) as error:
+            if self.told.get(name) != str(error):
+                self.told[name] = str(error)
+                self.say(f"{name} not yet: {error}")
+            return
+        save(self.path, self.done)
+        self.say(f"{name} {what} ({fault['when']})")
+
+
+def main(path: str) -> None:
+    def say(text: str) -> None:
+        sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+        sys.stdout.flush()
+
+    injector = Injector(json.loads(Path(path).read_text()), say)
+    while injector.turn(time.time()):
+        time.sleep(PAUSE)
+    say("nothing is left to do")
+    signal.pause()  # it is one of the lab's processes until destroy ends it
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

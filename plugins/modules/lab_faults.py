@@ -1,0 +1,80 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Do the faults of a plan; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lab_faults
+short_description: Do the faults of a plan at their moments
+version_added: 1.0.0
+description:
+  - Starts a process on the hypervisor that does those faults of the plan that happen to machines, cables, media and services, each
+    when the installation comes to its moment. It is one of the lab's processes, and ends with the lab.
+  - Does nothing when the plan has no such faults.
+options:
+  plan:
+    description: The plan of the cluster, C(agentlab_plan).
+    type: dict
+    required: true
+  dir:
+    description: Directory of the installation's assets, which tell where the assisted service will be and how it wants to be asked.
+    type: path
+    required: true
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Do the plan's faults
+  agentlab.ocp.lab_faults:
+    plan: "{{ agentlab_plan }}"
+    dir: "{{ agentlab_run_dir }}"
+"""
+
+RETURN = r"""
+changes:
+  description: Names of what was started.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import HEADERS, AssistedClient
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, faults
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec={"plan": _lab.PLAN, "dir": {"type": "path", "required": True}}, supports_check_mode=True)
+
+    def start() -> dict[str, Any]:
+        plan = _lab.plan_of(module)
+        try:
+            known = load_wait_for(Path(module.params["dir"]))
+        except StateError as error:
+            if not module.check_mode:
+                raise LabError(str(error)) from error
+            return {"changed": True, "changes": [faults.NAME]}
+        url = AssistedClient(known.rendezvous_ip, known.token, known.scheme).base
+        headers = {HEADERS[known.scheme]: known.token} if known.token else {}
+        return _lab.changed(faults.ensure(plan, url, headers, check=module.check_mode))
+
+    run(module, start, LabError)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""When the lab's process does what: against a service that answers over HTTP, with the acts of the lab replaced by notes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, processes
+
+MACS = {"master-0": "00:00:00:00:00:01", "master-1": "00:00:00:00:00:02"}
+
+
+def host(name: str, status: str, *stages: str) -> dict[str, Any]:
+    inventory = {"interfaces": [{"mac_address": MACS[name].upper()}]}
+    progress = {"current_stage": stages[-1]} if stages else {}
+    return {"status": status, "requested_hostname": "localhost", "inventory": json.dumps(inventory), "progress": progress,
+            "progress_stages": ["Starting installation", "Installing", "Writing image to disk", "Rebooting"]}
+
+
+@pytest.fixture
+def service() -> Iterator[Any]:
+    """An assisted service that tells `service.cluster` to whoever has the token."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            authorized = self.headers.get("Watcher-Authorization") == "token"
+            known = server.cluster
+            answer = known if self.path.endswith("/c1") else ([{"id": "c1"}] if known else [])
+            body = json.dumps(answer).encode()
+            self.send_response(200 if authorized else 401)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *__: Any) -> None:
+            pass
+
+    server: Any = HTTPServer(("127.0.0.1", 0), Handler)
+    server.cluster = None
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+class Injected:
+    """An injector whose acts are noted instead of done."""
+
+    def __init__(self, service: Any, folder: Path, *given: dict[str, Any]) -> None:
+        self.acts: list[str] = []
+        self.said: list[str] = []
+        self.obstacle = ""
+        self.config = {
+            "faults": [{"when": "boot", "seconds": None, **fault} for fault in given],
+            "nodes": {name: {"domain": f"x_{name}", "nics": {"eth0": mac}} for name, mac in MACS.items()},
+            "api": {"url": f"http://127.0.0.1:{service.server_port}/v2", "headers": {"Watcher-Authorization": "token"}},
+            "processes": str(folder), "registry": str(folder), "state": str(folder / "state.json"),
+        }
+        self.start()
+
+    def start(self) -> None:
+        self.injector = faultd.Injector(self.config, self.said.append)
+        self.injector.kinds = {"power_off": faultd.Kind(self.begin, self.end), "service_down": faultd.Kind(self.begin)}
+
+    def begin(self, fault: dict[str, Any]) -> str:
+        if self.obstacle:
+            raise faultd.FaultError(self.obstacle)
+        self.acts.append(f"{fault['kind']} {fault.get('node', '')}".strip())
+        return "note"
+
+    def end(self, fault: dict[str, Any], note: str) -> None:
+        self.acts.append(f"end of {fault['kind']} {note}")
+
+
+def test_waits_for_its_stage_and_ends_after_its_time(service: Any, tmp_path: Path) -> None:
+    one = Injected(service, tmp_path, {"kind": "power_off", "node": "master-1", "when": "Writing image to disk", "seconds": 30})
+    assert one.injector.turn(0)
+    service.cluster = {"status": "installing", "hosts": [host("master-0", "installing", "Rebooting"), host("master-1", "installing", "Installing")]}
+    assert one.injector.turn(1)
+    assert one.acts == []
+    service.cluster["hosts"][1] = host("master-1", "installing", "Rebooting")  # the stage itself was over between two looks
+    assert one.injector.turn(2)
+    one.start()  # as after a restart of the process
+    assert one.injector.turn(31)
+    assert one.acts == ["power_off master-1"]
+    one.injector.turn(32)
+    assert one.acts == ["power_off master-1", "end of power_off note"]
+    assert not one.injector.turn(33)
+    assert one.said == ["power_off master-1 begins (Writing image to disk)", "power_off master-1 ends (Writing image to disk)"]
+
+
+def test_a_status_of_the_cluster_is_a_moment_of_the_lab(service: Any, tmp_path: Path) -> None:
+    one = Injected(service, tmp_path, {"kind": "service_down", "service": "registry", "when": "preparing-for-installation"})
+    service.cluster = {"status": "ready", "hosts": [host("master-0", "known")]}
+    one.injector.turn(0)
+    assert one.acts == []
+    service.cluster["status"] = "preparing-for-installation"
+    one.injector.turn(1)
+    assert one.acts == ["service_down"]
+
+
+def test_what_fails_is_tried_again_and_told_once(service: Any, tmp_path: Path) -> None:
+    one = Injected(service, tmp_path, {"kind": "power_off", "node": "master-0"})
+    one.obstacle = "x_master-0 does not run"
+    assert one.injector.turn(0)
+    assert one.injector.turn(1)
+    one.obstacle = ""
+    one.injector.turn(2)
+    assert one.said == ["power_off master-0 not yet: x_master-0 does not run", "power_off master-0 begins (boot)"]
+
+
+def test_an_image_is_hidden_and_found_again(tmp_path: Path) -> None:
+    manifests = tmp_path / "docker/registry/v2/repositories/lab/payload/_manifests"
+    for link in ("tags/hyperkube/current/link", "revisions/sha256/ab/link"):
+        (manifests / link).parent.mkdir(parents=True)
+        (manifests / link).write_text("sha256:ab")
+    lab = faultd.Lab({"registry": str(tmp_path)})
+    note = lab.image_missing({"component": "hyperkube"})
+    assert not (manifests / "revisions/sha256/ab/link").exists()
+    lab.image_back({}, note)
+    assert (manifests / "revisions/sha256/ab/link").exists()
+    with pytest.raises(faultd.FaultError, match="the registry has no image nobody"):
+        lab.image_missing({"component": "nobody"})
+
+
+def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
+    program = processes.Program("registry", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "log", {"MARK": "a=b"})
+    first = processes.launch(tmp_path, program)
+    lab = faultd.Lab({"processes": str(tmp_path)})
+    note = lab.service_down({"service": "registry"})
+    assert processes.find(tmp_path, "registry") is None
+    assert os.waitpid(first.pid, 0)[0] == first.pid
+    with pytest.raises(faultd.FaultError, match="registry does not run"):
+        lab.service_down({"service": "registry"})
+    lab.service_up({"service": "registry"}, note)
+    again = processes.find(tmp_path, "registry")
+    assert again and again.pid != first.pid and again.digest == program.digest()
+    assert b"MARK=a=b" in Path(f"/proc/{again.pid}/environ").read_bytes()
+    assert processes.stop(tmp_path, "registry")
+
+
+def test_it_is_a_program_of_the_standard_library(tmp_path: Path) -> None:
+    """It runs on hypervisors that have nothing of ours, with any Python 3.11."""
+    done = subprocess.run([sys.executable, "-I", "-S", faultd.__file__, tmp_path / "none.json"], capture_output=True, text=True, check=False)
+    assert "FileNotFoundError" in done.stderr and "none.json" in done.stderr
