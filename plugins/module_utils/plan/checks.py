@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
-from . import faults
 from .build import mac_address, node_names
 from .model import Problem
 from .presets import FAMILIES

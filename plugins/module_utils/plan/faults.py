@@ -7,6 +7,7 @@ A fault either stands in the plan from the start (`in_plan`), or happens at a mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .model import Plan
@@ -44,7 +45,7 @@ class Fault(NamedTuple):
 
     meaning: str
     ending: str
-    fields: dict[str, dict[str, Any]] = {}
+    fields: Mapping[str, dict[str, Any]] = MappingProxyType({})
     required: tuple[str, ...] = ()
     in_plan: bool = False
     lasting: bool = False

@@ -248,16 +248,21 @@ class Injector:
         cluster = ask(self.config["api"]) if waiting else None
         left = False
         for number, fault in faults:
-            entry, kind = self.done.get(str(number)), self.kinds[fault["kind"]]
+            entry, (begin, end) = self.done.get(str(number)), self.kinds[fault["kind"]]
             if entry is None:
                 left = True
                 if self.due(fault, cluster):
-                    self.attempt(number, fault, "begins", lambda: {"at": now, "note": kind.begin(fault)})  # noqa: B023 (called at once)
-            elif kind.end and fault["seconds"] and "over" not in entry:
+                    self.attempt(number, fault, "begins", lambda: {"at": now, "note": begin(fault)})  # noqa: B023 (called at once)
+            elif end and fault["seconds"] and "over" not in entry:
                 left = True
                 if now >= entry["at"] + fault["seconds"]:
-                    self.attempt(number, fault, "ends", lambda: entry | {"over": kind.end(fault, entry["note"])})  # noqa: B023
+                    self.attempt(number, fault, "ends", lambda: self.over(fault, end, entry))  # noqa: B023
         return left
+
+    @staticmethod
+    def over(fault: Fault, end: Callable[[Fault, Any], None], entry: dict[str, Any]) -> dict[str, Any]:
+        end(fault, entry["note"])
+        return entry | {"over": True}
 
     def due(self, fault: Fault, cluster: dict[str, Any] | None) -> bool:
         node = fault.get("node")

@@ -26,13 +26,14 @@ def ensure(plan: Mapping[str, Any], url: str, headers: Mapping[str, str], *, che
     if not faults:
         return []
     base = Path(plan["hypervisor"]["state_dir"]) / "services"
+    state = base / NAME / "state.json"
     config = {
         "faults": faults,
         "nodes": {n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}} for n in plan["nodes"]},
         "api": {"url": url, "headers": dict(headers)},
         "processes": str(directory),
         "registry": str(base / "registry/storage"),
-        "state": str(base / NAME / "state.json"),
+        "state": str(state),
     }
     files = {base / NAME / "faultd.py": (inspect.getsource(faultd), 0o644), base / NAME / "config.json": (json.dumps(config, indent=1) + "\n", 0o600)}
     running = processes.find(directory, NAME)
@@ -45,7 +46,7 @@ def ensure(plan: Mapping[str, Any], url: str, headers: Mapping[str, str], *, che
         for path, (text, mode) in files.items():
             write_atomic(path, text, mode)
         if new:
-            Path(config["state"]).unlink(missing_ok=True)
+            state.unlink(missing_ok=True)
         argv = [sys.executable, "-I", *(str(path) for path in files)]
         processes.launch(directory, processes.Program(NAME, argv, base / NAME / "log", {}, tuple(files)))
     return [{"name": NAME, "before": "running with other settings\n" if running else "stopped\n", "after": f"running, {len(faults)} faults\n"}]

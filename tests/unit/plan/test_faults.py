@@ -67,7 +67,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
     ],
 )
 def test_faults_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ProfileError, match="faults.0.kind") as report:
+    with pytest.raises(ProfileError, match=r"faults\.0\.kind") as report:
         load(tmp_path, text)
     assert told in str(report.value)
 
