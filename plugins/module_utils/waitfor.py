@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .assisted.client import AssistedClient
 from .assisted.monitor import Message
-from .assisted.watcher import BootstrapFailed, BootstrapWatcher
+from .assisted.watcher import BootstrapFailed, BootstrapWatcher, Diagnose, no_diagnosis
 from .cluster.client import ClusterClient, ClusterError
 from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .installer.state import StateError, load_wait_for
@@ -30,11 +30,11 @@ class Outcome(NamedTuple):
 
 
 def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster, events: None, *,
-             stall: float = 0, skip_password: bool = False) -> Outcome:
+             stall: float = 0, diagnose: Diagnose = no_diagnosis, skip_password: bool = False) -> Outcome:
     """Wait for one of EVENTS of the installation whose assets lie in `directory`.
 
     say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
-    change after which to give up (0: only upstream's limits).
+    change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner.
     """
     try:
         known = load_wait_for(directory)
@@ -48,7 +48,7 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
 
     rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
     try:
-        BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, stall=stall).run()
+        BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, stall=stall, diagnose=diagnose).run()
     except BootstrapFailed as error:
         for line in _operators(kube):
             say("error", line)
@@ -59,7 +59,7 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
     if event == "bootstrap-complete":
         return Outcome(0)
     try:
-        console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, stall=stall).run()
+        console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, stall=stall, diagnose=diagnose).run()
     except InstallFailed as error:
         _explain(error, kube, say)
         return Outcome(error.exit_code, str(error))

@@ -36,6 +36,12 @@ options:
     description: Give up when nothing changes for so long. V(0) keeps to upstream's limits alone.
     type: float
     default: 0
+  plan:
+    description:
+      - The plan of the cluster, C(agentlab_plan). With it machines, services of the lab and the units of the rendezvous host are looked at
+        too, and nothing is waited for that cannot come any more, such as a machine that is off. The failure names the cause.
+      - Has no effect with O(stall_minutes=0).
+    type: dict
 attributes:
   check_mode:
     description: Does nothing in check mode.
@@ -52,6 +58,7 @@ EXAMPLES = r"""
     log: runs/ostest/logs/wait-for.log
     record: runs/ostest/logs
     stall_minutes: 15
+    plan: "{{ agentlab_plan }}"
 """
 
 RETURN = r"""
@@ -76,6 +83,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
 
 
@@ -87,6 +95,7 @@ def main() -> None:
             "log": {"type": "path", "required": True},
             "record": {"type": "path", "required": True},
             "stall_minutes": {"type": "float", "default": 0},
+            "plan": {"type": "dict"},
         },
         supports_check_mode=True,
     )
@@ -95,11 +104,12 @@ def main() -> None:
         if module.check_mode:
             return {"changed": False, "exit_code": 0, "seconds": 0.0}
         params, start = module.params, time.monotonic()
+        watch = {"diagnose": Probe(params["plan"], Path(params["dir"]))} if params["plan"] else {}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         with Path(params["log"]).open("a", encoding="utf-8", buffering=1) as out:
             log = Log(Path(params["dir"]), emit=lambda line: out.writelines([line, "\n"]))
             outcome = wait_for(params["event"], Path(params["dir"]), log, Recorder(Path(params["record"])),
-                               stall=params["stall_minutes"] * 60, skip_password=True)
+                               stall=params["stall_minutes"] * 60, skip_password=True, **watch)
         result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console,
                   "seconds": round(time.monotonic() - start, 1)}
         if outcome.exit_code:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -39,19 +39,46 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
 
+class Cause(Protocol):
+    """What keeps an installation from going on, and for how many seconds that may last without progress (None: as long as any wait)."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def patience(self) -> float | None: ...
+
+
+Diagnose = Callable[[dict[str, Any] | None, bool], Sequence[Cause]]
+"""Tells the causes that can be seen, those that explain others first; it gets the cluster as the service told it last, if it ever did,
+and whether the OpenShift API has answered."""
+
+
+def no_diagnosis(__: dict[str, Any] | None, ___: bool) -> Sequence[Cause]:
+    return ()
+
+
 class Stall:
-    """Bounds a wait by progress: `check` raises when nothing changed for `seconds` (0: never)."""
+    """Bounds a wait by progress: `check` raises when nothing changed for `seconds` (0: never), or for the patience with a known cause."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self.seconds, self.clock = seconds, clock
         self.last: object = None
         self.since = clock.time()
+        self.known: dict[str, float] = {}
 
-    def check(self, fingerprint: object) -> None:
+    def check(self, fingerprint: object, causes: Sequence[Cause] = ()) -> None:
         """fingerprint: anything that is equal as long as nothing moves."""
+        now = self.clock.time()
         if fingerprint != self.last:
-            self.last, self.since = fingerprint, self.clock.time()
-        elif self.seconds and self.clock.time() - self.since > self.seconds:
+            self.last, self.since = fingerprint, now
+        if not self.seconds:
+            return
+        self.known = {cause.text: self.known.get(cause.text, now) for cause in causes}
+        for cause in causes:
+            patience = self.seconds if cause.patience is None else min(cause.patience, self.seconds)
+            if now - max(self.since, self.known[cause.text]) > patience:
+                raise FatalError(cause.text)
+        if now - self.since > self.seconds:
             raise FatalError(f"nothing happened for {self.seconds / 60:g} minutes")
 
 
@@ -60,7 +87,8 @@ class BootstrapWatcher:
     """Follows one installation until its bootstrap is complete.
 
     say: gets every message; show: gets each cluster with its hosts (for a live view and for records).
-    stall: seconds without any change after which to give up; 0 keeps to upstream's limit of 60 minutes alone.
+    stall: seconds without any change after which to give up; 0 keeps to upstream's limit of 60 minutes alone; diagnose: sees causes
+    for which that is sooner.
     """
 
     rest: Rest
@@ -70,6 +98,7 @@ class BootstrapWatcher:
     show: Callable[[dict[str, Any], list[dict[str, Any]]], None] = lambda cluster, events: None
     clock: Clock = time
     stall: float = 0
+    diagnose: Diagnose = no_diagnosis
     limit: float = LIMIT
     reachable: Callable[[str], bool] = field(default=lambda host: tcp_open(host, 22))
     monitor: Monitor = field(default_factory=Monitor)
@@ -81,16 +110,20 @@ class BootstrapWatcher:
         self._rest_seen = self._kube_seen = self._complete = False
         self._retryable: str | None = None
         self._fingerprint: object = None
+        self._cluster: dict[str, Any] | None = None
         while True:
             try:
                 if self._iterate(self.clock.time() - start):
                     return
-                stall.check((self._fingerprint, self._rest_seen, self._kube_seen))
+                stall.check((self._fingerprint, self._rest_seen, self._kube_seen), self._causes())
             except FatalError as error:
                 raise BootstrapFailed(f"bootstrap process returned error: {error}") from error
             if self.clock.time() - start > self.limit:
                 raise BootstrapFailed("bootstrap process timed out: context deadline exceeded")
             self.clock.sleep(INTERVAL)
+
+    def _causes(self) -> Sequence[Cause]:
+        return self.diagnose(self._cluster, self._kube_seen) if self.stall else ()
 
     def _iterate(self, elapsed: float) -> bool:
         if self._complete:
@@ -156,7 +189,7 @@ class BootstrapWatcher:
         except AssistedError as error:
             self._retry(f"Unable to retrieve cluster metadata from Agent Rest API: {error}")
             return
-        self._fingerprint = fingerprint(cluster, len(events))
+        self._cluster, self._fingerprint = cluster, fingerprint(cluster, len(events))
         messages = self.monitor.update(cluster, events, self.clock.time())
         for message in messages:
             self.say(message)

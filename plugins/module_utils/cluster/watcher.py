@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from .._deps import optional
+from ..assisted.monitor import FatalError
+from ..assisted.watcher import Diagnose, Stall, no_diagnosis
 from .client import ClusterClient, ClusterError, conditions, is_true
 
 yaml = optional("yaml", "PyYAML")
@@ -52,7 +54,7 @@ class InstallWatcher:
     """Follows one cluster from its bootstrap to `Install complete!`.
 
     say(level, text) gets every message; initialize_limit in seconds; stall: seconds without any change of
-    ClusterVersion and operators after which to give up (0: never).
+    ClusterVersion and operators after which to give up (0: never); diagnose: sees causes for which that is sooner.
     """
 
     kube: ClusterClient
@@ -60,6 +62,7 @@ class InstallWatcher:
     clock: Clock = time
     initialize_limit: float = 40 * 60.0
     stall: float = 0
+    diagnose: Diagnose = no_diagnosis
     _told: str | None = field(default=None, init=False)
 
     def run(self) -> str | None:
@@ -83,7 +86,7 @@ class InstallWatcher:
         start = self.clock.time()
         self.say("info", f"Waiting up to {go_duration(self.initialize_limit)} (until {_clock(start + self.initialize_limit)}) "
                          f"for the cluster at {self.kube.server} to initialize...")
-        last, moved, seen = "", start, None
+        last, stall = "", Stall(self.stall, self.clock)
         while True:
             version = self._kube(self.kube.cluster_version)
             if version:
@@ -93,13 +96,13 @@ class InstallWatcher:
                 last = str((failing if failing.get("status") == "True" else progressing).get("message") or "")
                 self._still(last)
             now = self.clock.time()
-            if (current := (last, self._fingerprint() if self.stall else None)) != seen:
-                seen, moved = current, now
             if now - start > self.initialize_limit:
                 raise InstallFailed(f"failed to initialize the cluster: {last or 'the API does not answer'}")
-            if self.stall and now - moved > self.stall:
-                raise InstallFailed(f"failed to initialize the cluster: nothing happened for {self.stall / 60:g} minutes: "
-                                    f"{last or 'the API does not answer'}")
+            if self.stall:
+                try:
+                    stall.check((last, self._fingerprint()), self.diagnose(None, True))
+                except FatalError as error:
+                    raise InstallFailed(f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}") from error
             self.clock.sleep(POLL)
 
     def _fingerprint(self) -> object:

@@ -6,13 +6,15 @@ before hosts that are missing, a missing host before a cluster that is not ready
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..assisted.monitor import host_name, parse_validations
+from ..assisted.monitor import host_name
 from ..cluster.watcher import operator_report
+from ..plan.faults import EXTRA
 
 CONSOLE_SIGNS = (
     (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked"),
@@ -22,12 +24,33 @@ CONSOLE_SIGNS = (
     (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
 )
 
+SURE, LIKELY = 60.0, 240.0
+"""Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
+RESTARTS = 3
+LASTING = frozenset({"has-min-cpu-cores", "has-min-memory", "has-min-valid-disks", "has-cpu-cores-for-role", "has-memory-for-role"})
+# Status of a host that cannot go on by itself -> patience.
+BROKEN: dict[str, float | None] = {
+    "error": SURE, "cancelled": SURE, "disconnected": LIKELY, "installing-pending-user-action": LIKELY, "preparing-failed": None,
+}  # fmt: skip
+
 
 class Cause(NamedTuple):
-    """text: what is wrong, naming what it is wrong with; step: what to do next."""
+    """text: what is wrong, naming what it is wrong with; step: what to do next.
+
+    patience: for how many seconds without progress a wait still hopes that it mends itself; None: as long as for any unknown cause.
+    """
 
     text: str
     step: str
+    patience: float | None = None
+
+
+class Unit(NamedTuple):
+    """A systemd unit: what `is-active` says, how often it was restarted, the last error in its journal."""
+
+    state: str
+    restarts: int = 0
+    said: str = ""
 
 
 @dataclass
@@ -36,7 +59,8 @@ class Facts:
 
     plan: the plan; domains: libvirt domain -> state ("running", "shut off", ...); consoles: domain -> last text;
     cluster, events: as the service last told them; nodes, operators: of the OpenShift API; reachable: host name -> ssh
-    answered; services: lab service -> "" or its error; node_zero: unit name -> state on the rendezvous host.
+    answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
+    other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token.
     """
 
     plan: dict[str, Any]
@@ -48,20 +72,29 @@ class Facts:
     operators: list[dict[str, Any]] | None = None
     reachable: dict[str, bool] = field(default_factory=dict)
     services: dict[str, str] = field(default_factory=dict)
-    node_zero: dict[str, str] = field(default_factory=dict)
+    node_zero: dict[str, Unit] = field(default_factory=dict)
+    rendezvous_ip: str = ""
+    refusal: str = ""
 
 
 def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
-    for ask in (_services, _domains, _consoles, _node_zero, _registered, _hosts, _cluster, _operators):
+    for ask in (_services, _domains, _consoles, _node_zero, _registered, _hosts, _cluster, _operators, _other_services):
         found += [cause for cause in ask(facts) if cause not in found]
     return found
 
 
 def _services(facts: Facts) -> Iterator[Cause]:
-    for name, error in facts.services.items():
-        if error:
+    if error := facts.services.get("registry"):
+        # Once hosts have registered they may have what they need.
+        yield Cause(f"the lab's registry does not answer: {error}", "agentlab prepare  starts it again", LIKELY if facts.cluster else SURE)
+
+
+def _other_services(facts: Facts) -> Iterator[Cause]:
+    """Those that an installation does not depend on once the machines are booted."""
+    for name in ("ntp", "bmc", "http"):
+        if error := facts.services.get(name):
             yield Cause(f"the lab's {name} does not answer: {error}", "agentlab prepare  starts it again")
 
 
@@ -71,9 +104,12 @@ def _domains(facts: Facts) -> Iterator[Cause]:
     for node in facts.plan["nodes"]:
         state = facts.domains.get(node["domain"])
         if state is None:
-            yield Cause(f"VM {node['domain']} does not exist", "agentlab prepare  defines it, agentlab boot  starts it")
+            yield Cause(f"VM {node['domain']} does not exist", "agentlab prepare  defines it, agentlab boot  starts it", SURE)
+        elif state == "paused":
+            yield Cause(f"VM {node['domain']} ({node['name']}) is paused", f"agentlab exec -- virsh resume {node['domain']}", LIKELY)
         elif state != "running":
-            yield Cause(f"VM {node['domain']} ({node['name']}) is {state}", "agentlab boot  starts it; its console log tells how it ended")
+            yield Cause(f"VM {node['domain']} ({node['name']}) is {state}",
+                        "agentlab boot  starts it; its console log tells how it ended", SURE)
 
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
@@ -85,56 +121,79 @@ def _consoles(facts: Facts) -> Iterator[Cause]:
 
 
 def _node_zero(facts: Facts) -> Iterator[Cause]:
-    address = facts.plan["rendezvous_ip"]
+    address = facts.rendezvous_ip or facts.plan["rendezvous_ip"]
+    if facts.refusal:
+        yield Cause(f"the assisted service at {address}:8090 refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
+                    "compare the clock of the rendezvous host, and whether it was booted from this run's image")
     if facts.cluster is not None or facts.nodes is not None:
         return
-    for unit, state in facts.node_zero.items():
-        if state in ("failed", "activating"):
-            yield Cause(f"assisted-service never started: {unit} on the rendezvous host {address} is {state}",
-                        f"agentlab exec -- ssh core@{address} journalctl -u {unit}")
+    for name, unit in facts.node_zero.items():
+        again = f", restarted {unit.restarts} times" if unit.restarts else ""
+        if unit.state in ("failed", "activating") or unit.restarts >= RESTARTS:
+            yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} is {unit.state}{again}"
+                        + (f": {unit.said[:300]}" if unit.said else ""),
+                        f"agentlab exec -- ssh core@{address} journalctl -u {name}",
+                        SURE if unit.state == "failed" or unit.restarts >= RESTARTS else None)
     holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
     holder = holders[0] if holders else None
     if not facts.node_zero:
         if holder is None:
-            yield Cause(f"rendezvousIP {address} is not the address of any node of the plan", "set it to a control-plane node's address")
+            yield Cause(f"rendezvousIP {address} is not the address of any node of the plan", "set it to a control-plane node's address", SURE)
         elif facts.reachable and not facts.reachable.get(holder):
             yield Cause(f"the rendezvous host {holder} ({address}) does not answer on the network", "read its console log")
         else:
             yield Cause(f"the assisted service at {address}:8090 never answered", "read the journal of the rendezvous host")
 
 
+def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
+    """The node of the plan that a host is: by its network cards, else by name."""
+    cards = {nic.get("mac_address", "").lower() for nic in json.loads(host.get("inventory") or "{}").get("interfaces") or ()}
+    nodes = [node for node in facts.plan["nodes"] if node["role"] != EXTRA]
+    by_card = (node["name"] for node in nodes if cards & {nic["mac"] for nic in node["nics"]})
+    return next(by_card, None if cards else next((node["name"] for node in nodes if node["name"] == host_name(host)), None))
+
+
 def _registered(facts: Facts) -> Iterator[Cause]:
     if facts.cluster is None or facts.cluster["status"] not in ("insufficient", "pending-for-input", "ready"):
         return
-    hosts = {host_name(h) for h in facts.cluster.get("hosts") or []}
-    planned = {n["name"] for n in facts.plan["nodes"]}
-    for name in sorted(planned - hosts):
-        yield Cause(f"host {name} never registered", f"is its VM up, and can it reach {facts.plan['rendezvous_ip']}? read its console log")
-    for name in sorted(hosts - planned):
-        yield Cause(f"host {name} is not of this plan; {len(hosts)} hosts registered, {len(planned)} are expected",
-                    "power the extra machine off: the installation starts only with exactly the expected hosts")
+    hosts = facts.cluster.get("hosts") or []
+    there = {_planned(facts, host) for host in hosts}
+    planned = [node["name"] for node in facts.plan["nodes"] if node["role"] != EXTRA]
+    for name in planned:
+        if name not in there:
+            yield Cause(f"host {name} never registered",
+                        f"is its VM up, and can it reach {facts.rendezvous_ip or facts.plan['rendezvous_ip']}? read its console log", LIKELY)
+    for host in hosts:
+        if _planned(facts, host) is None:
+            yield Cause(f"host {host_name(host)} is not of this plan; {len(hosts)} hosts registered, {len(planned)} are expected",
+                        "power the extra machine off: the installation starts only with exactly the expected hosts", LIKELY)
 
 
-def _failing(thing: dict[str, Any]) -> Iterable[str]:
-    return [check["message"] for check in parse_validations(thing.get("validations_info")) if check["status"] in ("failure", "error")]
+def _failing(thing: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Messages of failing validations, and the patience with each: hardware does not grow."""
+    for category, checks in json.loads(thing.get("validations_info") or "{}").items():
+        for check in checks:
+            if check["status"] in ("failure", "error"):
+                yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
 def _hosts(facts: Facts) -> Iterator[Cause]:
     for host in (facts.cluster or {}).get("hosts") or []:
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
-        if status in ("error", "installing-pending-user-action", "disconnected", "cancelled", "preparing-failed"):
+        if status in BROKEN:
             yield Cause(f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
-                        "see its logs in this report")
+                        "see its logs in this report", BROKEN[status])
         elif status in ("insufficient", "pending-for-input"):
-            for message in _failing(host):
-                yield Cause(f"host {name} fails a validation: {message}", "mend the host or the profile, then deploy again")
+            # The status names those that hold the host back; others, such as that of NTP, do not.
+            for message, patience in sorted(_failing(host), key=lambda check: check[0] not in host.get("status_info", "")):
+                yield Cause(f"host {name} fails a validation: {message}", "mend the host or the profile, then deploy again", patience)
 
 
 def _cluster(facts: Facts) -> Iterator[Cause]:
     if facts.cluster is None or facts.nodes is not None:
         return
-    for message in _failing(facts.cluster):
-        yield Cause(f"the cluster fails a validation: {message}", "mend the profile, then deploy again")
+    for message, patience in _failing(facts.cluster):
+        yield Cause(f"the cluster fails a validation: {message}", "mend the profile, then deploy again", patience)
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
         yield Cause(f"last error event: {last['message']}", "see events.json in this report")

@@ -19,15 +19,13 @@ from typing import Any
 
 from ..assisted.client import AssistedClient, AssistedError
 from ..cluster.client import ClusterClient, ClusterError
+from ..sandbox import services
 from .causes import Cause, Facts, causes
+from .probe import domain_states, rendezvous_ip, run, ssh, units
 from .redact import redact
 
 SSH_LIMIT = 240.0
 CONSOLE_TAIL = 65536
-NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
-                   "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
-SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
-       "-o", "LogLevel=ERROR", "-o", "BatchMode=yes")
 
 
 @dataclass
@@ -43,18 +41,18 @@ class Gathered:
 class Gatherer:
     """One collection into `directory`; `auth` is how the service wants to be asked: (token, scheme)."""
 
-    def __init__(self, plan: dict[str, Any], run_dir: Path, directory: Path, auth: tuple[str | None, str],
-                 services: dict[str, str] | None = None) -> None:
+    def __init__(self, plan: dict[str, Any], run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
         self.plan, self.run_dir, self.out, self.auth = plan, run_dir, Gathered(directory), auth
         self.state_dir = Path(plan["hypervisor"]["state_dir"])
-        self.facts = Facts(plan=plan, services=services or {})
+        self.facts = Facts(plan=plan, rendezvous_ip=rendezvous_ip(plan, run_dir))
+        self.injected: list[str] = []
         self.secrets = [p.read_text().strip() for p in (run_dir / "auth").glob("kubeadmin-password")]
 
     def run(self) -> Gathered:
         """Collects all, works out the causes, and writes `summary.txt`."""
         self.out.directory.mkdir(parents=True, exist_ok=True)
         jobs: list[tuple[str, Callable[[], None]]] = [
-            ("run directory", self._run_dir), ("libvirt", self._libvirt), ("daemons", self._daemons),
+            ("run directory", self._run_dir), ("libvirt", self._libvirt), ("services", self._services),
             ("consoles", self._consoles), ("assisted-service", self._service), ("OpenShift API", self._kube)]
         jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
         with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
@@ -72,6 +70,8 @@ class Gatherer:
             lines += [("First cause: " if number == 0 else "     Also: ") + cause.text, f"     Next: {cause.step}"]
         if not lines:
             lines = ["No cause found: everything that could be asked is as it should be."]
+        if self.injected:
+            lines += ["", "Faults of the profile:", *(f"     {line}" for line in self.injected)]
         lines += ["", *(f"not gathered: {name}: {why}" for name, why in sorted(self.out.missing.items())), *sorted(self.out.files)]
         return "\n".join(lines) + "\n"
 
@@ -93,23 +93,19 @@ class Gatherer:
                 self._write(f"run/{path.relative_to(self.run_dir)}", path.read_text(errors="replace"))
 
     def _libvirt(self) -> None:
-        states = {}
-        for node in self.plan["nodes"]:
-            name = node["domain"]
-            try:
-                states[name] = _run("virsh", "-c", "qemu:///system", "domstate", name).strip()
-                self._write(f"libvirt/{name}.xml", _run("virsh", "-c", "qemu:///system", "dumpxml", name))
-            except subprocess.CalledProcessError as error:
-                if "failed to get domain" not in error.stderr:
-                    raise
-        self.facts.domains = states
+        self.facts.domains = domain_states(self.plan)
+        for name in self.facts.domains or ():
+            self._write(f"libvirt/{name}.xml", run("virsh", "-c", "qemu:///system", "dumpxml", name))
         for network in self.plan["networks"]:
             for command, suffix in (("net-dumpxml", "xml"), ("net-dhcp-leases", "leases")):
-                self._write(f"libvirt/{network['name']}.{suffix}", _run("virsh", "-c", "qemu:///system", command, network["name"]))
+                self._write(f"libvirt/{network['name']}.{suffix}", run("virsh", "-c", "qemu:///system", command, network["name"]))
 
-    def _daemons(self) -> None:
-        for path in sorted({*self.state_dir.glob("*.log"), *self.state_dir.glob("*/*.log")} - {*self.state_dir.glob("console/*")}):
-            self._write(f"daemons/{path.name}", path.read_text(errors="replace"))
+    def _services(self) -> None:
+        self.facts.services = services.errors(self.plan)
+        for path in sorted(self.state_dir.glob("services/*/log")):
+            self._write(f"services/{path.parent.name}.log", path.read_text(errors="replace"))
+        log = self.state_dir / "services/faults/log"
+        self.injected = [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
 
     def _consoles(self) -> None:
         tails = {}
@@ -124,12 +120,13 @@ class Gatherer:
     def _service(self) -> None:
         """From the service itself, or, when it is gone, from what the wait recorded last."""
         token, scheme = self.auth
-        client = AssistedClient(self.plan["rendezvous_ip"], token, scheme)
+        client = AssistedClient(self.facts.rendezvous_ip, token, scheme)
         try:
             clusters, envs = client.clusters(), client.infra_envs()
             cluster = client.cluster(clusters[0]["id"]) if clusters else None
             events = client.events(envs[0]["id"]) if envs else []
         except AssistedError as error:
+            self.facts.refusal = str(error) if "HTTP 401" in str(error) else ""
             record = self.run_dir / "logs"
             if not (record / "cluster.json").exists():
                 raise RuntimeError(str(error)) from error
@@ -149,17 +146,16 @@ class Gatherer:
 
     def _host(self, node: dict[str, Any]) -> None:
         address = next(a["ip"] for nic in node["nics"] for a in nic["addresses"])
-        ssh = (*SSH, "-i", str(self.run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
+        enter = ssh(self.run_dir, address)
         try:
-            _run(*ssh, "true", limit=30)
+            run(*enter, "true", limit=30)
         except (subprocess.SubprocessError, OSError):
             self.facts.reachable[node["name"]] = False
             raise
         self.facts.reachable[node["name"]] = True
-        if address == self.plan["rendezvous_ip"]:
-            states = _run(*ssh, f"systemctl is-active {' '.join(NODE_ZERO_UNITS)}; true", limit=60).split()
-            self.facts.node_zero.update(zip((f"{u}.service" for u in NODE_ZERO_UNITS), states, strict=False))
-        archive = subprocess.run([*ssh, "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"],
+        if address == self.facts.rendezvous_ip:
+            self.facts.node_zero.update(units(self.run_dir, address))
+        archive = subprocess.run([*enter, "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"],
                                  capture_output=True, timeout=SSH_LIMIT, check=True).stdout
         if not archive.startswith(b"\xfd7zXZ"):
             self._write(f"hosts/{node['name']}/journal.log", archive.decode(errors="replace"))
@@ -170,10 +166,6 @@ class Gatherer:
                 if handle:
                     name = "/".join(part for part in Path(member.name).parts if part not in ("/", ".."))
                     self._write(f"hosts/{node['name']}/{name}", handle.read().decode(errors="replace"))
-
-
-def _run(*command: str, limit: float = 30) -> str:
-    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
 
 
 def _reason(job: Callable[[], None]) -> str:

@@ -118,6 +118,24 @@ def publish(plan: Mapping[str, Any], path: Path) -> str:
     return published_url(plan, path)
 
 
+def errors(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Return what keeps each service that `plan`'s nodes need from answering: an error's text, or nothing."""
+    wanted = plan["services"]
+    address, found = wanted["address"], {}
+    for name in NAMES:
+        used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}
+        if used.get(name, True):
+            found[name] = ""
+            try:
+                if name == "ntp":
+                    _ask_time(address, wanted[name]["port"])
+                else:
+                    socket.create_connection((address, wanted[name]["port"]), timeout=5).close()
+            except (OSError, ValueError) as error:
+                found[name] = f"{address} port {wanted[name]['port']}: {getattr(error, 'strerror', None) or error}"
+    return found
+
+
 def port_owner(port: int, transport: str) -> str | None:
     """Return who listens on `port` in this network namespace (`pid 123 (nginx)`), or None."""
     inodes = set()

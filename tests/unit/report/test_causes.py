@@ -2,26 +2,31 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, Facts, Unit, causes
 
 
 def node(n):
     return {"name": f"master-{n}", "domain": f"ostest_master_{n}", "role": "master",
-            "nics": [{"addresses": [{"ip": f"192.0.2.{20 + n}"}]}]}
+            "nics": [{"mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}]}
 
 
 PLAN = {"nodes": [node(0), node(1)], "rendezvous_ip": "192.0.2.20"}
 RUNNING = {"ostest_master_0": "running", "ostest_master_1": "running"}
 
 
-def host(n, status, info="", failing=""):
-    checks = json.dumps({"hardware": [{"id": "x", "status": "failure", "message": failing}]}) if failing else ""
-    return {"id": f"id{n}", "requested_hostname": f"master-{n}", "status": status, "status_info": info, "validations_info": checks}
+def host(n, status, info="", failing="", check="has-memory-for-role", name=None):
+    checks = json.dumps({"hardware": [{"id": check, "status": "failure", "message": failing}]}) if failing else ""
+    return {"id": f"id{n}", "requested_hostname": name or f"master-{n}", "status": status, "status_info": info, "validations_info": checks,
+            "inventory": json.dumps({"interfaces": [{"mac_address": f"00:00:00:00:00:0{n}"}]})}
 
 
 def first(**facts):
     found = causes(Facts(plan=PLAN, **facts))
     return found[0].text if found else None
+
+
+def patience(**facts):
+    return causes(Facts(plan=PLAN, **facts))[0].patience
 
 
 def test_nothing_wrong():
@@ -48,13 +53,62 @@ def test_failing_validation():
         "host master-1 fails a validation: Require at least 16.00 GiB RAM for role master, found only 2.00 GiB")
 
 
+def test_what_holds_a_host_back_is_told_before_what_does_not():
+    checks = {"network": [{"id": "ntp-synced", "status": "failure", "message": "no NTP"}, {"id": "x", "status": "failure", "message": "no route"}]}
+    hosts = [host(0, "known"), host(1, "insufficient", "Host cannot be installed due to following failing validation(s): no route")]
+    hosts[1]["validations_info"] = json.dumps(checks)
+    facts = {"domains": RUNNING, "cluster": {"status": "insufficient", "hosts": hosts}}
+    assert first(**facts) == "host master-1 fails a validation: no route"
+    assert patience(**facts) == LIKELY
+
+
+def test_memory_does_not_grow():
+    facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
+    assert patience(domains=RUNNING, **facts) == SURE
+
+
+def test_two_hosts_of_one_name_are_not_one_that_is_missing():
+    hosts = [host(0, "known"), host(1, "insufficient", failing="Hostname master-0 is not unique", check="hostname-unique", name="master-0")]
+    assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": hosts}) == (
+        "host master-0 fails a validation: Hostname master-0 is not unique")
+
+
 def test_service_that_never_started():
-    assert first(domains=RUNNING, node_zero={"assisted-service.service": "failed"}).startswith(
-        "assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 is failed")
+    facts = {"domains": RUNNING, "node_zero": {
+        "assisted-service-pod.service": Unit("active"),
+        "assisted-service.service": Unit("activating", 4, "Error: manifest unknown"),
+        "start-cluster-installation.service": Unit("activating"),
+    }}
+    assert first(**facts) == ("assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 is activating, "
+                              "restarted 4 times: Error: manifest unknown")
+    assert patience(**facts) == SURE
+
+
+def test_service_that_is_only_slow():
+    facts = {"domains": RUNNING, "node_zero": {"assisted-service.service": Unit("activating")}}
+    assert first(**facts).endswith("assisted-service.service on the rendezvous host 192.0.2.20 is activating")
+    assert patience(**facts) is None
+
+
+def test_refused_token():
+    facts = {"domains": RUNNING, "refusal": "http://192.0.2.20:8090/api: HTTP 401: token is expired"}
+    assert first(**facts) == "the assisted service at 192.0.2.20:8090 refuses this run's token: 401: token is expired"
 
 
 def test_registry_down_comes_first():
     assert first(domains={}, services={"registry": "connection refused"}) == "the lab's registry does not answer: connection refused"
+    assert patience(domains={}, services={"registry": "connection refused"}) == SURE
+
+
+def test_a_bmc_explains_nothing_once_machines_run():
+    facts = {"domains": RUNNING, "services": {"bmc": "connection refused", "ntp": "", "registry": ""}}
+    assert first(cluster={"status": "insufficient", "hosts": [host(0, "known")]}, **facts) == "host master-1 never registered"
+
+
+def test_a_host_that_broke():
+    hosts = [host(0, "installing"), host(1, "error", "failed after 3 attempts") | {"progress": {"current_stage": "Writing image to disk"}}]
+    assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == (
+        "host master-1 is error at Writing image to disk: failed after 3 attempts")
 
 
 def test_console_signs():
@@ -63,5 +117,5 @@ def test_console_signs():
 
 
 def test_wrong_rendezvous_ip():
-    found = causes(Facts(plan=PLAN | {"rendezvous_ip": "192.0.2.99"}, domains=RUNNING))
+    found = causes(Facts(plan=PLAN, rendezvous_ip="192.0.2.99", domains=RUNNING))
     assert found[0].text == "rendezvousIP 192.0.2.99 is not the address of any node of the plan"

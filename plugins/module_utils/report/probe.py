@@ -1,0 +1,85 @@
+"""What can be asked quickly, and while an installation goes on: machines, services of the lab, units of the rendezvous host."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..sandbox import services
+from .causes import Cause, Facts, Unit, causes
+
+PACE = 10.0
+SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
+       "-o", "LogLevel=ERROR", "-o", "BatchMode=yes")
+NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
+                   "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
+# A line per unit: name, state, restarts, and what it said last.
+_ASK_UNITS = (
+    "for unit in " + " ".join(NODE_ZERO_UNITS) + "; do "
+    "echo $unit.service $(systemctl is-active $unit) $(systemctl show -P NRestarts $unit) "
+    "$(sudo journalctl -u $unit -b -n 50 -o cat --no-pager 2>/dev/null | grep -i -E 'error|fail|cannot|unable' | tail -n 1); done"
+)  # fmt: skip
+
+
+def run(*command: str, limit: float = 30) -> str:
+    """Output of a command; raises what `subprocess.run` does."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
+
+
+def ssh(run_dir: Path, address: str) -> tuple[str, ...]:
+    """The start of a command line that runs the rest on a node."""
+    return (*SSH, "-i", str(run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
+
+
+def domain_states(plan: Mapping[str, Any]) -> dict[str, str] | None:
+    """Each domain that exists, and its state; None where libvirt is not to be had (or people boot machines of their own)."""
+    if plan["boot"]["mode"] == "manual":
+        return None
+    states = {}
+    for node in plan["nodes"]:
+        try:
+            states[node["domain"]] = run("virsh", "-c", "qemu:///system", "domstate", node["domain"]).strip()
+        except subprocess.CalledProcessError as error:
+            if "failed to get domain" not in error.stderr:
+                return None
+    return states
+
+
+def units(run_dir: Path, address: str) -> dict[str, Unit]:
+    """The units of the rendezvous host, in the order in which they need each other."""
+    found = {}
+    for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=60).splitlines():
+        name, state, restarts, *said = line.split(maxsplit=3)
+        found[name] = Unit(state, int(restarts), said[0] if said else "")
+    return found
+
+
+def rendezvous_ip(plan: Mapping[str, Any], run_dir: Path) -> str:
+    """The address that the image was made for: files of the run directory can have been changed after the plan."""
+    path = run_dir / "rendezvousIP"
+    return path.read_text().strip() if path.exists() else str(plan["rendezvous_ip"])
+
+
+class Probe:
+    """Tells the causes that can be seen now; called again within `PACE` seconds it answers from memory."""
+
+    def __init__(self, plan: dict[str, Any], run_dir: Path) -> None:
+        self.plan, self.run_dir = plan, run_dir
+        self.address = rendezvous_ip(plan, run_dir)
+        self.facts, self.asked = Facts(plan=plan, rendezvous_ip=self.address), 0.0
+
+    def __call__(self, cluster: dict[str, Any] | None, kube_seen: bool) -> Sequence[Cause]:
+        if not self.asked or time.monotonic() - self.asked > PACE:
+            self.facts.services = services.errors(self.plan)
+            try:
+                # On another host than the hypervisor there is no libvirt of ours.
+                self.facts.domains = None if self.plan["hypervisor"]["kind"] == "ssh" else domain_states(self.plan)
+                self.facts.node_zero = {} if cluster or kube_seen else units(self.run_dir, self.address)
+            except (OSError, ValueError, subprocess.SubprocessError):
+                self.facts.node_zero = {}
+            self.asked = time.monotonic()
+        self.facts.cluster, self.facts.nodes = cluster, [] if kube_seen else None
+        return causes(self.facts)
