@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -33,11 +34,12 @@ LARGE = 64 * 2**20
 
 
 class Stage(NamedTuple):
-    """What became of one stage; error is the text of the task that failed, or nothing."""
+    """What became of one stage; error is the text of the task that failed, or nothing; exit_code what it said it would exit with."""
 
     name: str
     seconds: float
     error: str
+    exit_code: int | None = None
 
 
 def load_job(name: str, path: Path = JOBS) -> dict[str, Any]:
@@ -58,21 +60,27 @@ class Runner:
     def __init__(self, job: dict[str, Any], cluster: str, artifacts: Path) -> None:
         self.job, self.cluster, self.artifacts = job, cluster, artifacts
         self.run_dir = run_dir(cluster)
+        self.profile = job["profile"]
+        if isinstance(self.profile, dict):
+            artifacts.mkdir(parents=True)
+            self.profile = str(artifacts / "profile.yml")
+            Path(self.profile).write_text(yaml.safe_dump(job["profile"], sort_keys=False))
         self.end = time.monotonic() + job["timeout_minutes"] * 60
         # The profile is judged before anything runs.
-        lab.inputs("deploy", cluster, job["profile"])
+        lab.inputs("deploy", cluster, self.profile)
 
     def stage(self, name: str, events: TextIO, *, last: bool = False) -> Stage:
         """One playbook. It ends when it is silent for `idle_minutes`, or the job's `timeout_minutes` are over (`last`: not then)."""
-        start, failed = time.monotonic(), ""
-        inventory, variables = lab.inputs(name, self.cluster, self.job["profile"])
+        start, failed, exit_code = time.monotonic(), "", None
+        inventory, variables = lab.inputs(name, self.cluster, self.profile)
 
         def keep(event: dict[str, Any]) -> bool:
-            nonlocal failed
+            nonlocal failed, exit_code
             events.write(redact(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             if not failed and event["event"] in ("runner_on_failed", "runner_on_unreachable") and not data.get("ignore_errors"):
-                failed = f"{data.get('task')}: {(data.get('res') or {}).get('msg', '')}"
+                result = data.get("res") or {}
+                failed, exit_code = f"{data.get('task')}: {result.get('msg', '')}", result.get("exit_code")
             return False
 
         with tempfile.TemporaryDirectory(prefix="agentlab-runner-") as private:
@@ -89,7 +97,22 @@ class Runner:
             text = Path(done.stdout.name).read_text(errors="replace")
         (self.artifacts / f"{name}.log").write_text(redact(text))
         error = "" if done.rc == 0 else failed or f"{name}: {done.status}, exit code {done.rc}"
-        return Stage(name, time.monotonic() - start, redact(error))
+        return Stage(name, time.monotonic() - start, redact(error), exit_code)
+
+    def judge(self, done: Stage) -> Stage:
+        """The last stage of a job that expects a failure: its error is what was not as expected."""
+        expect = self.job["expect"]
+        log, summary = self.run_dir / "logs/wait-for.log", self.run_dir / "report/summary.txt"
+        said = log.read_text() if log.exists() else ""
+        first = summary.read_text().partition("\n")[0] if summary.exists() else "no report"
+        wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in said]
+        if not done.error:
+            wrong.append("nothing failed")
+        if done.exit_code != expect["exit_code"]:
+            wrong.append(f"exit code {done.exit_code}, expected {expect['exit_code']}")
+        if not re.match(f"First cause: {expect['cause']}", first):
+            wrong.append(f"{first!r}, expected {expect['cause']!r}")
+        return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
 
     def collect(self) -> None:
         """Copy what the run directory has for people; secrets stay where they are."""
@@ -126,12 +149,14 @@ def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
     """The job's stages until one fails, what explains the failure, and destroy."""
     done = Stage("", 0, "")
     for name in runner.job["stages"]:
+        if done.name:
+            yield done
         done = runner.stage(name, events)
-        yield done
         if done.error:
             break
     if done.error and done.name in GATHER_AFTER:
         runner.stage("gather", events, last=True)
+    yield runner.judge(done) if runner.job["expect"] else done
     runner.collect()
     shared = os.environ.get("SHARED_DIR")
     if keep and shared and (runner.run_dir / "auth").is_dir():
@@ -150,12 +175,12 @@ def main(argv: list[str]) -> int:
     artifacts = args.artifacts.absolute() / args.job
     try:
         job = load_job(args.job)
+        shutil.rmtree(artifacts, ignore_errors=True)
         runner = Runner(job, args.cluster, artifacts)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    shutil.rmtree(artifacts, ignore_errors=True)
-    artifacts.mkdir(parents=True)
+    artifacts.mkdir(parents=True, exist_ok=True)
     done: list[Stage] = []
     with (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
         for stage in run(runner, events, args.keep):

@@ -24,10 +24,11 @@ def run_job() -> ModuleType:
     return module
 
 
-def test_every_job_can_be_planned(run_job: ModuleType) -> None:
+def test_every_job_can_be_planned(run_job: ModuleType, tmp_path: Path) -> None:
     for name in yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"]:
         job = run_job.load_job(name)
-        assert build.build(profile.load(job["profile"], ROOT / "config_examples"), "ci")["nodes"]
+        runner = run_job.Runner(job, "ci", tmp_path / name)
+        assert build.build(profile.load(runner.profile, ROOT / "config_examples"), "ci")["nodes"]
 
 
 def test_wrong_jobs_are_named(run_job: ModuleType, tmp_path: Path) -> None:
@@ -39,6 +40,22 @@ def test_wrong_jobs_are_named(run_job: ModuleType, tmp_path: Path) -> None:
         run_job.load_job("a", table)
 
 
+def test_a_job_that_expects_a_failure(run_job: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    runner = run_job.Runner(run_job.load_job("fault-registry-down"), "utjob", tmp_path / "out")
+    (runner.run_dir / "logs").mkdir(parents=True)
+    (runner.run_dir / "report").mkdir()
+    (runner.run_dir / "logs/wait-for.log").write_text("level=info msg=Waiting for cluster install to initialize. Sleeping for 30 seconds\n")
+    summary = runner.run_dir / "report/summary.txt"
+    summary.write_text("First cause: the lab's registry does not answer: 192.168.111.1 port 5000: Connection refused\n     Next: x\n")
+    failed = run_job.Stage("wait", 1.0, "Wait: gave up", 5)
+    assert runner.judge(failed).error == ""
+    assert runner.judge(failed._replace(error="")).error == "nothing failed"
+    assert runner.judge(failed._replace(exit_code=6)).error == "exit code 6, expected 5; Wait: gave up"
+    summary.write_text("First cause: VM x is shut off\n")
+    assert runner.judge(failed).error.startswith("'First cause: VM x is shut off', expected \"the lab's registry")
+
+
 def test_a_job_leaves_its_artifacts(run_job: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`configure` with a secret, then a stage that fails: `image`, since nothing was prepared."""
     table = tmp_path / "jobs.yml"
@@ -46,7 +63,7 @@ def test_a_job_leaves_its_artifacts(run_job: ModuleType, tmp_path: Path, monkeyp
     values = {"topology": "sno", "stack": "ipv4", "release": release, "installer": {"pull_secret_file": str(tmp_path / "pull")}}
     (tmp_path / "pull").write_text(json.dumps({"auths": {"quay.example": {"auth": "c2VjcmV0OnNlY3JldA=="}}}))
     (tmp_path / "p.yml").write_text(yaml.safe_dump(values))
-    job = {"profile": str(tmp_path / "p.yml"), "stages": ["configure", "image"], "variables": {}, "idle_minutes": 5, "timeout_minutes": 5}
+    job = {"profile": str(tmp_path / "p.yml"), "stages": ["configure", "image"], "variables": {}, "idle_minutes": 5, "timeout_minutes": 5, "expect": None}
     table.write_text(yaml.safe_dump({"defaults": {}, "jobs": {"a": job}}))
     monkeypatch.setattr(run_job, "load_job", lambda name, load=run_job.load_job: load(name, table))
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))

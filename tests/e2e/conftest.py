@@ -1,0 +1,83 @@
+"""What jobs of ci/jobs.yml have in common when they are tests.
+
+AGENTLAB_E2E names the jobs to run, separated by blanks; the default is what CI runs. AGENTLAB_E2E_ARTIFACTS keeps
+what they leave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from junitparser import JUnitXml
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
+JOBS = os.environ.get("AGENTLAB_E2E", "e2e-agent-sno-ipv4 fault-registry-down").split()
+CLUSTER = "e2e"
+# Packets that the host's rules counted and leases that run out do not matter.
+HOST = {
+    "namespaces": "ip netns list | sort",
+    "links": "ip -o link | cut -d: -f2 | cut -d@ -f1 | sort",
+    "addresses": "ip -o address | awk '{print $2, $4}' | sort",
+    "routes": "ip route; ip -6 route | sed 's/ expires.*//'",
+    "rules": "nft list ruleset 2>/dev/null | sed 's/packets [0-9]* bytes [0-9]*//'",
+    "mounts": "cut -d' ' -f5 /proc/self/mountinfo | sort",
+    "processes": "ps -eo args= | grep -E '[e]2e' | grep -E '^[^ ]*(qemu|libvirtd|virtlogd|dnsmasq|docker-registry|chronyd|swtpm)|agentlab/e2e/' | sort",
+    "ports": "ss -Hltun | awk '{print $1, $5}' | sort",
+    "forwarding": "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
+    "state": "ls -A /var/lib/agentlab 2>/dev/null | grep -x e2e; ls -A /var/lib/libvirt /etc/libvirt /var/log/libvirt /var/cache/libvirt 2>/dev/null",
+}
+
+
+def host() -> dict[str, list[str]]:
+    """What a run must leave as it was."""
+    return {
+        name: subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout.splitlines()
+        for name, command in HOST.items()
+    }
+
+
+@pytest.fixture
+def guests() -> Iterator[None]:
+    """Hold the lock for guests, if `AGENTLAB_VM_LOCK` names one."""
+    path = os.environ.get("AGENTLAB_VM_LOCK")
+    with contextlib.ExitStack() as stack:
+        if path:
+            fcntl.flock(stack.enter_context(open(path, "w")), fcntl.LOCK_EX)
+        yield
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with the argument `job` runs for each job that ends in an installed cluster, one with `fault` for each that does not."""
+    for name, failing in (("job", False), ("fault", True)):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, [job for job in JOBS if bool(TABLE["jobs"][job].get("expect")) == failing])
+
+
+@pytest.fixture
+def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
+    """Runs a job, which must pass and leave the host as it was."""
+
+    def run(job: str) -> None:
+        settings = TABLE["defaults"] | TABLE["jobs"][job]
+        before = host()
+        artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
+        limit = 60 * settings["timeout_minutes"] + 900
+        done = subprocess.run([ROOT / "ci/run-job", job, "--artifacts", artifacts, "--cluster", CLUSTER], text=True, timeout=limit,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        summary = artifacts / job / "report/summary.txt"
+        assert done.returncode == 0, done.stdout + (summary.read_text() if summary.exists() else "")
+        cases = [case for suite in JUnitXml.fromfile(str(artifacts / job / "junit.xml")) for case in suite]
+        stages = settings["stages"]
+        assert [case.name for case in cases] == [*(stages[: stages.index("wait") + 1] if settings["expect"] else stages), "destroy"]
+        assert all(case.is_passed for case in cases)
+        assert host() == before
+
+    return run
