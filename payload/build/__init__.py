@@ -23,7 +23,7 @@ from typing import Any
 from ...plugins.module_utils.plan.faults import FAILS
 from ..images import base, code, components, oci, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
-from ..machine_os.distro import BuildError, Distro, host, require
+from ..machine_os.distro import BuildError, Distro, host, require, run
 
 VERSION = "4.22.0-lab"
 VOLUME_ID = "lab-os-4.22.0"  # at most 16 characters: what Joliet has room for
@@ -70,7 +70,6 @@ class Builder:
         }
         keys = {step: _hash(value) for step, value in made_of.items()}
         glue = _digest(_HERE.read_bytes())
-        keys["iso"] = _hash((keys, scripts, glue, VERSION, VOLUME_ID))
         keys["base"] = _hash(
             (
                 distro.id,
@@ -81,9 +80,10 @@ class Builder:
                 (_IMAGES / "oci.py").read_text(),
             )
         )
+        keys["iso"] = _hash((keys, scripts, glue, VERSION, VOLUME_ID))
         sources = [(str(path), _digest((code.ROOT / path).read_bytes())) for path in code.sources()]
         changes = {name: _source_digest(name, source) for name, source in sorted(self.overrides.items())}
-        keys["payload"] = _hash((keys["iso"], keys["base"], _digest_files(_IMAGES), glue, sources, changes, VERSION))[
+        keys["payload"] = _hash((keys["iso"], _digest_files(_IMAGES), glue, sources, changes, VERSION))[
             :16
         ]
         return keys
@@ -99,7 +99,7 @@ class Builder:
                 _point(self.cache / "payload/current", target)
                 return target, False
             require(
-                "apt-get", "dpkg-deb", "mmdebstrap", "mksquashfs", "mformat", "mcopy", "mmd", "zstd", "tar", "chroot"
+                "apt-get", "dpkg-deb", "mmdebstrap", "mksquashfs", "mformat", "mcopy", "mmd", "zstd", "tar", "chroot", "skopeo"
             )
             self._sweep()
             self._apt: debs.Apt | None = None
@@ -171,7 +171,7 @@ class Builder:
         debs.unpack(apt.download(*packages.PARTS, *kernel_package, dependencies=False), out)
         kernel.prune(out)
 
-    def _iso(self, out: Path, parts: Path, tree: Path) -> None:
+    def _iso(self, out: Path, parts: Path, tree: Path, bottom: Path) -> None:
         with tempfile.TemporaryDirectory(dir=out, prefix="work-") as name:
             work = Path(name)
             root = work / "root"
@@ -179,6 +179,7 @@ class Builder:
             releases = kernel.install(parts, root)
             shutil.copy2(parts / "usr/lib/dracut/modules.d/30ignition/ignition", root / "usr/libexec/ignition")
             rootfs.finish(self.distro, root, VERSION, VOLUME_ID)
+            self._share(root, bottom, work)
             modules = root / "usr/lib/modules" / releases
             initrd.build(self.distro, parts, root, releases, work / "initrd", modules / "initramfs.img", VOLUME_ID)
             boot = root / "usr/lib/machine-os"
@@ -213,6 +214,21 @@ class Builder:
         }
         _save(out / "layer", oci.write_layer(out / "layer.tar", files, compression=""))
 
+    @staticmethod
+    def _share(root: Path, bottom: Path, work: Path) -> None:
+        """Puts the layers that images have in common into a store of the OS: unpacking them is most of a pull's time in an emulated machine."""
+        layout, lowest = oci.Layout.create(work / "shared"), _load(bottom / "base")
+        layout.link_blob(bottom / "base.tar", lowest.digest)
+        images = {}
+        for name in components.EXTRA_PACKAGES:
+            layer = _load(bottom / name)
+            layout.link_blob(bottom / f"{name}.tar", layer.digest)
+            images[name] = layout.add_image(oci.Image([lowest, layer]))
+        layout.write_index(images)
+        store = f"overlay@{root}/usr/lib/containers/storage+{work}/run"
+        for name in images:
+            run("unshare", "--mount", "skopeo", "--insecure-policy", "copy", "--quiet", f"oci:{layout.path}:{name}", f"containers-storage:[{store}]localhost/shared:{name}")
+
     def _base(self, out: Path) -> None:
         for name, layer in base.build(self.distro, self.apt(), out).items():
             _save(out / name, layer)
@@ -228,8 +244,8 @@ class Builder:
             )
             / "tree"
         )
-        image = self._step("iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree))
         bottom = self._step("base", keys["base"], "images: base layer", self._base)
+        image = self._step("iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree, bottom))
         self.say("images: components and release ...")
         layout = oci.Layout.create(out / "oci")
         os.link(image / ISO_NAME, out / ISO_NAME)
