@@ -15,13 +15,8 @@ description:
   - Inputs stay. When neither they nor the release have changed, nothing else does; keys and tokens are kept in
     C(.openshift_install_state.json).
   - The release payload is read from its registry, through the mirrors of the inputs, with their pull secret and certificates.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: agentlab.ocp.installer
 options:
-  directory:
-    description: The directory of the inputs and of what is made.
-    type: path
-    required: true
   assets:
     description: The directory C(files/live) of the role P(agentlab.ocp.agent_image#role), which has the units and scripts of
       the live system.
@@ -33,34 +28,11 @@ options:
     elements: str
     choices: [agent-config-template, cluster-manifests, image, pxe-files, config-image, unconfigured-ignition, certificates]
     default: [cluster-manifests, image]
-  release_image:
-    description:
-      - The pullspec of the release. E(OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE) if not given, or else the one of the
-        directory's last run, or that of the lab payload that was built last.
-    type: str
-  release_version:
-    description: The version of the release, which the release itself tells if not given.
-    type: str
-  release_profile:
-    description: The release whose installer to be like, V(4.18) to V(4.22) or V(main). That of the version if not given.
-    type: str
   os_image:
     description: Path or URL of the base ISO. That of the release payload if not given.
     type: str
-  cache:
-    description: Where base ISOs are kept; C(agentlab) below E(XDG_CACHE_HOME) if not given.
-    type: path
-  consume:
-    description: Delete the inputs afterwards, as openshift-install does.
-    type: bool
-    default: false
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different in the manifests, without secrets.
-    support: full
+seealso:
+  - module: agentlab.ocp.cluster_manifests
 """
 
 EXAMPLES = r"""
@@ -105,66 +77,31 @@ log:
   elements: str
 """
 
-import dataclasses
-import os
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run as run_module
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils._installer import ARGUMENTS, create
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import TARGETS
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "directory": {"type": "path", "required": True},
+            **ARGUMENTS,
             "assets": {"type": "path", "required": True},
             "targets": {
-                "type": "list", "elements": "str", "choices": list(run.TARGETS), "default": ["cluster-manifests", "image"]
+                "type": "list", "elements": "str", "choices": list(TARGETS), "default": ["cluster-manifests", "image"]
             },
-            "release_image": {"type": "str"},
-            "release_version": {"type": "str"},
-            "release_profile": {"type": "str"},
             "os_image": {"type": "str"},
-            "cache": {"type": "path"},
-            "consume": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )  # fmt: skip
-    given = module.params
-
-    def create() -> dict[str, Any]:
-        directory = Path(given["directory"]).absolute()
-        options = run.Options.from_environment(
-            dict(os.environ), directory, Path(given["assets"]), dry=module.check_mode
-        )
-        changes: dict[str, Any] = {
-            name: given[name] for name in ("release_image", "release_version", "release_profile") if given[name]
-        }
-        if given["os_image"]:
-            changes["os_image"] = {"": given["os_image"]}
-        if given["cache"]:
-            changes["cache"] = Path(given["cache"])
-        log = Log(None if module.check_mode else directory, emit=lambda _line: None)
-        result = run.create(
-            given["targets"], dataclasses.replace(options, **changes), log, consume=given["consume"]
-        )
-        for level, text in log.lines:
-            if level == "warning":
-                module.warn(text)
-        return {
-            "changed": bool(result.changed),
-            "changed_files": result.changed,
-            "rendezvous_ip": result.rendezvous_ip,
-            "release_image": result.release_image,
-            "version": result.version,
-            "log": [text for level, text in log.lines if level != "debug"],
-            "diff": result.diffs,
-        }
-
-    run_module(module, create)
+    more: dict[str, Any] = {"assets": Path(module.params["assets"])}
+    if module.params["os_image"]:
+        more["os_image"] = {"": module.params["os_image"]}
+    run_module(module, lambda: create(module, module.params["targets"], **more))
 
 
 if __name__ == "__main__":

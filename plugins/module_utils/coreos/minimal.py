@@ -75,13 +75,16 @@ def make(
 ) -> None:
     """Write the minimal form of a full live ISO to a new file. What is embedded in the full one stays embedded.
 
+    With no rootfs_url, who boots the image has to give the kernel argument `coreos.live.rootfs_url`.
     Raises `CoreosError` for a URL with `$`, a backslash, quotes or blanks, and for images without kernel-argument areas.
     """
     if any(c in '$\\"' or c.isspace() for c in rootfs_url):
         raise CoreosError(f"root file system URL {rootfs_url!r} must not contain $, backslashes, quotes or blanks")
     with LiveIso(source) as iso:
         words = [w for w in kargs.required(iso.kargs).current.split() if not w.startswith("coreos.liveiso=")]
-        arguments = " ".join([*words, f'coreos.live.rootfs_url="{rootfs_url}"'])
+        if rootfs_url:
+            words.append(f'coreos.live.rootfs_url="{rootfs_url}"')
+        arguments = " ".join(words)
         files = _boot_files(iso, arguments, custom=True)
         rebuild(source, output, {**files, CUSTOM_PATH: bytes(_CUSTOM_SIZE)}, [ROOTFS_PATH], overwrite, mode)
 

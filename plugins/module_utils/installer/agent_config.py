@@ -124,10 +124,13 @@ def hosts_of(
     """
     baremetal = ((install_config or {}).get("platform", {}).get("baremetal") or {}).get("hosts") or []
     hosts = (config or {}).get("hosts") or []
-    if hosts and baremetal:
-        log.warning("hosts from install-config.yaml are ignored")
-    if not hosts:
+    if hosts:
+        log.info(f"Using hosts from {FILENAME}")
+        if baremetal:
+            log.warning("hosts from install-config.yaml are ignored")
+    elif baremetal:
         hosts = [_from_baremetal(host, log) for host in baremetal]
+        log.info("Using hosts from install-config.yaml")
     errors = FieldErrors()
     macs: set[str] = set()
     for index, host in enumerate(hosts):

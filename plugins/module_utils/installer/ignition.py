@@ -95,8 +95,9 @@ def install(build: Build) -> dict[str, Any]:
     if bundle:
         config.file(_OWN_BUNDLE, bundle, 0o600)
     _add_hosts(config, hosts)
-    if build["Fencing Credentials"]:
-        config.file(f"{_ASSISTED}/hostconfig/fencing-credentials.yaml", build["Fencing Credentials"], 0o644)
+    for number, text in (build["Fencing Credentials"] or {}).items():
+        folder = f"/{_folder(int(number), hosts[int(number)])}" if number else ""
+        config.file(f"{_ASSISTED}/hostconfig{folder}/fencing-credentials.yaml", text, 0o644)
     config.directory(f"{_ASSISTED}/extra-manifests", 0o644)
     for name, text in (build["Extra Manifests"] or {}).items():
         config.file(f"{_ASSISTED}/extra-manifests/{name}", text, 0o644)
@@ -329,13 +330,17 @@ def _add_networks(build: Build, config: Config, networks: list[dict[str, str]], 
         config.file("/usr/local/bin/pre-network-manager-config.sh", script.read_bytes(), 0o755)
 
 
+def _folder(index: int, host: dict[str, Any]) -> str:
+    return host.get("hostname") or f"host-{index}"
+
+
 def _add_hosts(config: Config, hosts: list[dict[str, Any]]) -> None:
     for index, host in enumerate(hosts):
         macs = [nic["macAddress"].lower() for nic in host["interfaces"]]
         name = host.get("hostname", "")
         if name:
             config.file(f"{_ASSISTED}/hostnames/{macs[0]}", name, 0o600)
-        folder = f"{_ASSISTED}/hostconfig/{name or f'host-{index}'}"
+        folder = f"{_ASSISTED}/hostconfig/{_folder(index, host)}"
         config.file(f"{folder}/mac_addresses", "".join(f"{mac}\n" for mac in macs), 0o644)
         if host.get("rootDeviceHints"):
             config.file(f"{folder}/root-device-hints.yaml", dump(host["rootDeviceHints"]), 0o644)

@@ -275,29 +275,56 @@ def _embed(iso: Any, parts: dict[str, Any]) -> None:
         iso.append_to_initrd(Path(parts["agent_files"]["path"]).read_bytes())
 
 
-def _write_minimal(_build: Build, parts: dict[str, Any], target: Path, rootfs: Path) -> None:
-    from ..coreos import miniso
-    from ..coreos.iso import LiveIso
+def _write_minimal(build: Build, parts: dict[str, Any], target: Path, rootfs: Path) -> None:
+    from ..coreos import minimal
+    from ..coreos.iso import ROOTFS_PATH, LiveIso
 
-    base_url = parts["base_url"]
-    url = f"{base_url}/{rootfs.name}" if base_url else parts["rootfs_url"]
+    base = parts["base"]["path"]
+    with LiveIso(base) as full:
+        url = parts["rootfs_url"] or published_rootfs(full.fs.volume_id, parts["arch"])
+        if parts["base_url"]:
+            url = f"{parts['base_url']}/{rootfs.name}"
+            rootfs.parent.mkdir(mode=0o750, exist_ok=True)
+            rootfs.unlink(missing_ok=True)
+            full.fs.extract(full.fs.find_file(ROOTFS_PATH), rootfs)
     if not url:
-        raise InstallerError(
-            f"no RootFSURL found for {parts['arch']}: give bootArtifactsBaseURL in agent-config.yaml, as the payload names none"
+        build.log.warning(
+            f"no RootFSURL found for {parts['arch']}: give bootArtifactsBaseURL in agent-config.yaml, or boot the image "
+            "with the kernel argument coreos.live.rootfs_url=URL"
         )
-    if re.search(r"[$\\]", url):
-        raise InstallerError(f"invalid rootfs URL {url!r}: it must not contain $ or \\")
-    rootfs.unlink(missing_ok=True)
-    if base_url:
-        rootfs.parent.mkdir(mode=0o750, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".minimal-") as work:
         plain = Path(work) / target.name
-        with LiveIso(parts["base"]["path"]) as full:
-            miniso.extract(full, plain, url, rootfs if base_url else None)
+        minimal.make(base, plain, url)
         with LiveIso(plain) as iso:
             _embed(iso, parts)
             iso.save(grow=True)
         plain.replace(target)
+
+
+_PUBLISHED = (
+    (
+        r"rhcos-(4)(\d\d)\.(9)(\d)\.(\d{12}-\d)",
+        "https://rhcos.mirror.openshift.com/art/storage/prod/streams/{0}.{1}-{2}.{3}/builds/{0}{1}.{2}{3}.{4}/{arch}/"
+        "rhcos-{0}{1}.{2}{3}.{4}-live-rootfs.{arch}.img",
+    ),
+    (
+        r"rhcos-(\d+\.\d+)\.(\d{8}-\d)",
+        "https://rhcos.mirror.openshift.com/art/storage/prod/streams/rhel-{0}/builds/{0}.{1}/{arch}/"
+        "rhcos-{0}.{1}-live-rootfs.{arch}.img",
+    ),
+)
+
+
+def published_rootfs(volume_id: str, arch: str) -> str:
+    """Where the root file system of a released CoreOS live ISO is published; "" for other images.
+
+    The volume ID has the build; the places are those of the builds' own stream metadata.
+    """
+    for form, place in _PUBLISHED:
+        match = re.fullmatch(form, volume_id)
+        if match:
+            return place.format(*match.groups(), arch=arch)
+    return ""
 
 
 # --- PXE --------------------------------------------------------------------------------

@@ -533,17 +533,17 @@ def missing(what: Any) -> Any:
     return what
 
 
-def fencing_credentials(config: dict[str, Any]) -> str:
-    """fencing-credentials.yaml for two nodes with fencing; "" without credentials."""
-    credentials = (config["controlPlane"].get("fencing") or {}).get("credentials") or []
-    if not credentials:
-        return ""
+def fencing_credentials(config: dict[str, Any], hosts: list[dict[str, Any]]) -> dict[str, str]:
+    """fencing-credentials.yaml of two nodes with fencing, by the number of the host that it is for.
+
+    Credentials for a MAC address are their host's; "" has those that name a host, which the service matches.
+    """
+    by_mac = {
+        nic["macAddress"].lower(): str(number) for number, host in enumerate(hosts) for nic in host["interfaces"]
+    }
     renamed = {"hostName": "hostname", "macAddress": "macaddress"}
-    return dump(
-        {
-            "credentials": [
-                {renamed.get(key, key): value for key, value in entry.items() if value} for entry in credentials
-            ]
-        },
-        sort=False,
-    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in (config["controlPlane"].get("fencing") or {}).get("credentials") or []:
+        place = "" if entry.get("hostName") else by_mac.get(entry.get("macAddress", "").lower(), "")
+        found.setdefault(place, []).append({renamed.get(key, key): value for key, value in entry.items() if value})
+    return {place: dump({"credentials": entries}, sort=False) for place, entries in found.items()}

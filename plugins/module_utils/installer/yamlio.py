@@ -100,6 +100,17 @@ def _walk(node: Any, path: tuple[str | int, ...], position: Position, duplicates
             _walk(value, (*path, index), position, duplicates)
 
 
+# What Go's yaml would read as something else than a string, though nothing in it needs quotes.
+_NO_STRING = re.compile(
+    r"""|[yYnN]|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|true|True|TRUE|false|False|FALSE|~|null|Null|NULL|<<
+    |[-+]?(0b[01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)
+    |[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9_]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)
+    |[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?
+    |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt\ ].*)?""",
+    re.X,
+)
+
+
 @functools.cache
 def _dumper() -> Any:
     class Dumper(yaml.SafeDumper):
@@ -112,7 +123,7 @@ def _dumper() -> Any:
         style = None
         if "\n" in value:
             style = "|"
-        elif value == "" or dumper.resolve(yaml.ScalarNode, value, (True, False)) != "tag:yaml.org,2002:str":
+        elif _NO_STRING.fullmatch(value):
             style = '"'
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

@@ -71,7 +71,8 @@ def base_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("iso") / "base.iso"
     kargs = "coreos.liveiso=lab ignition.firstboot ignition.platform.id=metal"
     line = f"linux /images/pxeboot/vmlinuz {kargs}"
-    grub = f"{line}\n{'#' * 200}# COREOS_KARG_EMBED_AREA\n".encode()
+    initrd = "initrd /images/pxeboot/initrd.img /images/ignition.img"
+    grub = f"{line}\n{'#' * 200}# COREOS_KARG_EMBED_AREA\n{initrd}\n".encode()
     info = {
         "default": kargs, "size": len(kargs) + 201,
         "files": [{"path": "EFI/redhat/grub.cfg", "offset": line.index("coreos.")}],

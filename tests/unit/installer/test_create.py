@@ -18,6 +18,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import Liv
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import check, dumps, files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.image import published_rootfs
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.profiles import PROFILES
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -297,6 +298,55 @@ def test_config_image(sno: Any) -> None:
     assert "/etc/assisted/manifests/agent-cluster-install.yaml" in names
     assert "/opt/agent/tls/kubeadmin-password.hash" in names
     assert not any("/usr/local/bin" in name for name in names)
+
+
+def test_minimal_iso(sno: Any, make: Any) -> None:
+    """As upstream's: no root file system inside, one more initramfs, and a URL or a warning."""
+    sno.write("agent-config.yaml", make.agent_config(minimalISO=True))
+    sno.create("image")
+    assert any("no RootFSURL found for x86_64" in text for text in sno.said("warning"))
+    with LiveIsoFiles(sno.path / "agent.x86_64.iso") as (__, files):
+        assert "images/pxeboot/rootfs.img" not in files
+        assert files["images/assisted_installer_custom.img"] == bytes(2**20)
+        assert b"initrd.img /images/ignition.img /images/assisted_installer_custom.img" in files["EFI/redhat/grub.cfg"]
+        assert b"coreos.live" not in files["EFI/redhat/grub.cfg"]
+    sno.write("agent-config.yaml", make.agent_config(minimalISO=True, bootArtifactsBaseURL="http://x/y/"))
+    sno.create("image")
+    assert (sno.path / "boot-artifacts/agent.x86_64-rootfs.img").read_bytes() == b"rootfs"
+    with LiveIsoFiles(sno.path / "agent.x86_64.iso") as (__, files):
+        assert b'coreos.live.rootfs_url="http://x/y/agent.x86_64-rootfs.img"' in files["EFI/redhat/grub.cfg"]
+
+
+def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
+    """A host's own lie in its folder; those that name a host are in one file for all."""
+    directory.write("install-config.yaml", make.install_config(
+        controlPlane={"name": "master", "replicas": 2, "fencing": {"credentials": [
+            {"macAddress": "52:54:00:00:00:01", "username": "a", "password": "b", "address": "redfish+https://1.2.3.4/x"},
+            {"hostName": "m1", "username": "a", "password": "b", "address": "redfish+https://1.2.3.5/x"},
+        ]}},
+    ))  # fmt: skip
+    hosts = [
+        {"role": "master", "interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:01"}]},
+        {"hostname": "m1", "role": "master", "interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:02"}]},
+    ]
+    directory.write("agent-config.yaml", make.agent_config(hosts=hosts))
+    directory.create("image")
+    files = directory.files()
+    text = "credentials:\n- {}\n  username: a\n  password: b\n  address: redfish+https://{}/x\n"
+    folder = "/etc/assisted/hostconfig"
+    assert files[f"{folder}/host-0/fencing-credentials.yaml"]== text.format('macaddress: "52:54:00:00:00:01"', "1.2.3.4")
+    assert files[f"{folder}/fencing-credentials.yaml"] == text.format("hostname: m1", "1.2.3.5")
+
+
+def test_published_rootfs() -> None:
+    place = "https://rhcos.mirror.openshift.com/art/storage/prod/streams"
+    assert published_rootfs("rhcos-418.94.202501221327-0", "x86_64") == (
+        f"{place}/4.18-9.4/builds/418.94.202501221327-0/x86_64/rhcos-418.94.202501221327-0-live-rootfs.x86_64.img"
+    )
+    assert published_rootfs("rhcos-9.6.20250701-0", "aarch64") == (
+        f"{place}/rhel-9.6/builds/9.6.20250701-0/aarch64/rhcos-9.6.20250701-0-live-rootfs.aarch64.img"
+    )
+    assert not published_rootfs("fedora-coreos-38.20230718.dev.0", "x86_64")
 
 
 class LiveIsoFiles:
