@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -26,34 +25,10 @@ CASES = [
 
 @pytest.fixture(scope="session")
 def runner() -> ModuleType:
-    """The runner, with two rules of the original test tools that it lacks.
-
-    txtar ends every file with a newline, and `isocmp` looks into `config.gz` when the ISO is a config image.
-    """
     spec = importlib.util.spec_from_file_location("run_txtar", RUNNER)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    split, ignition = module.split_txtar, module.Case.iso_ignition
-
-    def split_txtar(text: str) -> tuple[str, dict[str, str]]:
-        script, files = split(text)
-        return script, {name: body if body.endswith("\n") else body + "\n" for name, body in files.items()}
-
-    def iso_ignition(self: Any, iso: str) -> dict[str, bytes]:
-        entries = module.iso_entries(self.file(iso))
-        hit = module.lookup(entries, "config.gz")
-        if hit is None:
-            found: dict[str, bytes] = ignition(self, iso)
-            return found
-        offset, size = hit
-        with self.file(iso).open("rb") as stream:
-            stream.seek(offset)
-            packed: dict[str, bytes] = module.cpio_files(stream.read(size))
-            return packed
-
-    module.split_txtar = split_txtar
-    module.Case.iso_ignition = iso_ignition
     return module
 
 

@@ -57,7 +57,7 @@ def _hosts(build: Build) -> list[dict[str, Any]]:
 
 
 def _load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
-    """Each YAML document as a file of its own: <name>-<number>.<extension>."""
+    """Each YAML document as a file of its own: <name>-<number>.<extension>; the last one ends without a newline."""
     found: dict[str, str] = {}
     for name, data in texts.items():
         path = PurePosixPath(name)
@@ -69,6 +69,8 @@ def _load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
             raise InstallerError(f"could not decode YAML for {name}: {error}") from error
         for number, (document, __) in enumerate(documents):
             found[f"{path.stem}-{number}{path.suffix}"] = dump(document)
+        if documents:
+            found[f"{path.stem}-{len(documents) - 1}{path.suffix}"] = dump(documents[-1][0]).removesuffix("\n")
     return found
 
 

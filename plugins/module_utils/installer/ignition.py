@@ -165,7 +165,6 @@ _INTERACTIVE_ENV = "\n".join(
         "WORKFLOW_TYPE=install-interactive-disconnected",
         "AIUI_APP_API_URL=http://{{.RendezvousIP}}:8090/",
         "AIUI_URL=http://{{.RendezvousIP}}:3001/",
-        "",
     )
 )
 

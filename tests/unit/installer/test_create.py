@@ -274,8 +274,8 @@ def test_extra_manifests_one_file_a_document(sno: Any) -> None:
     files = {name: text for name, text in sno.files().items() if "extra-manifests" in name}
     assert files == {
         "/etc/assisted/extra-manifests/a-0.yaml": "a: 2\nb: 1\n",
-        "/etc/assisted/extra-manifests/a-1.yaml": "c: 3\n",
-        "/etc/assisted/extra-manifests/b-0.yml": "kind: InternalReleaseImage\n",
+        "/etc/assisted/extra-manifests/a-1.yaml": "c: 3",
+        "/etc/assisted/extra-manifests/b-0.yml": "kind: InternalReleaseImage",
     }
     shutil.rmtree(sno.path / "openshift")
     sno.create("image")
