@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from typing import NamedTuple
@@ -63,6 +62,8 @@ def main(argv: list[str]) -> int:
     name, rest = argv[0], argv[1:]
     verb = VERBS.get(name) or VERBS.get(name.replace("-", "_"))
     if verb is None:
+        import difflib
+
         near = difflib.get_close_matches(name, VERBS, n=1)
         hint = f"did you mean {near[0]}?" if near else "`agentlab help` lists them"
         say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)

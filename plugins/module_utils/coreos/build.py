@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,8 +81,9 @@ def rebuild(
         with new_file(output, overwrite, mode) as out:
             iso.write_fp(out)
         iso.close()
-    except pycdlib.pycdlibexception.PyCdlibException as error:
-        raise CoreosError(f"{source}: {error}") from None
+    except (pycdlib.pycdlibexception.PyCdlibException, struct.error, ValueError, LookupError, TypeError, AttributeError) as error:
+        # Over a damaged image pycdlib also fails in ways that it did not mean to.
+        raise CoreosError(f"{source}: cannot be rebuilt: {error}") from None
 
 
 def _exists(iso: Any, **path: str) -> bool:

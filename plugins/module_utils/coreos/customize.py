@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from ..nmstate import NmstateError, generate, load
 from .errors import CoreosError
 from .iso import IGNITION_PATH, NETWORK_DIR
 
@@ -207,6 +206,8 @@ def keyfiles(paths: Sequence[str]) -> dict[str, bytes]:
 def _network(wishes: Wishes, features: Mapping[str, Any]) -> dict[str, bytes]:
     if (wishes.network_keyfile or wishes.network_nmstate) and not features.get("live-initrd-network"):
         raise CoreosError("This OS image does not support customizing network settings.")
+    from ..nmstate import NmstateError, generate, load  # what only shows an image has no need of it
+
     found: dict[str, bytes] = {}
 
     def add(name: str, data: bytes) -> None:

@@ -94,8 +94,8 @@ def read_data_url(url: str, compression: str | None = None) -> bytes:
 def files_of(config: dict[str, Any]) -> dict[str, bytes]:
     """Path -> content of every file of a config whose content is inline, appended fragments included."""
     found = {}
-    for entry in config.get("storage", {}).get("files", []):
-        parts = [entry.get("contents") or {}, *entry.get("append", [])]
+    for entry in (config.get("storage") or {}).get("files") or []:
+        parts = [entry.get("contents") or {}, *(entry.get("append") or [])]
         found[entry["path"]] = b"".join(
             read_data_url(part["source"], part.get("compression")) for part in parts if part.get("source")
         )
@@ -141,7 +141,8 @@ def check(config: dict[str, Any]) -> None:
     Unknown keys, which Ignition only warns of, are refused too: they are always mistakes.
     """
     found: list[str] = []
-    version = (config.get("ignition") or {}).get("version", "")
+    section = config.get("ignition") if isinstance(config, dict) else None
+    version = section.get("version", "") if isinstance(section, dict) else ""
     if not re.fullmatch(r"3\.[0-5]\.0", str(version)):
         raise IgnitionError(f"$.ignition.version: unsupported config version {version!r}")
     _shape(config, rules.CONFIG, "$", found)
@@ -165,6 +166,8 @@ def _shape(value: Any, rule: Any, path: str, found: list[str]) -> None:
             found.append(f"{path}: expected a list, found {type(value).__name__}")
             return
         for index, item in enumerate(value):
+            if item is None:
+                found.append(f"{path}[{index}]: null is no entry")
             _shape(item, rule[0], f"{path}[{index}]", found)
     elif not isinstance(value, dict):
         found.append(f"{path}: expected an object, found {type(value).__name__}")
@@ -193,12 +196,20 @@ def _content(config: dict[str, Any], found: list[str]) -> None:
             if kind == "files":
                 for part in [entry.get("contents") or {}, *(entry.get("append") or [])]:
                     _source(part, at, found)
+    passwd = config.get("passwd") or {}
+    for kind in ("users", "groups"):
+        for index, entry in enumerate(passwd.get(kind) or []):
+            if not entry.get("name"):
+                found.append(f"$.passwd.{kind}[{index}].name: must be given")
     for index, unit in enumerate((config.get("systemd") or {}).get("units") or []):
+        for number, dropin in enumerate(unit.get("dropins") or []):
+            if not (dropin.get("name") or "").endswith(".conf"):
+                found.append(f"$.systemd.units[{index}].dropins[{number}].name: invalid drop-in name {dropin.get('name')!r}")
         if not _UNIT.fullmatch(unit.get("name") or ""):
             found.append(f"$.systemd.units[{index}].name: invalid unit name {unit.get('name')!r}")
         text = unit.get("contents") or ""
         if unit.get("enabled") and text and not re.search(r"^\[Install\]", text, re.M):
-            found.append(f"$.systemd.units[{index}]: {unit['name']} is enabled but has no [Install] section")
+            found.append(f"$.systemd.units[{index}]: {unit.get('name')} is enabled but has no [Install] section")
 
 
 def _source(part: dict[str, Any], at: str, found: list[str]) -> None:

@@ -276,7 +276,8 @@ def load_agent_cluster_install(text: str, profile: dict[str, Any], log: Log) -> 
     spec.setdefault("provisionRequirements", {})
     if profile["creation_timestamp"]:
         aci.setdefault("metadata", {}).setdefault("creationTimestamp", None)
-    aci["status"] = {**_ACI_STATUS, **(aci.get("status") or {})}
+    status = aci.get("status")
+    aci["status"] = {**_ACI_STATUS, **(status if isinstance(status, dict) else {})}
     return aci, dump(aci)
 
 

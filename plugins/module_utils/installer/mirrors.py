@@ -62,10 +62,14 @@ def parse(text: str) -> list[dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise InstallerError(f"failed to unmarshal {FILENAME}: toml: {error}") from error
     found = []
-    for entry in data.get("registry", []):
-        mirrors = entry.get("mirror", [])
-        if not isinstance(entry, dict) or not isinstance(mirrors, list):
+    registries = data.get("registry", [])
+    for entry in registries if isinstance(registries, list) else [None]:
+        mirrors = entry.get("mirror", []) if isinstance(entry, dict) else None
+        if not isinstance(mirrors, list) or not all(isinstance(mirror, dict) for mirror in mirrors):
             raise InstallerError(f"{FILENAME}: [[registry]] and [[registry.mirror]] must be tables")
+        texts = [entry.get("location", ""), entry.get("prefix", ""), *(mirror.get("location", "") for mirror in mirrors)]
+        if not all(isinstance(text, str) for text in texts):
+            raise InstallerError(f"{FILENAME}: location and prefix must be strings")
         found.append(
             {
                 "source": entry.get("location") or entry.get("prefix") or "",

@@ -52,7 +52,7 @@ def write_file(path: Path, content: bytes, mode: int) -> None:
 
 def save(directory: Path, state: dict[str, Any]) -> None:
     """Write the state (0600: it holds keys and tokens)."""
-    write_file(directory / FILENAME, json.dumps(state, indent=1).encode(), 0o600)
+    write_file(directory / FILENAME, json.dumps(state).encode(), 0o600)
 
 
 class WaitFor(NamedTuple):

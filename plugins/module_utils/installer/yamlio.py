@@ -113,7 +113,9 @@ _NO_STRING = re.compile(
 
 @functools.cache
 def _dumper() -> Any:
-    class Dumper(yaml.SafeDumper):
+    base = getattr(yaml, "CSafeDumper", None) or yaml.SafeDumper
+
+    class Dumper(base):  # type: ignore[misc,valid-type]
         """Blocks, two spaces, strings quoted as Go's yaml quotes them."""
 
         def ignore_aliases(self, data: Any) -> bool:
@@ -133,6 +135,8 @@ def _dumper() -> Any:
 
 def dump(value: Any, *, sort: bool = True) -> str:
     """Write one document: sorted keys (unless `sort` is false), lists not indented, no folded lines."""
-    return yaml.dump(
+    text: str = yaml.dump(
         value, Dumper=_dumper(), sort_keys=sort, default_flow_style=False, width=2**30, allow_unicode=True
     )
+    # libyaml ends a document so when a block scalar anywhere in it keeps its last empty lines.
+    return text.removesuffix("...\n")

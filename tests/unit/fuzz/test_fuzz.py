@@ -1,0 +1,19 @@
+"""A short run of the fuzzer beside this file; it says itself what a failure is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FUZZER = Path(__file__).with_name("fuzz.py")
+NAMES = ("install-config", "agent-config", "manifests", "nmstate", "registries", "cpio", "iso", "miniso", "ignition")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_inputs_get_one_clear_error(name: str) -> None:
+    done = subprocess.run([sys.executable, FUZZER, "--seconds", "3", name], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[1]) > 5
