@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pycdlib
 
+from ...plugins.module_utils.coreos import miniso
 from . import bootloader, cpio
 
 EMBED_AREA = 256 * 1024
+RECIPE = 16 * 1024  # room for the recipe of the minimal ISO
+ROOTFS = "images/pxeboot/rootfs.img"
 SQUASHFS_OFFSET = 124
 # An emulated machine is slow and shares its host: no checks that take slowness for a fault.
 KARGS = "mitigations=off no_timer_check nowatchdog"
@@ -37,7 +40,7 @@ def rootfs_image(squashfs: Path, stamp: str, out: Path) -> None:
 def build(
     out: Path, volume_id: str, *, vmlinuz: Path, initrd: Path, rootfs: Path, efiboot: Path, isolinux: dict[str, Path]
 ) -> None:
-    """Writes the ISO: BIOS (isolinux) and UEFI (GRUB), primary tree in 8.3 upper case, Rock Ridge and Joliet."""
+    """Writes the ISO, with the recipe of the minimal ISO, which is the same without the root file system."""
     kargs = default_kargs(volume_id)
     configs = {
         f"EFI/{bootloader.VENDOR}/grub.cfg": bootloader.grub_cfg(kargs),
@@ -58,10 +61,19 @@ def build(
         "images/efiboot.img": efiboot,
         "images/pxeboot/vmlinuz": vmlinuz,
         "images/pxeboot/initrd.img": initrd,
-        "images/pxeboot/rootfs.img": rootfs,
+        ROOTFS: rootfs,
         **{path: text.encode() for path, text in configs.items()},
         **{f"isolinux/{name}": source for name, source in isolinux.items()},
     }
+    minimal = out.with_suffix(".minimal")
+    _write(minimal, volume_id, {path: data for path, data in files.items() if path != ROOTFS})
+    _write(out, volume_id, {**files, miniso.PATH: bytes(RECIPE)})
+    miniso.pack(out, minimal)
+    minimal.unlink()
+
+
+def _write(out: Path, volume_id: str, files: dict[str, Path | bytes]) -> None:
+    """BIOS (isolinux) and UEFI (GRUB), primary tree in 8.3 upper case, Rock Ridge and Joliet."""
     image = pycdlib.PyCdlib()
     image.new(interchange_level=1, vol_ident=volume_id, joliet=3, rock_ridge="1.09", sys_ident="LINUX")
     made: set[str] = set()

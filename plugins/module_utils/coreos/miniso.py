@@ -223,7 +223,8 @@ def _files(fs: Iso9660) -> dict[str, Record]:
 def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[str, int]:
     """Write the recipe of a minimal ISO into the full one, which has a file of the right name and enough room.
 
-    Both must be made of the same files. Returns how many files matched, and bytes skipped, written and compressed.
+    Both must be made of the same files; one that tells its own place, as isolinux.bin does, is written out in the recipe.
+    Returns how many files matched, and bytes skipped, written and compressed.
     """
     with contextlib.ExitStack() as stack:
         full_fd, minimal_fd = (open_image(path) for path in (full, minimal))
@@ -232,6 +233,7 @@ def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[
         full_fs, minimal_fs = Iso9660(full_fd), Iso9660(minimal_fd)
         sources = _files(full_fs)
         table: set[tuple[int, int, int]] = set()
+        matched = 0
         wanted = _files(minimal_fs)
         for path, record in wanted.items():
             source = sources.get(path)
@@ -239,7 +241,15 @@ def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[
                 raise CoreosError(f"missing minimal file {path} in full ISO")
             if source.size != record.size:
                 raise CoreosError(f"File {path} has different lengths in full and minimal ISOs")
-            if record.size:
+            if record.size and all(
+                one == other
+                for one, other in zip(
+                    image.blocks(minimal_fd, record.offset, record.size),
+                    image.blocks(full_fd, source.offset, record.size),
+                    strict=True,
+                )
+            ):
+                matched += 1
                 table.add((record.sector, source.sector, record.size))
         digest = hashlib.sha256()
         for data in image.blocks(minimal_fd, 0, minimal_fs.size):
@@ -263,7 +273,7 @@ def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[
         image.write_in_place(full, Edits(full_fs.size, [Piece(record.offset, record.size, data)]))
         return {
             "files": len(wanted),
-            "matched": len(wanted),
+            "matched": matched,
             "skipped": sum(size for __, __, size in table),
             "written": written,
             "compressed": len(recipe.packed),

@@ -65,6 +65,36 @@ def host(name: str, number: int, role: str = "", static: bool = False) -> dict[s
     return found
 
 
+def fleet(count: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """install-config and agent-config of `count` hosts, each with two ports in a bond and two VLANs on it."""
+    hosts = []
+    for number in range(count):
+        macs = [f"52:54:{number >> 8:02x}:{number & 255:02x}:00:{port:02x}" for port in (1, 2)]
+        off: dict[str, Any] = {"enabled": False}
+        address = {"ip": f"192.168.{1 + number // 200}.{20 + number % 200}", "prefix-length": 16}
+        nics = [
+            *({"name": f"eth{port}", "type": "ethernet", "state": "up", "mac-address": mac, "mtu": 9000} for port, mac in enumerate(macs)),
+            {"name": "bond0", "type": "bond", "state": "up", "mtu": 9000, "ipv4": off, "ipv6": off, "link-aggregation": {
+                "mode": "802.3ad", "options": {"miimon": "140", "xmit_hash_policy": "layer3+4"}, "port": ["eth0", "eth1"]}},
+            {"name": "bond0.100", "type": "vlan", "state": "up", "vlan": {"base-iface": "bond0", "id": 100}, "ipv6": off,
+             "ipv4": {"enabled": True, "dhcp": False, "address": [address]}},
+            {"name": "bond0.200", "type": "vlan", "state": "up", "vlan": {"base-iface": "bond0", "id": 200},
+             "ipv4": {"enabled": True, "dhcp": True}},
+        ]  # fmt: skip
+        route = {"destination": "0.0.0.0/0", "next-hop-address": "192.168.0.1", "next-hop-interface": "bond0.100"}
+        state = {"interfaces": nics, "routes": {"config": [route]}, "dns-resolver": {"config": {"server": ["192.168.0.1"]}}}
+        hosts.append({
+            "hostname": f"node-{number}", "role": "master" if number < 3 else "worker", "networkConfig": state,
+            "interfaces": [{"name": f"eth{port}", "macAddress": mac} for port, mac in enumerate(macs)],
+            "rootDeviceHints": {"deviceName": "/dev/sda"},
+        })  # fmt: skip
+    config = install_config(
+        controlPlane={"name": "master", "replicas": 3}, compute=[{"name": "worker", "replicas": count - 3}]
+    )
+    config["networking"]["machineNetwork"] = [{"cidr": "192.168.0.0/16"}]
+    return config, agent_config(rendezvousIP="192.168.1.20", hosts=hosts)
+
+
 @pytest.fixture(scope="session")
 def base_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small ISO in the layout of a CoreOS live ISO."""
@@ -180,4 +210,4 @@ def sno(directory: Directory) -> Directory:
 @pytest.fixture
 def make() -> SimpleNamespace:
     """The functions of this file that make inputs."""
-    return SimpleNamespace(install_config=install_config, agent_config=agent_config, host=host, release=RELEASE)
+    return SimpleNamespace(install_config=install_config, agent_config=agent_config, host=host, fleet=fleet, release=RELEASE)

@@ -317,6 +317,28 @@ def test_minimal_iso(sno: Any, make: Any) -> None:
         assert b'coreos.live.rootfs_url="http://x/y/agent.x86_64-rootfs.img"' in files["EFI/redhat/grub.cfg"]
 
 
+def test_250_hosts(directory: Any, make: Any) -> None:
+    """Bonds and VLANs for each: a manifest, a folder with its keyfiles, and the files that tell it from the others."""
+    config, agent = make.fleet(250)
+    directory.write("install-config.yaml", config)
+    directory.write("agent-config.yaml", agent)
+    directory.create("cluster-manifests", "image")
+    documents = list(yaml.safe_load_all((directory.path / "cluster-manifests/nmstateconfig.yaml").read_text()))
+    assert [doc["metadata"]["name"] for doc in documents if doc] == [f"ostest-{number}" for number in range(250)]
+    aci = yaml.safe_load((directory.path / "cluster-manifests/agent-cluster-install.yaml").read_text())
+    assert aci["spec"]["provisionRequirements"] == {"controlPlaneAgents": 3, "workerAgents": 247}
+    files = directory.files()
+    for number in (0, 249):
+        folder = f"/etc/assisted/network/host{number}"
+        assert {name.rpartition("/")[2] for name in files if name.startswith(f"{folder}/")} == {
+            "bond0.nmconnection", "bond0.100.nmconnection", "bond0.200.nmconnection", "eth0.nmconnection", "eth1.nmconnection",
+            "mac_interface.ini",
+        }  # fmt: skip
+        assert f"address0=192.168.{1 + number // 200}.{20 + number % 200}/16" in files[f"{folder}/bond0.100.nmconnection"]
+        assert files[f"/etc/assisted/hostconfig/node-{number}/role"] == ("worker" if number else "master")
+    assert len([name for name in files if name.endswith("/mac_addresses")]) == 250
+
+
 def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
     """A host's own lie in its folder; those that name a host are in one file for all."""
     directory.write("install-config.yaml", make.install_config(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.payload.machine_os import bootloader, cpio, initrd, iso, kernel, packages
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import miniso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.cpio import entries, read_files
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 
@@ -166,3 +167,14 @@ def test_installing_to_what_is_no_disk(installer: types.ModuleType, tmp_path: Pa
     (tmp_path / "file").write_text("")
     with pytest.raises(installer.InstallError, match="not a block device"):
         installer.claim(str(tmp_path / "file"))
+
+
+def test_iso_makes_the_minimal_one(live_iso: Path, tmp_path: Path) -> None:
+    with LiveIso(live_iso) as image:
+        miniso.extract(image, tmp_path / "minimal.iso", "http://x/rootfs.img", tmp_path / "rootfs.img")
+    assert (tmp_path / "rootfs.img").read_bytes() == (live_iso.parent / "rootfs.img").read_bytes()
+    with LiveIso(tmp_path / "minimal.iso") as image:
+        assert image.kargs is not None and image.kargs.current.endswith(" coreos.live.rootfs_url=http://x/rootfs.img")
+        assert "coreos.liveiso=" not in image.kargs.current
+        names = {path for path, __ in image.fs.walk()}
+    assert "images/pxeboot/initrd.img" in names and iso.ROOTFS not in names
