@@ -27,11 +27,13 @@ from .network import host_networks
 from .store import Document, Store
 from .tables import (
     AFTER_REBOOT,
+    BEFORE_INSTALL,
     EVENTS,
     FAILED,
     FINALIZING_NOT_FAILING,
     PROGRESSING,
     REBOOTING,
+    WAITING_FOR_OTHERS,
     finalizing_setting,
     stage_setting,
 )
@@ -57,6 +59,8 @@ _TIMED = frozenset(
     }
 )
 _UNFINISHED_LOGS = frozenset({"requested", "collecting"})
+#: Longest status_info of a host.
+STATUS_INFO_LENGTH = 2048
 #: How long a chunk of a monitor pass may hold the event loop, in seconds.
 _SLICE = 0.005
 #: Seconds after each failed attempt to read a release image.
@@ -94,6 +98,8 @@ class Engine:
         self.dirty_roles: set[str] = set()
         self._was_connected: dict[str, bool] = {}
         self._groups: dict[str, dict[str, frozenset[str]]] = {}
+        self._connected: dict[str, dict[str, list[str]]] = {}
+        self._manifests: dict[str, bool] = {}
         self._peers: dict[str, dict[str, str]] = {}
         self._settings: dict[str, dict[str, str]] = {}
         self._tables: dict[str, dict[str, dict[str, Any]]] = {}
@@ -234,7 +240,16 @@ class Engine:
         return {}
 
     def settings_changed(self, cluster_id: str) -> None:
+        """The manifests of a cluster changed, and with them perhaps its settings."""
         self._settings.pop(cluster_id, None)
+        self._manifests.pop(cluster_id, None)
+        self.touch_cluster(cluster_id)
+
+    def has_manifests(self, cluster_id: str) -> bool:
+        """Whether a user gave the cluster manifests of his own."""
+        if cluster_id not in self._manifests:
+            self._manifests[cluster_id] = next(iter(self.store.files(cluster_id, "manifest/")), None) is not None
+        return self._manifests[cluster_id]
 
     def seconds(self, name: str, cluster_id: str | None = None) -> float:
         return self.config.duration(name, self.settings(cluster_id))
@@ -311,7 +326,7 @@ class Engine:
         self.dirty.update(self.hosts_of(cluster_id or ""))
 
     def set_host_status(self, host: Document, status: str, info: str) -> None:
-        before = host["status"]
+        before, info = host["status"], info[:STATUS_INFO_LENGTH]
         if before != status:
             now = self.clock()
             host.set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
@@ -676,9 +691,10 @@ class Engine:
             self.config.get("AGENT_DOCKER_IMAGE"),
             self.config.flag("ENABLE_UPGRADE_AGENT", settings),
             self.config.flag("ENABLE_SINGLE_NODE_DNSMASQ", settings),
-            self.release_host(cluster),
             self.needed_images(cluster),
+            self.has_manifests(cluster["id"]),
             self.groups(cluster),
+            self._connected[cluster["id"]],
             names,
         )
 
@@ -689,30 +705,33 @@ class Engine:
             return known
         members = [ident for ident in self.hosts_of(cluster["id"]) if ident in self.inventories]
         reach = self.reach_of(cluster["id"])
-        least = validations.majority_least(cluster)
+        least = validations.majority_least(cluster, self.hosts_of(cluster["id"]).values())
         names = dict.fromkeys([*validations.machine_cidrs(cluster), "IPv4", "IPv6"])
         lists = {name: reach.group(name, members, least) for name in names}
         found = {name: frozenset(group) for name, group in lists.items()}
         old = cluster.get("connectivity_majority_groups")
         addresses = {ident: self.hosts[ident].get("_addresses", []) for ident in members}
-        text = json.dumps(
-            {
-                "majority_groups": {name: sorted(group) for name, group in lists.items()},
-                "l3_connected_addresses": reach.connected_addresses(addresses),
-            },
-            separators=(",", ":"),
-        )
-        if text != old:
-            before = {
-                name: frozenset(group) for name, group in json.loads(old or "{}").get("majority_groups", {}).items()
-            }
+        connected = reach.connected_addresses(addresses)
+        shown = {
+            "majority_groups": {name: sorted(group) for name, group in lists.items()},
+            "l3_connected_addresses": connected,
+        }
+        text = json.dumps(shown, separators=(",", ":"))
+        if cluster["status"] in BEFORE_INSTALL and text != old:
+            earlier = json.loads(old or "{}")
+            before = {name: frozenset(group) for name, group in earlier.get("majority_groups", {}).items()}
             for name in {*before, *found}:
                 self.dirty.update(before.get(name, frozenset()) ^ found.get(name, frozenset()))
+            reached = earlier.get("l3_connected_addresses", {})
+            self.dirty.update(ident for ident in members if reached.get(ident) != connected.get(ident))
             cluster["connectivity_majority_groups"] = text
         collisions = {ip: macs for ident in members for ip, macs in reach.collisions.get(ident, {}).items()}
-        if collisions or cluster.get("ip_collisions"):
-            cluster["ip_collisions"] = json.dumps(collisions)
+        text = json.dumps(collisions)
+        if members and text != cluster.get("ip_collisions"):
+            cluster["ip_collisions"] = text
+            self.touch_hosts(cluster["id"])
         self._groups[cluster["id"]] = found
+        self._connected[cluster["id"]] = connected
         return found
 
     def refresh_roles(self, cluster: Document) -> None:
@@ -750,17 +769,20 @@ class Engine:
             cluster["machine_network_cidr"] = cidr
             self.networks_changed(cluster)
 
-    def _ignored(self, cluster: Mapping[str, Any], key: str) -> frozenset[str]:
+    def _ignored(self, cluster: Mapping[str, Any], kind: str, results: Results) -> frozenset[str]:
+        """Validations of a kind (host, cluster) that the user wants ignored, where they may be."""
+        found: set[str] = set()
         with contextlib.suppress(ValueError, TypeError):
-            return frozenset(json.loads(cluster.get(key) or "[]"))
-        return frozenset()
+            found = set(json.loads(cluster.get(f"ignored_{kind}_validations") or "[]"))
+        return frozenset(results if "all" in found else found) - validations.NEVER_IGNORED[kind]
 
     def _tell(self, before: Results | None, after: Results, failed: str, fixed: str, **where: Any) -> None:
         for ident, (__, status, __) in after.items():
             old = (before or {}).get(ident, ("", "", ""))[1]
-            if old == "success" and status in ("failure", "error"):
-                self.event(failed, validation_id=ident, failure_message="that used to succeed is now failing", **where)
-            elif old in ("failure", "error") and status == "success":
+            if status == "failure" and old not in ("", "failure", "hidden"):
+                message = "that used to succeed is now failing" if old == "success" else "failed"
+                self.event(failed, validation_id=ident, failure_message=message, **where)
+            elif status == "success" and old == "failure":
                 self.event(fixed, validation_id=ident, **where)
 
     def refresh_host(self, host: Document, view: validations.View) -> None:
@@ -770,21 +792,17 @@ class Engine:
         connected = self.connected(host)
         if self._was_connected.get(ident) != connected:
             self._was_connected[ident] = connected
-            host["connection_timed_out"] = not connected
             self.dirty.add(ident)
         fresh = ident in self.dirty
         self.dirty.discard(ident)
         before = self.results.get(ident)
         if fresh or before is None or "connected" not in before or "has-inventory" not in before:
-            results = validations.evaluate(
-                validations.HOST,
-                validations.HostView(view, host, connected),
-                self._ignored(cluster, "ignored_host_validations"),
-            )
+            results = validations.evaluate(validations.HOST, validations.HostView(view, host, connected))
             self._tell(before, results, "host_validation_failed", "host_validation_fixed", host=host)
             self.results[ident] = results
             host["validations_info"] = validations.shown(results)
         results = self.results[ident]
+        ignored = self._ignored(cluster, "host", results)
         stage = host.get("progress", {}).get("current_stage", "")
         now = self.clock()
         limit = self._stage_limit(host, cluster, stage)
@@ -803,13 +821,20 @@ class Engine:
             return state.enough_installed(others, validations.control_planes(cluster))
 
         conditions: dict[str, Callable[[], bool]] = {
-            "connected": lambda: connected,
-            "media-disconnected": lambda: host.get("media_status") == "disconnected",
+            "connected": lambda: connected and host.get("media_status") != "disconnected",
+            "online": lambda: connected or stage in AFTER_REBOOT,
+            "day2": lambda: validations.is_day2(cluster),
+            "lost-told": lambda: bool(host.get("connection_timed_out")),
+            "waits-for-others": lambda: (
+                cluster["status"] == "installing-pending-user-action" and stage in WAITING_FOR_OTHERS
+            ),
+            "stage-told": lambda: bool(host.get("progress", {}).get("stage_timed_out")),
+            "cluster-done": lambda: cluster["status"] in ("installed", "adding-hosts"),
             "role": lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
             "inventory": lambda: ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success",
-            "min-hardware": lambda: validations.passed(results, validations.MIN_HARDWARE),
-            "input": lambda: validations.passed(results, validations.INPUT),
-            "sufficient": lambda: validations.passed(results, validations.SUFFICIENT),
+            "min-hardware": lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
+            "input": lambda: validations.passed(results, validations.INPUT, ignored),
+            "sufficient": lambda: validations.passed(results, validations.SUFFICIENT, ignored),
             "cluster-preparing": lambda: cluster["status"] == "preparing-for-installation",
             "cluster-installing": lambda: (
                 cluster["status"] in ("installing", "finalizing", "installing-pending-user-action")
@@ -828,33 +853,36 @@ class Engine:
             "install-timeout": lambda: after("HOST_INSTALLING_TIMEOUT"),
             "pending-timeout": lambda: after("HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"),
             "cluster-without-host": done_without,
-            "before-reboot": lambda: stage not in AFTER_REBOOT,
             "rebooting": lambda: stage == REBOOTING,
             "progressing-stage": lambda: stage in PROGRESSING,
             "stage-timeout": lambda: bool(stage) and stage_since > limit,
-            "soft-timeouts": lambda: (
-                self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])) and stage != REBOOTING
-            ),
+            "soft-timeouts": lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])),
             "logs-timeout": lambda: self._logs_timeout(host, host["status"], "HOST_LOG"),
         }
-        seconds = (
-            self.seconds("HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT", cluster["id"])
-            if host["status"] == "installing-pending-user-action"
-            else limit
-        )
+        unknown = [
+            text
+            for name, text in (("disk-speed-ok", state.DISK_SPEED_UNKNOWN), ("images-ok", state.IMAGES_UNKNOWN))
+            if host["status"] == "preparing-for-installation" and not conditions[name]()
+        ]
         rule = self.trigger(
             host,
             "refresh",
             lambda name: conditions[name](),
             FAILING_VALIDATIONS=validations.failing(results),
+            FAILING_CONDITIONS="\n".join(unknown),
             STAGE=stage,
-            MAX_TIME=_minutes_text(seconds),
-            INSTALLATION_DISK=self.disk_text(host),
+            MAX_TIME=_minutes_text(limit),
+            INSTALLATION_DISK=self.disk_text(host, False),
         )
         for effect in rule.effects if rule else ():
-            if effect == "stage-timed-out" and not host.get("progress", {}).get("stage_timed_out"):
+            if effect == "stage-timed-out":
                 host["progress"] = {**host["progress"], "stage_timed_out": True}
                 self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
+            elif effect in ("lost", "found"):
+                host["connection_timed_out"] = effect == "lost"
+            elif effect == "restart-stage-clock":
+                host.touch("_stage_at", now)
+                host.touch("_stage_info_at", now)
             elif effect == "logs-timed-out":
                 host["logs_info"] = "timeout"
 
@@ -883,20 +911,27 @@ class Engine:
             f"{prefix}_PENDING_TIMEOUT", cluster_id
         )
 
-    def disk_text(self, host: Mapping[str, Any]) -> str:
-        disk = inv.find_disk(self.inventories.get(host["id"], {}), host.get("installation_disk_id", "")) or {}
-        return f"{disk.get('model', '')} {disk.get('serial', '')} ({disk.get('name', '')}, {host.get('installation_disk_id', '')})".strip()
+    def disk_text(self, host: Mapping[str, Any], long: bool = True) -> str:
+        """The installation disk of a host as messages name it, with or without model and serial number."""
+        ident = host.get("installation_disk_id", "")
+        disk = inv.find_disk(self.inventories.get(host["id"], {}), ident)
+        if disk is None:
+            return ""
+        short = f"({disk.get('name', '')}, {ident})"
+        return f"{disk.get('model', '')} {disk.get('serial', '')} {short}".strip() if long else short
 
     def refresh_cluster(self, cluster: Document) -> None:
         """Validates a cluster when something of it changed, and moves its state machine."""
         ident = cluster["id"]
         members = self.hosts_of(ident)
-        if ident in self.dirty:
-            self.dirty.discard(ident)
+        judged = cluster["status"] in (*BEFORE_INSTALL, "preparing-for-installation") and not validations.is_day2(
+            cluster
+        )
+        fresh = ident in self.dirty
+        self.dirty.discard(ident)
+        if judged and (fresh or ident not in self.results):
             view = self.view(cluster)
-            results = validations.evaluate(
-                validations.CLUSTER, view, self._ignored(cluster, "ignored_cluster_validations")
-            )
+            results = validations.evaluate(validations.CLUSTER, view)
             self._tell(
                 self.results.get(ident),
                 results,
@@ -906,7 +941,8 @@ class Engine:
             )
             self.results[ident] = results
             cluster["validations_info"] = validations.shown(results)
-        results = self.results[ident]
+        results = self.results.get(ident, {})
+        ignored = self._ignored(cluster, "cluster", results)
         now = self.clock()
         status, stage = cluster["status"], cluster.get("progress", {}).get("finalizing_stage", "")
         statuses = [host["status"] for host in members.values()]
@@ -921,11 +957,12 @@ class Engine:
         installing_since = now - float(cluster.get("_install_at", now))
 
         conditions: dict[str, Callable[[], bool]] = {
-            "input": lambda: validations.passed(results, validations.CLUSTER_INPUT),
-            "sufficient": lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT),
+            "input": lambda: validations.passed(results, validations.CLUSTER_INPUT, ignored),
+            "sufficient": lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT, ignored),
             "all-prepared": lambda: bool(statuses) and all(other == "preparing-successful" for other in statuses),
             "preparation-success": lambda: preparation == "success",
             "preparation-failed": lambda: preparation == "failed" or "preparing-failed" in statuses,
+            "hosts-failed-preparing": lambda: "preparing-failed" in statuses,
             "host-stopped-preparing": lambda: any(
                 other not in ("known", "preparing-for-installation", "preparing-successful", "preparing-failed")
                 for other in statuses
@@ -951,15 +988,13 @@ class Engine:
         rule = state.decide(state.CLUSTER["refresh"], status, lambda name: conditions[name]())
         if rule is None:
             return
-        minutes = {"cluster installation timeout": self.seconds("INSTALLATION_TIMEOUT", ident)}.get(
-            (rule.info or "")[:28], stage_limit
-        )
         info = cluster.get("status_info", "")
         if rule.info is not None:
             info = state.fill(
                 rule.info,
                 STAGE=stage,
-                MINUTES=str(round(minutes / 60)) if minutes != float("inf") else "",
+                MINUTES=str(round(stage_limit / 60)) if stage else "",
+                INSTALLATION_MINUTES=str(round(self.seconds("INSTALLATION_TIMEOUT", ident) / 60)),
                 INSTALLED=self._installed_text(roles, operators),
             )
         self.set_cluster_status(cluster, status if rule.dest == state.SAME else rule.dest, info)
@@ -984,16 +1019,9 @@ class Engine:
         if effect == "installing-started":
             cluster["_installing_at"] = now
         elif effect == "prepare-timed-out":
-            waiting = ", ".join(
-                self.hostname(host)
-                for host in self.hosts_of(ident).values()
-                if host["status"] != "preparing-successful"
-            )
-            self.event(
-                "installation_preparing_timed_out",
-                cluster_id=ident,
-                reason=f"hosts that are not prepared: {waiting or 'none'}",
-            )
+            reason = "Installation failed. Try again, and contact support if the issue persists."
+            cluster["last-installation-preparation"] = {"status": "failed", "reason": reason}
+            self.event("installation_preparing_timed_out", cluster_id=ident, reason=reason)
         elif effect == "finalizing-stage-timed-out":
             cluster["progress"] = {**cluster["progress"], "finalizing_stage_timed_out": True}
             self.event("finalizing_stage_timed_out", cluster_id=ident, stage=stage, minutes=round(limit / 60))

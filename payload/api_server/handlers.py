@@ -801,17 +801,28 @@ def get_ignored(e: Engine, call: Call) -> Any:
 @handler
 def set_ignored(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
+    if cluster["status"] not in (*BEFORE_INSTALL, "adding-hosts"):
+        raise ApiError(
+            400,
+            f"Cluster {cluster['id']} is in status {cluster['status']}: validations are ignored before the installation only",
+        )
     tables = {"cluster": validations.CLUSTER, "host": validations.HOST}
+    problems, found = [], {}
     for kind, table in tables.items():
-        text = call.body.get(f"{kind}-validation-ids", "")
+        text = found[kind] = call.body.get(f"{kind}-validation-ids", "")
         try:
             idents = parse_json(text) if text else []
-        except Invalid as err:
-            raise ApiError(400, f"{kind}-validation-ids: {err}") from None
-        known = {ident for ident, *__ in table} | {"all"}
-        if not isinstance(idents, list) or any(not isinstance(ident, str) or ident not in known for ident in idents):
-            raise ApiError(400, f"{kind}-validation-ids should be a JSON list of validation ids, found {text[:200]}")
-        cluster[f"ignored_{kind}_validations"] = json.dumps(idents)
+        except Invalid:
+            idents = None
+        if not isinstance(idents, list) or not all(isinstance(ident, str) for ident in idents):
+            problems.append(f"{kind}-validation-ids should be a JSON list of validation ids, found {text[:200]!r}")
+            continue
+        fixed, known = validations.NEVER_IGNORED[kind], {ident for ident, *__ in table} | {"all"}
+        for what, bad in (("is not known", set(idents) - known), ("cannot be ignored", set(idents) & fixed)):
+            problems += [f"{kind} validation {ident[:80]} {what}" for ident in sorted(bad)]
+    if problems:
+        raise ApiError(400, "cannot proceed due to the following errors: " + "\n".join(problems))
+    cluster.set(ignored_cluster_validations=found["cluster"], ignored_host_validations=found["host"])
     e.event("validations_ignored", cluster_id=cluster["id"])
     e.touch_cluster(cluster["id"])
     e.touch_hosts(cluster["id"])

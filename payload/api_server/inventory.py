@@ -124,9 +124,12 @@ def ram_mib(inventory: Inventory) -> int:
     return int(inventory.get("memory", {}).get("physical_bytes", 0)) // 2**20
 
 
+RAM_TOLERANCE_MIB = 100.0
+
+
 def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
     """Whether the host has the RAM, with upstream's tolerance: 100 MiB, plus 2 % where only /proc/meminfo tells."""
-    tolerance = 100.0
+    tolerance = RAM_TOLERANCE_MIB
     if inventory.get("memory", {}).get("physical_bytes_method") == "meminfo":
         tolerance += needed_mib * 0.02
     return ram_mib(inventory) + tolerance >= needed_mib

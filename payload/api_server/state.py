@@ -54,17 +54,25 @@ READY = "Host is ready to be installed"
 PREPARING = "Host is preparing for installation"
 PREPARED = "Host finished successfully to prepare for installation"
 PREPARE_FAILED = "Host failed to prepare for installation due to following failing validation(s): $FAILING_VALIDATIONS"
-PREPARE_TIMEOUT = (
-    "The host has encountered a preparation timeout, the following conditions failed: $FAILING_VALIDATIONS"
-)
+PREPARE_TIMEOUT = "The host has encountered a preparation timeout, the following conditions failed: $FAILING_CONDITIONS"
+#: What $FAILING_CONDITIONS names.
+DISK_SPEED_UNKNOWN = "the installation disk speed check did not complete within the timeout."
+IMAGES_UNKNOWN = "container availability was not determined within the timeout."
 IN_PROGRESS = "Installation is in progress"
 DISCONNECTED = "Host has stopped communicating with the installation service"
+LOST_PREPARING = "Host failed to install due to timeout while connecting to host during the preparation phase."
+SOFT_LOST = "Host is failing to perform periodic health check during the installation phase."
+SOFT_FOUND = "Host recovered from failure to perform periodic health check during the installation phase."
 LOST = "Host failed to install due to timeout while connecting to host during the installation phase."
 CLUSTER_FAILED = "Host is part of a cluster that failed to install"
 INSTALL_TIMEOUT = "Host failed to install due to timeout while starting installation"
 STAGE_TIMEOUT = "Host failed to install because its installation stage $STAGE took longer than expected $MAX_TIME"
 NO_PROGRESS = (
     "Host failed to install because its installation stage $STAGE did not sufficiently progress in the last $MAX_TIME."
+)
+SOFT_NO_PROGRESS = (
+    "Host installation stage $STAGE is not progressing sufficiently in the last $MAX_TIME. To troubleshoot use kubeconfig or "
+    "connect to the node using ssh"
 )
 SOFT_TIMEOUT = "Host installation stage $STAGE is taking longer than expected $MAX_TIME"
 REBOOT_TIMEOUT = (
@@ -186,9 +194,9 @@ HOST_RULES: tuple[Rule, ...] = (
     _r("refresh", "preparing-successful", "installing", "cluster-installing connected", IN_PROGRESS),
     _r(
         "refresh",
-        "preparing-for-installation preparing-failed preparing-successful",
+        "preparing-for-installation",
         "known",
-        "!cluster-preparing !cluster-installing connected",
+        "!cluster-preparing connected !disk-speed-failed !images-failed",
         READY,
     ),
     _r(
@@ -198,47 +206,71 @@ HOST_RULES: tuple[Rule, ...] = (
         "connected disk-speed-failed",
         NOT_READY,
     ),
-    _r("refresh", "preparing-for-installation", "preparing-failed", "connected images-failed", PREPARE_FAILED),
-    _r("refresh", "preparing-for-installation", "preparing-failed", "connected prepare-timeout", PREPARE_TIMEOUT),
-    _r("refresh", "preparing-for-installation", SAME, "connected"),
     _r(
         "refresh",
-        "discovering insufficient known pending-for-input disconnected preparing-failed preparing-for-installation "
-        "preparing-successful",
-        "disconnected",
-        "media-disconnected",
-        MEDIA_DISCONNECTED,
+        "preparing-for-installation",
+        "preparing-failed",
+        "connected prepare-timeout !images-failed",
+        PREPARE_TIMEOUT,
     ),
+    _r("refresh", "preparing-for-installation", "preparing-failed", "connected images-failed", PREPARE_FAILED),
+    _r("refresh", "preparing-for-installation", SAME, "connected"),
+    _r("refresh", "preparing-failed", "known", "connected !cluster-preparing", READY),
+    _r("refresh", "preparing-successful", "known", "connected !cluster-preparing !cluster-installing", READY),
     _r(
         "refresh",
-        "discovering insufficient known pending-for-input disconnected preparing-failed preparing-for-installation "
-        "preparing-successful",
+        "discovering insufficient known pending-for-input disconnected preparing-failed",
         "disconnected",
         "!connected",
         DISCONNECTED,
     ),
     _r("refresh", "preparing-failed", SAME),
+    _r("refresh", "preparing-for-installation preparing-successful", "disconnected", "!connected", LOST_PREPARING),
     _r(
         "refresh",
         "installing installing-in-progress installed resetting-pending-user-action installing-pending-user-action",
         "error",
-        "cluster-error",
+        "cluster-error !day2",
         CLUSTER_FAILED,
     ),
     _r("refresh", "installing", "error", "install-timeout", INSTALL_TIMEOUT),
-    _r("refresh", _INSTALLING, "error", "!connected before-reboot", LOST),
-    _r("refresh", "installing-in-progress", SAME, "stage-timeout soft-timeouts", SOFT_TIMEOUT, "stage-timed-out"),
+    _r("refresh", _INSTALLING, "error", "!online !soft-timeouts", LOST),
+    _r("refresh", _INSTALLING, SAME, "!online soft-timeouts !lost-told", SOFT_LOST, "lost"),
+    _r("refresh", _INSTALLING, SAME, "online soft-timeouts lost-told", SOFT_FOUND, "found"),
+    _r("refresh", "installing-in-progress", SAME, "waits-for-others", None, "restart-stage-clock"),
+    _r(
+        "refresh",
+        "installing-in-progress",
+        "error",
+        "stage-timeout !soft-timeouts !rebooting progressing-stage",
+        NO_PROGRESS,
+    ),
+    _r("refresh", "installing-in-progress", "error", "stage-timeout !soft-timeouts !rebooting", STAGE_TIMEOUT),
+    _r(
+        "refresh",
+        "installing-in-progress",
+        SAME,
+        "stage-timeout soft-timeouts !rebooting !stage-told progressing-stage",
+        SOFT_NO_PROGRESS,
+        "stage-timed-out",
+    ),
+    _r(
+        "refresh",
+        "installing-in-progress",
+        SAME,
+        "stage-timeout soft-timeouts !rebooting !stage-told",
+        SOFT_TIMEOUT,
+        "stage-timed-out",
+    ),
     _r(
         "refresh", "installing-in-progress", "installing-pending-user-action", "stage-timeout rebooting", REBOOT_TIMEOUT
     ),
-    _r("refresh", "installing-in-progress", "error", "stage-timeout progressing-stage", NO_PROGRESS),
-    _r("refresh", "installing-in-progress", "error", "stage-timeout", STAGE_TIMEOUT),
     _r(
         "refresh",
         "installing-pending-user-action",
         "error",
-        "pending-timeout cluster-without-host",
-        "Host failed to install because it waited for a user action longer than expected $MAX_TIME",
+        "pending-timeout cluster-without-host !cluster-done",
+        "Host failed to boot from the installation disk within the expected time.",
     ),
     _r(
         "refresh",
@@ -283,6 +315,14 @@ CLUSTER_RULES: tuple[Rule, ...] = (
     _r(
         "refresh",
         "preparing-for-installation",
+        "ready",
+        "prepare-timeout !hosts-failed-preparing",
+        "Preparing cluster for installation timeout",
+        "prepare-timed-out",
+    ),
+    _r(
+        "refresh",
+        "preparing-for-installation",
         "installing",
         "all-prepared preparation-success",
         "Installation in progress",
@@ -302,28 +342,36 @@ CLUSTER_RULES: tuple[Rule, ...] = (
         "preparation-failed",
         "Cluster failed to prepare for installation",
     ),
-    _r(
-        "refresh",
-        "preparing-for-installation",
-        "ready",
-        "prepare-timeout",
-        "Preparing cluster for installation timeout",
-        "prepare-timed-out",
-    ),
     _r("refresh", "preparing-for-installation", SAME),
     _r(
         "refresh",
-        "installing finalizing installing-pending-user-action",
+        "installing-pending-user-action",
+        "error",
+        "hopeless !enough-installed",
+        "cluster has hosts in error",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "installing-pending-user-action",
         "error",
         "installation-timeout",
-        "cluster installation timeout ($MINUTES minutes) has expired",
+        "cluster installation timed out while pending user action (a manual booting from installation disk)",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "installing finalizing",
+        "error",
+        "installation-timeout soft-timeouts",
+        "cluster installation timeout ($INSTALLATION_MINUTES minutes) has expired",
         "failed",
     ),
     _r(
         "refresh",
         "finalizing",
         "error",
-        "finalizing-timeout",
+        "finalizing-timeout !soft-timeouts",
         "Cluster installation timeout while finalizing",
         "failed",
     ),
@@ -340,33 +388,27 @@ CLUSTER_RULES: tuple[Rule, ...] = (
         "finalizing",
         SAME,
         "finalizing-stage-timeout !finalizing-stage-told",
-        None,
+        "Cluster finalizing stage '$STAGE' is taking longer than the expected duration ($MINUTES minutes). To troubleshoot use "
+        "kubeconfig or connect to any node using ssh",
         "finalizing-stage-timed-out",
     ),
-    _r(
-        "refresh",
-        "installing installing-pending-user-action",
-        "error",
-        "hopeless",
-        "cluster has hosts in error",
-        "failed",
-    ),
-    _r(
-        "refresh",
-        "installing finalizing",
-        "installing-pending-user-action",
-        "user-action-pending",
-        "Cluster has hosts pending user action",
-    ),
+    _r("refresh", "installing-pending-user-action", SAME, "user-action-pending"),
     _r(
         "refresh",
         "installing-pending-user-action",
         "finalizing",
-        "!user-action-pending enough-installed",
+        "enough-installed",
         "Finalizing cluster installation",
         "finalizing-started",
     ),
-    _r("refresh", "installing-pending-user-action", "installing", "!user-action-pending", "Installation in progress"),
+    _r("refresh", "installing-pending-user-action", "installing", "", "Installation in progress"),
+    _r(
+        "refresh",
+        "installing finalizing",
+        "installing-pending-user-action",
+        "user-action-pending !hopeless",
+        "Cluster has hosts pending user action",
+    ),
     _r(
         "refresh",
         "installing",
@@ -375,8 +417,9 @@ CLUSTER_RULES: tuple[Rule, ...] = (
         "Finalizing cluster installation",
         "finalizing-started",
     ),
+    _r("refresh", "installing", "error", "hopeless", "cluster has hosts in error", "failed"),
     _r("refresh", "finalizing", "installed", "all-settled kubeconfig operators-settled", "$INSTALLED", "completed"),
-    _r("refresh", "installing finalizing installing-pending-user-action installed adding-hosts", SAME),
+    _r("refresh", "installing finalizing installing-pending-user-action installed adding-hosts unmonitored", SAME),
     _r("refresh", "error cancelled", SAME, "logs-timeout", None, "logs-timed-out"),
     _r("refresh", "error cancelled", SAME),
 )

@@ -63,6 +63,9 @@ AFTER_REBOOT: frozenset[str] = frozenset({REBOOTING, IGNITION, CONFIGURING, JOIN
 #: Stages whose time counts from the last report inside the stage.
 PROGRESSING: frozenset[str] = frozenset({WRITING, COPYING})
 
+#: Stages whose time does not run while the cluster waits for a user.
+WAITING_FOR_OTHERS: frozenset[str] = frozenset({CONTROL_PLANE, CONTROLLER, BOOTKUBE, REBOOTING})
+
 FINALIZING_STAGES: tuple[str, ...] = (
     "Waiting for cluster operators",
     "Adding router ca",

@@ -6,10 +6,12 @@ and is not shown. Ids and messages are those of assisted-service.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from . import inventory as inv
@@ -20,7 +22,7 @@ from .network import addresses, contains, family, host_networks, in_networks, ne
 from .tables import AFTER_REBOOT, MEDIA_DISCONNECTED
 
 Result = tuple[str, str]
-SUCCESS, FAILURE, PENDING, HIDDEN = "success", "failure", "pending", "hidden"
+SUCCESS, FAILURE, PENDING, ERROR, HIDDEN = "success", "failure", "pending", "error", "hidden"
 
 
 def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any], role: str) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def dns_needed(cluster: Mapping[str, Any], dnsmasq: bool) -> bool:
         return False
     if is_sno(cluster) and dnsmasq:
         return False
-    return user_managed(cluster) or (cluster.get("load_balancer") or {}).get("type") == "user-managed"
+    return user_managed(cluster)
 
 
 @dataclass
@@ -71,9 +73,12 @@ class View:
     agent_version: str = ""
     upgrade_agent: bool = False
     dnsmasq: bool = True
-    release_host: str = ""
     images: tuple[str, ...] = ()
+    #: Whether a user gave manifests of his own.
+    manifests: bool = False
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Host -> its addresses that every other host reaches.
+    connected_addresses: Mapping[str, list[str]] = field(default_factory=dict)
     hostnames: Mapping[str, int] = field(default_factory=dict)
 
     @functools.cached_property
@@ -88,6 +93,16 @@ class View:
     def operators(self) -> frozenset[str]:
         """Names of the OLM operators that the cluster gets."""
         return frozenset(operators.selected(self.cluster))
+
+    @functools.cached_property
+    def collisions(self) -> dict[str, list[str]]:
+        """Addresses that several MACs answered for, by any host's report."""
+        return json.loads(self.cluster.get("ip_collisions") or "{}")
+
+    @functools.cached_property
+    def families(self) -> set[str]:
+        """Address families of the cluster's networks."""
+        return {family(cidr) for cidrs in _cidrs(self).values() for cidr in cidrs}
 
 
 @dataclass
@@ -125,12 +140,12 @@ class HostView:
         return self.host.get("progress", {}).get("current_stage") in AFTER_REBOOT
 
     def resolved(self, name: str) -> list[str] | None:
-        """Addresses the host resolved a name to; None when it has not tried."""
+        """What the host resolved a name to, addresses and canonical names; None when it was not asked for."""
         if self._resolved is None:
             self._resolved = {}
             for entry in json.loads(self.host.get("domain_name_resolutions") or "{}").get("resolutions", ()):
-                found = [*entry.get("ipv4_addresses", ()), *entry.get("ipv6_addresses", ())]
-                self._resolved.setdefault(entry.get("domain_name", "").rstrip("."), []).extend(found)
+                found = [*entry.get("ipv4_addresses", ()), *entry.get("ipv6_addresses", ()), *entry.get("cnames", ())]
+                self._resolved.setdefault(entry.get("domain_name", ""), []).extend(found)
         return self._resolved.get(name)
 
 
@@ -147,36 +162,48 @@ HostCheck = Callable[[HostView], Result]
 NO_INVENTORY: Result = (PENDING, "Missing inventory")
 
 
+def _before_reboot(check: HostCheck) -> HostCheck:
+    """A validation that is not shown once the live system is gone."""
+    return lambda v: (HIDDEN, "") if v.late else check(v)
+
+
+@_before_reboot
 def connected(v: HostView) -> Result:
-    return (SUCCESS, "Host is connected") if v.connected or v.late else (FAILURE, "Host is disconnected")
+    return (SUCCESS, "Host is connected") if v.connected else (FAILURE, "Host is disconnected")
 
 
+@_before_reboot
 def media_connected(v: HostView) -> Result:
-    bad = v.host.get("media_status") == "disconnected" and not v.late
+    bad = v.host.get("media_status") == "disconnected"
     return (FAILURE, MEDIA_DISCONNECTED) if bad else (SUCCESS, "Media device is connected")
 
 
 def has_inventory(v: HostView) -> Result:
     if v.inventory is None:
-        return PENDING, "Inventory has not been received for the host"
+        return FAILURE, "Inventory has not been received for the host"
     return SUCCESS, "Valid inventory exists for the host"
 
 
-def _truncation(v: HostView, kind: str, other: str) -> Result:
-    truncation = (v.inventory or {}).get("truncation")
+def _truncation(v: HostView, kind: str, otherwise: str) -> Result:
+    if v.inventory is None:
+        return NO_INVENTORY
+    truncation = v.inventory.get("truncation")
     if not truncation:
         return SUCCESS, "Inventory is not truncated"
-    if truncation.get("type") == kind:
-        return FAILURE, "; ".join(truncation.get("reasons", ())) or f"Inventory is {kind}ly truncated"
-    return SUCCESS, f"Inventory is {other} truncated"
+    if truncation.get("type") not in ("partial", "full"):
+        return ERROR, "Unexpected inventory truncation type"
+    if truncation["type"] != kind:
+        return SUCCESS, otherwise
+    reasons = "; ".join(truncation.get("reasons", ()))
+    return FAILURE, f"Inventory is truncated ({kind})" + (f": {reasons}" if reasons else "")
 
 
 def not_partially_truncated(v: HostView) -> Result:
-    return _truncation(v, "partial", "not partially")
+    return _truncation(v, "partial", "Inventory is not partially truncated (inventory fully truncated)")
 
 
 def not_fully_truncated(v: HostView) -> Result:
-    return _truncation(v, "full", "partially")
+    return _truncation(v, "full", "Inventory is partially truncated")
 
 
 def min_cpu(v: HostView) -> Result:
@@ -206,6 +233,8 @@ def min_memory(v: HostView) -> Result:
 def min_disks(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
+    if not v.inventory.get("disks"):
+        return ERROR, "Failed to detected disks"
     if inv.eligible_disks(v.inventory):
         return SUCCESS, "Sufficient disk capacity"
     return FAILURE, "No eligible disks were found, please check specific disks to see why they are not eligible"
@@ -213,7 +242,7 @@ def min_disks(v: HostView) -> Result:
 
 def role_cpu(v: HostView) -> Result:
     if v.inventory is None:
-        return NO_INVENTORY
+        return PENDING, "Missing inventory or role"
     needed, found = v.total.get("cpu_cores", 0), v.inventory.get("cpu", {}).get("count", 0)
     if found >= needed:
         return SUCCESS, f"Sufficient CPU cores for role {v.role}"
@@ -222,9 +251,9 @@ def role_cpu(v: HostView) -> Result:
 
 def role_memory(v: HostView) -> Result:
     if v.inventory is None:
-        return NO_INVENTORY
+        return PENDING, "Missing inventory or role"
     needed = v.total.get("ram_mib", 0)
-    if inv.ram_fits(v.inventory, needed):
+    if inv.ram_mib(v.inventory) + inv.RAM_TOLERANCE_MIB >= needed:
         return SUCCESS, f"Sufficient RAM for role {v.role}"
     return (
         FAILURE,
@@ -243,7 +272,7 @@ def hostname_unique(v: HostView) -> Result:
 
 def hostname_valid(v: HostView) -> Result:
     if v.inventory is None:
-        return NO_INVENTORY
+        return FAILURE, "Missing inventory"
     name = hostname_of(v.host, v.inventory)
     if name in inv.FORBIDDEN_HOSTNAMES:
         return FAILURE, f"The host name {name} is forbidden"
@@ -252,15 +281,19 @@ def hostname_valid(v: HostView) -> Result:
     return SUCCESS, f"Hostname {name} is allowed"
 
 
-_PLATFORM_MAKERS = {"vsphere": "vmware", "nutanix": "nutanix"}
+_PLATFORM_MAKERS = {"vsphere": "VMware, Inc.", "nutanix": "Nutanix"}
+
+
+def _made_for(inventory: Mapping[str, Any], platform: str) -> bool:
+    maker = str(inventory.get("system_vendor", {}).get("manufacturer", ""))
+    return _PLATFORM_MAKERS.get(platform, maker) == maker
 
 
 def compatible_platform(v: HostView) -> Result:
-    if v.inventory is None:
-        return NO_INVENTORY
-    platform = (v.cluster.get("platform") or {}).get("type", "baremetal")
-    maker = str(v.inventory.get("system_vendor", {}).get("manufacturer", "")).lower()
-    if _PLATFORM_MAKERS.get(platform, "") not in maker:
+    platform = (v.cluster.get("platform") or {}).get("type", "")
+    if v.inventory is None or not platform:
+        return PENDING, "Missing inventory or platform isn't set"
+    if not _made_for(v.inventory, platform):
         return FAILURE, (
             f"Host is not compatible with cluster platform {platform}; either disable this host or discover "
             "a new compatible host."
@@ -270,24 +303,29 @@ def compatible_platform(v: HostView) -> Result:
 
 def disk_encryption(v: HostView) -> Result:
     encryption = v.cluster.get("disk_encryption") or {}
-    enabled = str(encryption.get("enable_on", "none")).split(",")
-    if "all" not in enabled and f"{v.role}s" not in enabled:
+    enabled = str(encryption.get("enable_on") or "none").split(",")
+    if enabled == ["none"] or is_day2(v.cluster):
         return HIDDEN, ""
     if v.inventory is None:
-        return NO_INVENTORY
-    if encryption.get("mode", "tpmv2") == "tpmv2":
+        return PENDING, "Missing host inventory"
+    if v.role == "auto-assign":
+        return PENDING, "Missing role assignment"
+    if "all" not in enabled and f"{v.role}s" not in enabled:
+        return HIDDEN, ""
+    mode = encryption.get("mode", "tpmv2")
+    if mode == "tang":
+        answer = v.host.get("tang_connectivity")
+        if not answer:
+            return PENDING, "Disk encryption check was not performed yet"
+        if not json.loads(answer).get("is_success"):
+            return FAILURE, f"Could not validate that all Tang servers are reachable and working: {answer}"
+    else:
         tpm = v.inventory.get("tpm_version", "none")
         if tpm == "none":
             return FAILURE, "TPM version could not be found, make sure TPM is enabled in host's BIOS"
         if tpm != "2.0":
             return FAILURE, f"The host's TPM version is not supported, expected-version: 2.0, actual-version: {tpm}"
-        return SUCCESS, "Installation disk can be encrypted using tpmv2"
-    answer = v.host.get("tang_connectivity")
-    if not answer:
-        return PENDING, "Missing Tang connectivity information"
-    if not json.loads(answer).get("is_success"):
-        return FAILURE, f"Could not validate that all Tang servers are reachable and working: {answer}"
-    return SUCCESS, "Installation disk can be encrypted using tang"
+    return SUCCESS, f"Installation disk can be encrypted using {mode}"
 
 
 def disk_speed(v: HostView) -> Result:
@@ -307,10 +345,8 @@ def disk_speed(v: HostView) -> Result:
 
 
 def vsphere_uuid(v: HostView) -> Result:
-    if (v.cluster.get("platform") or {}).get("type") != "vsphere":
-        return SUCCESS, "VSphere disk.EnableUUID is enabled for this virtual machine"
-    if v.inventory is None:
-        return NO_INVENTORY
+    if v.inventory is None or not _made_for(v.inventory, "vsphere"):
+        return HIDDEN, ""
     if all(disk.get("has_uuid") for disk in inv.eligible_disks(v.inventory)):
         return SUCCESS, "VSphere disk.EnableUUID is enabled for this virtual machine"
     return FAILURE, (
@@ -325,6 +361,8 @@ def agent_outdated(v: HostView) -> bool:
 
 
 def compatible_agent(v: HostView) -> Result:
+    if v.host.get("progress", {}).get("current_stage"):
+        return HIDDEN, ""
     if not v.view.upgrade_agent:
         return SUCCESS, "Host agent compatibility checking is disabled"
     if agent_outdated(v):
@@ -342,33 +380,41 @@ def _skipped(v: HostView) -> list[str]:
 def no_skip_installation_disk(v: HostView) -> Result:
     if v.host.get("installation_disk_id") in _skipped(v):
         return FAILURE, (
-            "Requesting to skip the formatting of the installation disk is not allowed. It is always formatted. "
-            "Either change this host's installation disk or do not skip the formatting of it"
+            "Requesting to skip the formatting of the installation disk is not allowed. The installation disk must be "
+            "formatted. Please either change this host's installation disk or do not skip the formatting of the "
+            "installation disk"
         )
     return SUCCESS, "No request to skip formatting of the installation disk"
 
 
 def no_skip_missing_disk(v: HostView) -> Result:
-    if any(inv.find_disk(v.inventory or {}, ident) is None for ident in _skipped(v)):
+    if v.inventory is None:
+        return PENDING, "Host inventory not available yet"
+    if any(inv.find_disk(v.inventory, ident) is None for ident in _skipped(v)):
         return FAILURE, (
             "One or more of the disks that you have requested to skip the formatting of are no longer present on "
-            "this host. Request that they be formatted, or add them back"
+            "this host. To ensure they haven't just changed their identity, please remove your request to skip their "
+            "formatting and then if needed add them back using the new ID"
         )
     return SUCCESS, "All disks that have skipped formatting are present in the host inventory"
 
 
-def _cidr_needed(cluster: Mapping[str, Any]) -> bool:
-    return not (is_day2(cluster) or (user_managed(cluster) and not is_sno(cluster)))
+def machine_networks_needed(cluster: Mapping[str, Any]) -> bool:
+    return not user_managed(cluster) or is_sno(cluster)
+
+
+def outside_balancer(cluster: Mapping[str, Any]) -> bool:
+    return (cluster.get("load_balancer") or {}).get("type") == "user-managed"
 
 
 def machine_cidr_defined(v: HostView) -> Result:
+    if user_managed(v.cluster):
+        return SUCCESS, "No Machine Network CIDR needed: User Managed Networking"
+    if is_day2(v.cluster):
+        return SUCCESS, "No Machine Network CIDR needed: Day2 cluster"
     if machine_cidrs(v.cluster):
         return SUCCESS, "Machine Network CIDR is defined"
-    if not _cidr_needed(v.cluster):
-        return SUCCESS, "No Machine Network CIDR needed: " + (
-            "Day2 cluster" if is_day2(v.cluster) else "User Managed Networking"
-        )
-    if is_sno(v.cluster) or v.cluster.get("vip_dhcp_allocation"):
+    if v.cluster.get("vip_dhcp_allocation"):
         return FAILURE, "Machine Network CIDR is undefined"
     return FAILURE, (
         "Machine Network CIDR is undefined; the Machine Network CIDR can be defined by setting either the API "
@@ -376,18 +422,23 @@ def machine_cidr_defined(v: HostView) -> Result:
     )
 
 
-def _in_machine_networks(v: HostView, inventory: Mapping[str, Any]) -> bool:
-    cidrs = machine_cidrs(v.cluster)
-    per_family = len({family(cidr) for cidr in cidrs}) == len(cidrs)
-    return (all if per_family else any)(in_networks(inventory, cidr) for cidr in cidrs)
-
-
 def belongs_to_machine_cidr(v: HostView) -> Result:
-    if not _cidr_needed(v.cluster):
-        return SUCCESS, "Host belongs to all machine network CIDRs"
-    if v.inventory is None or not machine_cidrs(v.cluster):
+    cidrs = machine_cidrs(v.cluster)
+    if user_managed(v.cluster) and not is_sno(v.cluster) and not (v.host.get("bootstrap") and cidrs):
+        return SUCCESS, "No machine network CIDR validation needed: User Managed Networking"
+    if is_day2(v.cluster):
+        return SUCCESS, "No machine network CIDR validation needed: Day2 cluster"
+    if v.inventory is None or not cidrs:
         return PENDING, "Missing inventory or machine network CIDR"
-    if _in_machine_networks(v, v.inventory):
+    found = [in_networks(v.inventory, cidr) for cidr in cidrs]
+    if outside_balancer(v.cluster):
+        if any(found):
+            return SUCCESS, "Host belongs to at least one machine network CIDR"
+        return FAILURE, (
+            "Host does not belong to any machine network CIDR. Verify that the host belongs to at least one CIDR "
+            "listed under machine networks"
+        )
+    if all(found):
         return SUCCESS, "Host belongs to all machine network CIDRs"
     return FAILURE, (
         "Host does not belong to machine network CIDRs. Verify that the host belongs to every CIDR listed under "
@@ -395,60 +446,106 @@ def belongs_to_machine_cidr(v: HostView) -> Result:
     )
 
 
-def majority_names(cluster: Mapping[str, Any]) -> list[str]:
-    """Networks whose majority group matters; with user-managed networking one of the families is enough."""
-    return ["IPv4", "IPv6"] if user_managed(cluster) else machine_cidrs(cluster)
+_DAY2_ALONE = "Day2 host is not required to be connected to other hosts in the cluster"
 
 
-def majority_least(cluster: Mapping[str, Any]) -> int:
-    return 2 if control_planes(cluster) == 2 else 3
+def majority_least(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> int:
+    """Least size of a majority group: 2 for two nodes with fencing, else 3."""
+    return 2 if fencing(cluster, hosts) else 3
+
+
+def fencing(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the cluster has two control plane nodes that fence each other, and no arbiter."""
+    return (
+        control_planes(cluster) == 2
+        and sum(role_of(host) == "master" and bool(host.get("fencing_credentials")) for host in hosts) == 2
+    )
 
 
 def belongs_to_majority(v: HostView) -> Result:
     good = (SUCCESS, "Host has connectivity to the majority of hosts in the cluster")
-    if is_sno(v.cluster) or is_day2(v.cluster):
+    if is_day2(v.cluster):
+        return SUCCESS, _DAY2_ALONE
+    if is_sno(v.cluster):
         return good
-    if len(v.view.hosts) < majority_least(v.cluster):
-        return PENDING, "Not enough hosts in cluster to calculate connectivity groups"
-    groups = [v.view.groups.get(name, frozenset()) for name in majority_names(v.cluster)]
-    if not groups or v.host["id"] not in v.view.reach.reached:
+    if not v.cluster.get("connectivity_majority_groups"):
         return PENDING, "Machine Network CIDR or Connectivity Majority Groups missing"
-    if (any if user_managed(v.cluster) else all)(v.host["id"] in group for group in groups):
+    ident = v.host["id"]
+    if user_managed(v.cluster) or outside_balancer(v.cluster):
+        met = v.view.families <= {family(text) for text in v.view.connected_addresses.get(ident, ())}
+    elif not machine_cidrs(v.cluster):
+        return PENDING, "Not enough information to calculate host majority groups"
+    else:
+        met = all(ident in v.view.groups.get(cidr, frozenset()) for cidr in machine_cidrs(v.cluster))
+    if met:
         return good
+    if len(v.view.hosts) < majority_least(v.cluster, v.view.hosts.values()):
+        return PENDING, "Not enough hosts in cluster to calculate connectivity groups"
     return FAILURE, "No connectivity to the majority of hosts in the cluster"
 
 
 def mtu_valid(v: HostView) -> Result:
+    if v.inventory is None:
+        return PENDING, "Missing host inventory"
+    if is_day2(v.cluster):
+        return SUCCESS, _DAY2_ALONE
     if is_sno(v.cluster):
         return HIDDEN, ""
-    broken = [f"Interface: {nic}, remote IP address: {ip}" for nic, ip in v.view.reach.mtu.get(v.host["id"], ())]
-    return (FAILURE, "MTU is broken. " + "; ".join(broken)) if broken else (SUCCESS, "MTU is ok")
+    if v.host["id"] not in v.view.reach.mtu:
+        return PENDING, "Missing MTU report information"
+    cidrs, own = machine_cidrs(v.cluster), dict[str, list[str]]()
+    for nic, text in addresses(v.inventory):
+        own.setdefault(nic.get("name", ""), []).append(text)
+    for name, ip in v.view.reach.mtu[v.host["id"]]:
+        mine = [text for text in own.get(name, []) if family(text) == family(ip)]
+        here = any(contains(cidr, text) for cidr in cidrs for text in mine) and any(contains(c, ip) for c in cidrs)
+        if user_managed(v.cluster) or here:
+            return FAILURE, f"MTU is broken. Interface: {name}, remote IP address: {ip}"
+    return SUCCESS, "MTU is ok"
+
+
+_OPENSTACK = "OpenStack Compute"
 
 
 def platform_network(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
-    vendor = v.inventory.get("system_vendor", {})
-    platform = str(vendor.get("product_name", ""))
-    if platform == "OpenStack Compute" and not (user_managed(v.cluster) or is_sno(v.cluster)):
+    if not v.inventory.get("system_vendor"):
+        return ERROR, "Validation error"
+    platform = str(v.inventory["system_vendor"].get("product_name", ""))
+    if platform == _OPENSTACK and not user_managed(v.cluster):
         return FAILURE, f"Platform {platform} is allowed only for Single Node OpenShift or user-managed networking"
     return SUCCESS, f"Platform {platform} is allowed"
 
 
+@_before_reboot
 def ntp_synced(v: HostView) -> Result:
     sources = json.loads(v.host.get("ntp_sources") or "[]")
-    if v.late or any(source.get("source_state") == "synced" for source in sources):
+    if any(source.get("source_state") == "synced" for source in sources):
         return SUCCESS, "Host NTP is synced"
     return FAILURE, "Host couldn't synchronize with any NTP server"
 
 
+#: How far the service may be ahead of a host's clock, and the host of the service's, in seconds.
+_SERVICE_AHEAD, _HOST_AHEAD = 1200, 3600
+
+
+@_before_reboot
 def time_synced(v: HostView) -> Result:
-    ahead = float(v.host.get("_clock", 0))
-    if v.late or -3600 <= ahead <= 1200:
+    if "_clock" not in v.host:
+        return PENDING, "Missing host time, can't determine synchronization between host and service"
+    ahead = float(v.host["_clock"])
+    if -_HOST_AHEAD <= ahead <= _SERVICE_AHEAD:
         return SUCCESS, "Host clock is synchronized with service"
+    who, limit = (
+        ("service time is ahead of host's", _SERVICE_AHEAD)
+        if ahead > 0
+        else ("host time is ahead of service", _HOST_AHEAD)
+    )
+    now = datetime.fromtimestamp(v.view.now, UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
     return FAILURE, (
-        f"Host clock is not synchronized, service time is {'ahead of' if ahead > 0 else 'behind'} host's at least for "
-        f"{abs(ahead) / 60:.1f} minutes, please configure an NTP server via DHCP. Service time: {v.view.now:.0f}"
+        f"Host clock is not synchronized, {who} at least for {limit / 60:.1f} minutes, please configure an NTP server "
+        f"via DHCP. Service time: {now}"
     )
 
 
@@ -457,7 +554,8 @@ def failed_images(v: HostView) -> list[str]:
     return [
         name
         for name, image in images.items()
-        if image.get("result") == "failure" or 0 < image.get("download_rate", 0) < 0.001
+        if image.get("result") == "failure"
+        or (image.get("size_bytes", 0) > 0 and image.get("download_rate", 0) < 0.001)
     ]
 
 
@@ -471,97 +569,120 @@ def images_available(v: HostView) -> Result:
     return FAILURE, (
         f"Failed to fetch container images needed for installation from {','.join(failed)}. This may be due to a "
         "network hiccup. Retry to install again. If this problem persists, check your network settings to make "
-        "sure you're not blocked."
+        "sure you’re not blocked."
     )
 
 
-def _quality(
-    v: HostView, key: str, position: int, good: str, missing: str, bad: Callable[[float, str, float], str]
-) -> Result:
+_MANY = 4
+
+
+def _pings(v: HostView) -> str:
+    """Commands that a person tries when packets are late or lost."""
+    lines = [
+        f"2: Please try the following commands on the host {hostname_of(v.host, v.inventory)} to investigate the packet loss further\n\n"
+    ]
+    for nic in (v.inventory or {}).get("interfaces", ()):
+        texts = nic.get("ipv4_addresses", ())
+        lines += [f"ping -c 10 -W 3 -q -I {nic.get('name', '')} {text}\n" for text in texts[: _MANY + 1]]
+        lines += ["etc... \n"] if len(texts) > _MANY + 1 else []
+    return "".join(lines) if len(lines) > 1 else ""
+
+
+def _quality(v: HostView, key: str, position: int, words: tuple[str, str, str, str], actions: str) -> Result:
+    """Latency or loss between hosts of one role. `words`: name, verb in the message, format of a value, of the threshold."""
+    name, verb, shown, limit = words
     threshold = v.requirement.get(key)
-    peers = v.view.by_role.get(v.role, [])
-    if threshold is None or is_sno(v.cluster) or is_day2(v.cluster) or len(peers) < 2 or v.role == "auto-assign":
+    if v.inventory is None:
+        return PENDING, "The inventory is not available yet."
+    good = f"{name[0].upper()}{name[1:]} requirement has been satisfied."
+    if len(v.view.hosts) == 1 or threshold is None or v.role == "auto-assign" or is_day2(v.cluster):
         return SUCCESS, good
     quality = v.view.reach.quality.get(v.host["id"])
     if quality is None:
-        return PENDING, missing
+        return PENDING, f"Missing {name} information."
     over = []
-    for peer in peers:
+    for peer in v.view.by_role.get(v.role, []):
         value = quality.get(peer, (-1.0, -1.0))[position]
         if value > threshold:
-            over.append(bad(threshold, hostname_of(v.view.hosts[peer], v.view.inventories.get(peer)), value))
-    return (FAILURE, " ".join(over)) if over else (SUCCESS, good)
+            over.append(f"{hostname_of(v.view.hosts[peer], v.view.inventories.get(peer))} ({value:.2f}{shown})")
+    if not over:
+        return SUCCESS, good
+    text = ", ".join(over[: _MANY + 2]) + (" and others..." if len(over) > _MANY + 1 else "")
+    return FAILURE, (
+        f"A total {name} above the tolerated threshold of {threshold:.2f}{limit} was encountered when performing {verb} between host "
+        f"{v.host['id']} and {text}\\n{actions}"
+    )
 
 
 def latency(v: HostView) -> Result:
+    pings = _pings(v)
+    actions = (
+        f"Actions:\n1: Please try the following commands on the host {hostname_of(v.host, v.inventory)} and examine averages to "
+        f"investigate the latency issue further\n\n{pings}"
+    )
     return _quality(
         v,
         "network_latency_threshold_ms",
         0,
-        "Network latency requirement has been satisfied.",
-        "Missing network latency information.",
-        lambda limit, peer, value: (
-            f"Network latency requirements of less than or equal {limit:.2f} ms not met for connectivity "
-            f"between {hostname_of(v.host, v.inventory)} and {peer} ({value:.2f} ms)."
-        ),
+        ("network latency", "network latency tests", " ms", " ms"),
+        actions if pings else "",
     )
 
 
 def packet_loss(v: HostView) -> Result:
+    actions = (
+        "Actions:\n1: Check if there are multiple devices on the same L2 network, if so then use the built-in nmstate-based advanced "
+        "networking configuration to create a bond or disable all but one of the interfaces.\n"
+    )
     return _quality(
         v,
         "packet_loss_percentage",
         1,
-        "Packet loss requirement has been satisfied.",
-        "Missing packet loss information.",
-        lambda limit, peer, value: (
-            f"Packet loss percentage requirement of equal or less than {limit:.2f}% not met for "
-            f"connectivity between {hostname_of(v.host, v.inventory)} and {peer} ({value:.2f}%)."
-        ),
+        ("packet loss", "connectivity validation", "%", "%"),
+        actions + _pings(v),
     )
 
 
 def default_route(v: HostView) -> Result:
     if v.inventory is None:
-        return NO_INVENTORY
+        return PENDING, "Missing default routing information."
     for route in v.inventory.get("routes", ()):
         if route.get("destination", "").partition("/")[0] in ("0.0.0.0", "::") and route.get("gateway"):
             return SUCCESS, "Host has been configured with at least one default route."
     return FAILURE, "Host has not yet been configured with a default route."
 
 
-def _domain(v: HostView, name: str, label: str, what: str, needed: bool) -> Result:
-    if not needed:
-        return SUCCESS, f"Domain name resolution for the {label} domain was successful or not required"
-    found = v.resolved(name)
-    if found is None:
-        return PENDING, "DNS validation cannot be completed at the moment. This could be due to other validations"
-    if found:
-        return SUCCESS, f"Domain name resolution for the {name} domain was successful or not required"
-    return FAILURE, (
-        f"Couldn't resolve domain name {name} on the host. To continue installation, create the necessary DNS "
-        f"entries to resolve this domain name to your cluster's {what} IP address"
-    )
+def _own_domain(prefix: str, shown_prefix: str, what: str) -> HostCheck:
+    """Whether the user's DNS knows a name of the cluster; the installation needs it where nobody else answers for it."""
 
-
-def _own_domain(prefix: str, label: str, what: str) -> HostCheck:
     def check(v: HostView) -> Result:
-        name = domain(v.cluster, prefix)
-        return _domain(
-            v,
-            name,
-            f"{label}.{v.cluster.get('name', '')}.{v.cluster.get('base_dns_domain', '')}",
-            what,
-            dns_needed(v.cluster, v.view.dnsmasq),
-        )
+        name, shown_name = domain(v.cluster, prefix), domain(v.cluster, shown_prefix)
+        good = (SUCCESS, f"Domain name resolution for the {shown_name} domain was successful or not required")
+        if not dns_needed(v.cluster, v.view.dnsmasq):
+            return good
+        if not v.cluster.get("base_dns_domain"):
+            return ERROR, (
+                f"DNS validation for the {what} domain cannot be completed because the cluster does not have base_dns_domain "
+                "set. Please update the cluster with the correct base_dns_domain"
+            )
+        if not v.host.get("domain_name_resolutions"):
+            return ERROR, "Error while evaluating DNS resolution on this host"
+        found = v.resolved(name)
+        if not found:
+            return FAILURE, (
+                f"Couldn't resolve domain name {shown_name} on the host. To continue installation, create the necessary DNS "
+                f"entries to resolve this domain name to your cluster's {what} IP address"
+            )
+        own = set(address_list(v.inventory or {})) & set(found)
+        if own:
+            return FAILURE, (
+                f"Domain {shown_name} must not point at {sorted(own)[0]} as it is the API address of this host. This domain must "
+                "instead point at the IP address of a load balancer when using user managed networking in a multi "
+                "control-plane node cluster"
+            )
+        return good
 
     return check
-
-
-def release_domain(v: HostView) -> Result:
-    name = v.view.release_host
-    needed = bool(name) and not contains("0.0.0.0/0", name) and not contains("::/0", name)
-    return _domain(v, name, name, "release image host", needed)
 
 
 WILDCARD = "validateNoWildcardDNS"
@@ -570,62 +691,131 @@ WILDCARD = "validateNoWildcardDNS"
 def no_wildcard(v: HostView) -> Result:
     if is_day2(v.cluster):
         return SUCCESS, "DNS wildcard check is not required for day2"
-    found = v.resolved(domain(v.cluster, WILDCARD))
-    if found is None:
+    if not v.host.get("domain_name_resolutions"):
         return (
             PENDING,
             "DNS wildcard check cannot be performed yet because the host has not yet performed DNS resolution",
         )
-    if found:
-        return FAILURE, (
-            f"DNS wildcard configuration was detected for domain *.{v.cluster.get('name')}.{v.cluster.get('base_dns_domain')} "
-            "- the installation will not be able to complete while this record exists. Please remove it to proceed. "
-            f"The domain resolves to {','.join(found)}"
-        )
+    name, cluster = domain(v.cluster, WILDCARD), f"*.{v.cluster.get('name')}.{v.cluster.get('base_dns_domain')}"
+    for asked, text in (
+        (
+            f"{name}.",
+            f"DNS wildcard configuration was detected for domain {cluster} - the installation will not be able to complete "
+            "while this record exists. Please remove it to proceed. The domain resolves to ",
+        ),
+        (
+            name,
+            f"Unexpected domain name resolution was detected for the relative domain name with the sub-domain {cluster} despite "
+            "the fact that no resolution exists for a Fully Qualified Domain Name (FQDN) with same sub-domain. This is usually a "
+            "sign of DHCP-provided domain-search configuration. The installation will not be able to complete with this "
+            "configuration in place. Please remove it to proceed. The relative domain name resolves to ",
+        ),
+    ):
+        found = v.resolved(asked)
+        if found is None:
+            return ERROR, (
+                "Internal error - DNS wildcard check cannot be performed because the DNS validation result doesn't contain "
+                "the wildcard domain"
+            )
+        if found:
+            return FAILURE, text + ", ".join(found)
     return SUCCESS, "DNS wildcard check was successful"
 
 
 def non_overlapping(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
-    pairs = overlapping(host_networks(v.inventory))
-    if pairs:
-        return FAILURE, "Address networks are overlapping: " + ", ".join(f"{a} and {b}" for a, b in pairs)
+    nets: list[tuple[str, str]] = []
+    for nic, text in addresses(v.inventory):
+        net = network(text)
+        if net is not None and not net.is_link_local and net.prefixlen < net.max_prefixlen:
+            entry = (str(net), str(nic.get("name", "")))
+            if entry not in nets:
+                nets.append(entry)
+    for number, (cidr, nic_name) in enumerate(nets):
+        for other, other_name in nets[number + 1 :]:
+            if cidr == other:
+                text = f"Address network {cidr} appears on multiple interfaces [{nic_name}, {other_name}]"
+                return FAILURE, f"Address networks are overlapping: {text}"
+            if overlapping([cidr, other]):
+                text = f"Address networks {cidr} in interface {nic_name} and {other} in interface {other_name} overlap"
+                return FAILURE, f"Address networks are overlapping: {text}"
     return SUCCESS, "Host subnets are not overlapping"
 
 
 def ignition_downloadable(v: HostView) -> Result:
     if not is_day2(v.cluster):
-        return SUCCESS, "Ignition is downloadable"
+        return HIDDEN, ""
     answer = json.loads(v.host.get("api_vip_connectivity") or "{}")
     if not answer:
-        return PENDING, "Ignition is not ready, pending API VIP connectivity."
+        return PENDING, "Ignition is not yet available, pending API connectivity"
     if answer.get("is_success"):
         return SUCCESS, "Ignition is downloadable"
+    if not answer.get("url"):
+        return FAILURE, (
+            "This host has failed to download the ignition file from the cluster, please ensure the host can reach the cluster"
+        )
     return FAILURE, (
-        f"This host has failed to download the ignition file from {answer.get('url', '')} with the following error: "
+        f"This host has failed to download the ignition file from {answer['url']} with the following error: "
         f"{answer.get('download_error', '')}. Please ensure the host can reach this URL"
     )
 
 
 def no_collisions(v: HostView) -> Result:
-    own = v.view.reach.collisions.get(v.host["id"], {})
-    if own:
-        return FAILURE, "\n".join(
-            f"Collisions detected for host ID {v.host['id']}, IP address: {ip} Mac addresses: {', '.join(macs)}"
-            for ip, macs in sorted(own.items())
-        )
-    return SUCCESS, f"No IP collisions were detected by host {v.host['id']}"
+    ident = v.host["id"]
+    if v.inventory is None:
+        return SUCCESS, "Host inventory has not yet been defined, skipping validation."
+    if is_day2(v.cluster):
+        return SUCCESS, f"Skipping validation for day 2 host {ident}"
+    if not v.cluster.get("ip_collisions"):
+        return SUCCESS, "IP collisions have not yet been evaluated"
+    own = set(address_list(v.inventory))
+    lines = [
+        f"Collisions detected for host ID {ident}, IP address: {ip} Mac addresses: {','.join(macs)}\n"
+        for ip, macs in sorted(v.view.collisions.items())
+        if ip in own
+    ]
+    return (FAILURE, "".join(lines)) if lines else (SUCCESS, f"No IP collisions were detected by host {ident}")
+
+
+_ISCSI_BAD = "Network interface connected to iSCSI disk cannot belong to machine network CIDRs"
+_ISCSI_GOOD = "Network interface connected to iSCSI disk does not belong to machine network CIDRs"
+
+
+def _iscsi(v: HostView, disk: Mapping[str, Any]) -> Result:
+    ip = (disk.get("iscsi") or {}).get("host_ip_address", "")
+    if not ip:
+        return ERROR, "iSCSI disk is missing host IP address"
+    nics = [nic for nic, text in addresses(v.inventory or {}) if text.partition("/")[0] == ip]
+    if not nics:
+        return ERROR, "Cannot find network interface associated to iSCSI host IP address"
+    own = (*nics[0].get("ipv4_addresses", ()), *nics[0].get("ipv6_addresses", ()))
+    bad = any(contains(machine_cidrs(v.cluster)[0], text) for text in own)
+    return (FAILURE, _ISCSI_BAD) if bad else (SUCCESS, _ISCSI_GOOD)
 
 
 def no_iscsi_nic(v: HostView) -> Result:
-    if v.inventory is None:
-        return NO_INVENTORY
-    disk = inv.find_disk(v.inventory, v.host.get("installation_disk_id", "")) or {}
-    address = (disk.get("iscsi") or {}).get("host_ip_address", "")
-    if disk.get("drive_type") == "iSCSI" and any(contains(cidr, address) for cidr in machine_cidrs(v.cluster)):
-        return FAILURE, "Network interface connected to iSCSI disk cannot belong to machine network CIDRs"
-    return SUCCESS, "Network interface connected to iSCSI disk does not belong to machine network CIDRs"
+    disk = inv.find_disk(v.inventory or {}, v.host.get("installation_disk_id", "")) or {}
+    kind = disk.get("drive_type")
+    if not machine_networks_needed(v.cluster) or is_day2(v.cluster) or kind not in ("iSCSI", "Multipath"):
+        return HIDDEN, ""
+    if not machine_cidrs(v.cluster):
+        return PENDING, "Missing inventory or machine network CIDR"
+    if kind == "iSCSI":
+        return _iscsi(v, disk)
+    bad, last = [], (SUCCESS, "")
+    for part in (v.inventory or {}).get("disks", ()):
+        if part.get("drive_type") == "iSCSI" and disk.get("name") in str(part.get("holders", "")).split(","):
+            last = _iscsi(v, part)
+            if last[0] == ERROR:
+                return last
+            bad += [str(part.get("name", ""))] if last[0] == FAILURE else []
+    if bad:
+        return FAILURE, (
+            "Installation on multipath device is not possible due to errors on at least one iSCSI disk: Network interface "
+            f"connected to iSCSI disk ({', '.join(bad)}) cannot belong to machine network CIDRs"
+        )
+    return last
 
 
 _DAY2_OPERATOR = "{} validation is disabled when adding hosts to an existing cluster."
@@ -677,7 +867,6 @@ HOST: tuple[tuple[str, str, HostCheck], ...] = (
         "network",
         _own_domain("console-openshift-console.apps", "*.apps", "application ingress"),
     ),
-    ("release-domain-name-resolved-correctly", "network", release_domain),
     ("compatible-with-cluster-platform", "hardware", compatible_platform),
     ("dns-wildcard-not-configured", "network", no_wildcard),
     ("disk-encryption-requirements-satisfied", "hardware", disk_encryption),
@@ -707,7 +896,6 @@ NOT_BLOCKING: frozenset[str] = frozenset(
     {
         "ntp-synced",
         "mtu-valid",
-        "release-domain-name-resolved-correctly",
         "container-images-available",
         "inventory-not-partially-truncated",
         "connected",
@@ -726,16 +914,18 @@ ClusterCheck = Callable[[View], Result]
 
 
 def c_machine_cidr(v: View) -> Result:
-    if not _cidr_needed(v.cluster):
+    if not machine_networks_needed(v.cluster) or is_day2(v.cluster):
         return SUCCESS, "No Machine Network CIDR needed: User Managed Networking"
     if machine_cidrs(v.cluster):
         return SUCCESS, "The Machine Network CIDR is defined."
     if not v.inventories:
         return PENDING, "Hosts have not been discovered yet"
-    return FAILURE, (
-        "The Machine Network CIDR is undefined; the Machine Network CIDR can be defined by setting either the API "
-        "or Ingress virtual IPs"
-    )
+    text = "The Machine Network CIDR is undefined; "
+    if v.cluster.get("vip_dhcp_allocation"):
+        return FAILURE, text + "setting the Machine Network CIDR initiates the VIPs DHCP lease allocation."
+    if is_sno(v.cluster):
+        return FAILURE, text + "Setting Machine Network CIDR is required for single node cluster"
+    return FAILURE, text + "the Machine Network CIDR can be defined by setting either the API or Ingress virtual IPs."
 
 
 def _defined(field_name: str, label: str) -> ClusterCheck:
@@ -754,20 +944,48 @@ def _cidrs(v: View) -> dict[str, list[str]]:
     }
 
 
+def _missing_networks(v: View) -> Result | None:
+    """What is pending while networks are not all defined."""
+    names = ["machine_networks"] if machine_networks_needed(v.cluster) else []
+    if all(v.cluster.get(name) for name in (*names, "cluster_networks", "service_networks")):
+        return None
+    listed = "Machine Network, Cluster Network, Service Network" if names else "Cluster Network, Service Network"
+    return PENDING, f"At least one of the CIDRs ({listed}) is undefined."
+
+
 def c_overlap(v: View) -> Result:
-    every = [cidr for cidrs in _cidrs(v).values() for cidr in cidrs]
-    pairs = overlapping(every)
-    doubles = sorted({cidr for cidr in every if every.count(cidr) > 1})
-    if pairs or doubles:
-        return FAILURE, "CIDRS Overlapping: " + ", ".join(
-            [f"{a} and {b}" for a, b in pairs] + [f"{c} twice" for c in doubles]
-        ) + "."
+    missing = None if is_day2(v.cluster) else _missing_networks(v)
+    if missing:
+        return missing
+    found = _cidrs(v)
+    machine, cluster, service = (found[f"{name}_networks"] for name in ("machine", "cluster", "service"))
+    if len(cluster) != len(service):
+        return ERROR, "A mismatch between the number of Cluster and Service networks"
+    for number, (pods, services) in enumerate(zip(cluster, service, strict=True)):
+        host = machine[min(number, len(machine) - 1)] if machine and machine_networks_needed(v.cluster) else ""
+        for label, one, other in (
+            ("MachineNetworkCIDR and ServiceNetworkCIDR", host, services),
+            ("MachineNetworkCIDR and ClusterNetworkCidr", host, pods),
+            ("ServiceNetworkCidr and ClusterNetworkCidr", services, pods),
+        ):
+            if one and (one == other or overlapping([one, other])):
+                return FAILURE, f"CIDRS Overlapping: {label}: CIDRS {one} and {other} overlap."
     return SUCCESS, "No CIDRS are overlapping."
 
 
+def _families_in_order(cidrs: list[str]) -> list[str]:
+    kinds = [family(cidr) for cidr in cidrs]
+    return [kind for number, kind in enumerate(kinds) if number == 0 or kind != kinds[number - 1]]
+
+
 def c_families(v: View) -> Result:
-    kinds = [{family(cidr) for cidr in cidrs} for cidrs in _cidrs(v).values() if cidrs]
-    if kinds and any(kind != kinds[0] for kind in kinds):
+    missing = None if is_day2(v.cluster) else _missing_networks(v)
+    if missing:
+        return missing
+    found = {name: _families_in_order(cidrs) for name, cidrs in _cidrs(v).items()}
+    if found["service_networks"] != found["cluster_networks"]:
+        return FAILURE, "Address families of networks (ServiceNetworks, ClusterNetworks) are not the same."
+    if machine_networks_needed(v.cluster) and found["machine_networks"] != found["service_networks"]:
         return FAILURE, (
             "Address families of networks (MachineNetworks, ServiceNetworks, ClusterNetworks) are not the same."
         )
@@ -775,36 +993,62 @@ def c_families(v: View) -> Result:
 
 
 def c_prefix(v: View) -> Result:
+    if not v.cluster.get("cluster_networks") and not is_day2(v.cluster):
+        return PENDING, "The Cluster Network CIDR is undefined."
+    count = len(v.hosts)
     for entry in v.cluster.get("cluster_networks", ()):
         net, prefix = network(entry.get("cidr", "")), entry.get("host_prefix", 0)
-        if net is not None and not net.prefixlen < prefix < net.max_prefixlen:
+        if net is None:
+            continue
+        bits = net.max_prefixlen
+        if prefix < 1:
+            return FAILURE, f"Invalid Cluster Network prefix: Host prefix, now {prefix}, must be a positive integer."
+        if prefix > bits - 7:
             return FAILURE, (
-                f"Invalid Cluster Network prefix: Host prefix, now {prefix}, must be between {net.prefixlen} and "
-                f"{net.max_prefixlen}."
+                f"Host prefix, now {prefix}, must be less than or equal to {bits - 7} to allow at least 128 addresses"
+            )
+        if (1 if count == 1 else max(4, count)) > 1 << min(63, max(prefix - net.prefixlen, 0)):
+            return FAILURE, (
+                f"Cluster network CIDR prefix {net.prefixlen} does not contain enough addresses for {count} hosts each one with "
+                f"{prefix} prefix ({1 << min(63, bits - prefix)} addresses)"
             )
     return SUCCESS, "The Cluster Network prefix is valid."
 
 
-def calculated_cidr(v: View) -> str:
-    """The hosts' network that holds the first VIP."""
-    vips = [vip["ip"] for key in ("api_vips", "ingress_vips") for vip in v.cluster.get(key, ()) if vip.get("ip")]
-    for found in v.inventories.values():
-        for cidr in host_networks(found):
-            if vips and contains(cidr, vips[0]):
-                return cidr
+def calculated_cidr(v: View, number: int = 0) -> str:
+    """The hosts' network that holds the VIP of a number; empty when no host is on it."""
+    for key in ("api_vips", "ingress_vips"):
+        vips = [vip["ip"] for vip in v.cluster.get(key, ()) if vip.get("ip")]
+        if number < len(vips):
+            networks = (cidr for found in v.inventories.values() for cidr in host_networks(found))
+            return next((cidr for cidr in networks if contains(cidr, vips[number])), "")
     return ""
 
 
 def c_calculated(v: View) -> Result:
-    good = (SUCCESS, "The Cluster Machine CIDR is equivalent to the calculated CIDR.")
-    if user_managed(v.cluster) or v.cluster.get("vip_dhcp_allocation") or is_day2(v.cluster):
-        return good
-    cidrs, found = machine_cidrs(v.cluster), calculated_cidr(v)
-    if not cidrs or not found or found in cidrs:
-        return good
-    if (v.cluster.get("load_balancer") or {}).get("type") == "user-managed":
-        return good
-    return FAILURE, f"The Cluster Machine CIDR {cidrs[0]} is different than the calculated CIDR {found}."
+    if user_managed(v.cluster):
+        return SUCCESS, "The Cluster Machine CIDR is not required: User Managed Networking"
+    if outside_balancer(v.cluster):
+        return SUCCESS, "Calculating machine network CIDR is not enabled: User Managed Load Balancer"
+    if is_day2(v.cluster):
+        return SUCCESS, "The Cluster Machine CIDR is equivalent to the calculated CIDR."
+    vips = v.cluster.get("api_vips") or ()
+    if not vips and not v.cluster.get("ingress_vips"):
+        return PENDING, "The Machine Network CIDR, API virtual IPs, or Ingress virtual IPs are undefined."
+    if not v.inventories:
+        return PENDING, "Hosts have not been discovered yet"
+    cidrs, errors = machine_cidrs(v.cluster), []
+    for number, vip in enumerate(vips):
+        found = calculated_cidr(v, number)
+        if not found:
+            errors.append(f"No suitable matching CIDR found for VIP {vip['ip']}")
+        elif cidrs and number < len(cidrs) and found != cidrs[number]:
+            errors.append(f"The Cluster Machine CIDR {cidrs[number]} is different than the calculated CIDR {found}.")
+    if errors:
+        # The form of upstream's library for lists of errors.
+        lines = "".join(f"\n\t* {text}" for text in errors)
+        return FAILURE, f"{len(errors)} error{'s' if len(errors) > 1 else ''} occurred:{lines}\n\n"
+    return SUCCESS, "The Cluster Machine CIDR is equivalent to the calculated CIDR."
 
 
 def vips_needed(cluster: Mapping[str, Any]) -> bool:
@@ -813,61 +1057,98 @@ def vips_needed(cluster: Mapping[str, Any]) -> bool:
 
 def _vips_defined(key: str, label: str) -> ClusterCheck:
     def check(v: View) -> Result:
-        if not vips_needed(v.cluster):
-            return SUCCESS, f"{label} virtual IPs are not required: " + (
-                "SNO" if is_sno(v.cluster) else "User Managed Networking"
-            )
+        if user_managed(v.cluster) or is_day2(v.cluster):
+            return SUCCESS, f"{label} virtual IPs are not required: User Managed Networking"
+        if is_sno(v.cluster):
+            return SUCCESS, f"{label} virtual IPs are not required: SNO"
         if v.cluster.get(key):
             return SUCCESS, f"{label} virtual IPs are defined."
-        if v.cluster.get("vip_dhcp_allocation"):
-            return PENDING, f"{label} virtual IPs are undefined and are being allocated by DHCP"
-        return FAILURE, f"{label} virtual IPs are undefined and must be provided."
+        if not v.cluster.get("vip_dhcp_allocation"):
+            return FAILURE, f"{label} virtual IPs are undefined and must be provided."
+        if not machine_cidrs(v.cluster):
+            return PENDING, "The Machine Network CIDR is undefined"
+        if v.now - float(v.cluster.get("_machine_cidr_at", v.now)) > _DHCP_MINUTES * 60:
+            return FAILURE, f"{label} virtual IPs are undefined; IP allocation from the DHCP server timed out."
+        return FAILURE, (
+            f"{label} virtual IPs are undefined; after the Machine Network CIDR has been defined, {label} virtual IPs are received "
+            f"from a DHCP lease allocation task which may take up to {_DHCP_MINUTES} minutes."
+        )
 
     return check
 
 
-def _in_use(v: View, ip: str) -> bool | None:
-    """Whether the address answers on its network, from the hosts' lists of free addresses; None when no list covers it."""
-    seen = None
-    for host in v.hosts.values():
-        for entry in json.loads(host.get("free_addresses") or "[]"):
-            if contains(entry.get("network", ""), ip):
-                if ip in entry.get("free_addresses", ()):
-                    return False
-                seen = True
-    return seen
+_DHCP_MINUTES = 2
 
 
-def _vips_valid(key: str, label: str) -> ClusterCheck:
+def _free(v: View, ip: str, cidr: str) -> str:
+    """Whether an address answers, by the hosts' lists of free addresses of the network: one of the verifications."""
+    lists = [
+        set(entry.get("free_addresses", ()))
+        for host in v.hosts.values()
+        for entry in json.loads(host.get("free_addresses") or "[]")
+        if entry.get("network") == cidr
+    ]
+    # Only addresses that all hosts found free are.
+    common = set.intersection(*lists) if lists else set()
+    if not common:
+        return "unverified"
+    return "succeeded" if ip in common else "failed"
+
+
+def _vip(v: View, vip: Mapping[str, Any], cidr: str, label: str, free: bool) -> tuple[str, str]:
+    """(verification, what is wrong) of a VIP in one machine network."""
+    ip = vip["ip"]
+    if not cidr:
+        return "unverified", f"{label} <{ip}> cannot be set if Machine Network CIDR is empty"
+    if not contains(cidr, ip):
+        return "failed", f"{label} <{ip}> does not belong to machine-network-cidr <{cidr}>"
+    net = network(cidr)
+    if net is not None and net.version == 4 and ip == str(net.broadcast_address):
+        return "failed", f"{label} <{ip}> is the broadcast address of machine-network-cidr <{cidr}>"
+    if not free:
+        return "succeeded", ""
+    found = vip.get("verification", "unverified")
+    found = _free(v, ip, cidr) if found == "unverified" else found
+    if found == "failed":
+        text = f"{label} <{ip}> is already in use in cidr {cidr}"
+        count = len(v.hosts)
+        if net is not None and (count != 1 and net.num_addresses < count + 4):
+            text += ". The machine network range is too small for the cluster. Please redefine the network."
+        return found, text
+    return found, "" if found == "succeeded" else f"{label} <{ip}> are not verified yet."
+
+
+def _vips_valid(key: str, name: str) -> ClusterCheck:
     def check(v: View) -> Result:
-        if not vips_needed(v.cluster):
-            return SUCCESS, f"{label} are not required"
+        if user_managed(v.cluster) or is_day2(v.cluster):
+            return SUCCESS, f"{name} virtual IPs are not required: User Managed Networking"
+        if is_sno(v.cluster):
+            return SUCCESS, f"{name} virtual IPs are not required: SNO"
         vips = v.cluster.get(key) or []
         if not vips:
-            return PENDING, f"{label} are undefined."
-        cidrs, names = machine_cidrs(v.cluster), ", ".join(vip["ip"] for vip in vips)
-        outside = (v.cluster.get("load_balancer") or {}).get("type") == "user-managed"
-        for vip in vips:
-            ip = vip["ip"]
-            home = [cidr for cidr in cidrs if contains(cidr, ip)]
-            if not cidrs:
-                return PENDING, f"{label} <{names}> are not verified yet."
-            if not home and not outside:
-                return FAILURE, f"{label} <{ip}> does not belong to machine-network-cidr <{', '.join(cidrs)}>"
-            net = network(home[0]) if home else None
-            if net is not None and net.version == 4 and ip == str(net.broadcast_address):
-                return FAILURE, f"{label} <{ip}> is the broadcast address of machine-network-cidr <{net}>"
-            if outside:
-                continue
-            state = vip.get("verification", "unverified")
-            if state == "unverified":
-                used = _in_use(v, ip)
-                state = "unverified" if used is None else "failed" if used else "succeeded"
-            if state == "failed":
-                return FAILURE, f"{label} <{ip}> is already in use in cidr {home[0]}"
-            if state != "succeeded":
-                return PENDING, f"{label} <{names}> are not verified yet."
-        return SUCCESS, f"{label} {names} belongs to the Machine CIDR and is not in use."
+            return PENDING, f"{name} virtual IPs are undefined."
+        cidrs = machine_cidrs(v.cluster)
+        if not v.inventories or not cidrs:
+            return PENDING, "Hosts have not been discovered yet"
+        if outside_balancer(v.cluster):
+            label = f"{name.lower()} vip"
+            results = [(cidr, *_vip(v, vips[0], cidr, label, False)) for cidr in cidrs]
+            if any(found == "succeeded" for __, found, __ in results):
+                return SUCCESS, f"{label} {vips[0]['ip']} is valid"
+            texts = "; ".join(
+                f"machine network CIDR <{cidr}> verification failed: {text}" for cidr, __, text in results
+            )
+            return FAILURE, (
+                f"{label} '{vips[0]['ip']}' failed verification: none of the machine networks is satisfying the requirements, "
+                f"description: {texts}"
+            )
+        label = f"{name.lower()} vips"
+        found = [
+            _vip(v, vip, cidrs[number] if number < len(cidrs) else "", label, True) for number, vip in enumerate(vips)
+        ]
+        if any(state != "succeeded" for state, __ in found):
+            return FAILURE, ";".join(text for __, text in found if text)
+        return SUCCESS, f"{label} {', '.join(vip['ip'] for vip in vips)} belongs to the Machine CIDR and is not in use."
 
     return check
 
@@ -878,9 +1159,12 @@ def c_domain(v: View) -> Result:
     return FAILURE, "The base domain is undefined and must be provided."
 
 
+_NO_CLOCK = frozenset({"disconnected", "resetting-pending-user-action", "discovering"})
+
+
 def c_ntp(v: View) -> Result:
-    clocks = [float(host["_clock"]) for host in v.hosts.values() if "_clock" in host]
-    if clocks and max(clocks) - min(clocks) > 240:
+    clocks = [float(h["_clock"]) for h in v.hosts.values() if "_clock" in h and h.get("status") not in _NO_CLOCK]
+    if clocks and (max(clocks) - min(clocks)) // 60 > 4:
         return FAILURE, (
             "Hosts' clocks are not synchronized (there's more than a 4 minutes gap between clocks), please configure "
             "an NTP server via DHCP or set clocks manually."
@@ -889,20 +1173,49 @@ def c_ntp(v: View) -> Result:
 
 
 def c_network_type(v: View) -> Result:
-    if v.cluster.get("network_type") == "OpenShiftSDN" and any(
-        family(c) == "IPv6" for cidrs in _cidrs(v).values() for c in cidrs
-    ):
-        return FAILURE, "The cluster is configured with an IPv6 network, which OpenShiftSDN does not support."
+    kind = v.cluster.get("network_type")
+    if kind == "OpenShiftSDN" and "IPv6" in v.families:
+        return FAILURE, (
+            "The cluster is configured with IPv6 which is not supported by OpenShiftSDN; use OVNKubernetes instead"
+        )
+    if kind == "OpenShiftSDN" and is_sno(v.cluster):
+        return FAILURE, (
+            "Control Plane Count '1' (SNO) is not supported by OpenShiftSDN; use another network type instead"
+        )
+    if kind == "OVNKubernetes" and v.cluster.get("vip_dhcp_allocation"):
+        return FAILURE, "VIP DHCP allocation is not supported when the cluster is configured to use OVNKubernetes."
     return SUCCESS, "The cluster has a valid network type"
 
 
-_READY = frozenset(
-    {"known", "preparing-for-installation", "preparing-successful", "installing", "installing-in-progress", "installed"}
-)
+def c_custom_manifests(v: View) -> Result:
+    kind = v.cluster.get("network_type", "")
+    with contextlib.suppress(ValueError, AttributeError):
+        overrides = json.loads(v.cluster.get("install_config_overrides") or "{}")
+        kind = (overrides.get("networking") or {}).get("networkType") or kind
+    if kind not in ("Cilium", "Calico", "CiscoACI", "None"):
+        return SUCCESS, "No custom manifests are required"
+    if v.manifests:
+        return SUCCESS, "Custom manifests are uploaded"
+    return FAILURE, (
+        f"Custom manifests are required for: {kind} network type. Please upload manifests via the custom manifests API."
+    )
+
+
+def c_platform(v: View) -> Result:
+    platform = v.cluster.get("platform") or {}
+    if (platform.get("external") or {}).get("platform_name") == "oci" and not v.manifests:
+        return FAILURE, (
+            "The custom manifest required for Oracle Cloud Infrastructure platform integration has not been added. Add a custom "
+            "manifest to continue."
+        )
+    return SUCCESS, "Platform requirements satisfied"
+
+
+_READY = frozenset({"known", "preparing-for-installation", "preparing-successful"})
 
 
 def c_hosts_ready(v: View) -> Result:
-    if v.hosts and all(host["status"] in _READY for host in v.hosts.values()):
+    if all(host["status"] in _READY for host in v.hosts.values()):
         return SUCCESS, "All hosts in the cluster are ready to install."
     return FAILURE, "The cluster has hosts that are not ready to install."
 
@@ -917,12 +1230,8 @@ def c_masters(v: View) -> Result:
         if roles == ["master"]:
             return good
         return FAILURE, "Single-node clusters must have a single control plane node and no workers."
-    suffix = ""
-    missing = False
-    if wanted == 2:
-        fenced = sum(bool(host.get("fencing_credentials")) for host in v.hosts.values())
-        missing = "arbiter" not in roles and fenced < 2
-        suffix = " and at least 1 arbiter node, or fencing credentials for both"
+    missing = wanted == 2 and "arbiter" not in roles and not fencing(v.cluster, v.hosts.values())
+    suffix = " and at least 1 arbiter node or the control plane nodes must have fencing credentials" if missing else ""
     if roles.count("master") == wanted and not missing:
         return good
     return FAILURE, (
@@ -946,10 +1255,6 @@ def _cluster_operator(name: str, validate: Callable[[View], Result]) -> ClusterC
     return check
 
 
-def _fixed(text: str) -> ClusterCheck:
-    return lambda __: (SUCCESS, text)
-
-
 CLUSTER: tuple[tuple[str, str, ClusterCheck], ...] = (
     ("machine-cidr-defined", "network", c_machine_cidr),
     ("cluster-cidr-defined", "network", _defined("cluster_networks", "Cluster")),
@@ -959,17 +1264,17 @@ CLUSTER: tuple[tuple[str, str, ClusterCheck], ...] = (
     ("network-prefix-valid", "network", c_prefix),
     ("machine-cidr-equals-to-calculated-cidr", "network", c_calculated),
     ("api-vips-defined", "network", _vips_defined("api_vips", "API")),
-    ("api-vips-valid", "network", _vips_valid("api_vips", "api vips")),
+    ("api-vips-valid", "network", _vips_valid("api_vips", "API")),
     ("ingress-vips-defined", "network", _vips_defined("ingress_vips", "Ingress")),
-    ("ingress-vips-valid", "network", _vips_valid("ingress_vips", "ingress vips")),
+    ("ingress-vips-valid", "network", _vips_valid("ingress_vips", "Ingress")),
     ("all-hosts-are-ready-to-install", "hosts-data", c_hosts_ready),
     ("sufficient-masters-count", "hosts-data", c_masters),
     ("dns-domain-defined", "network", c_domain),
     ("pull-secret-set", "configuration", c_pull_secret),
     ("ntp-server-configured", "network", c_ntp),
     ("network-type-valid", "network", c_network_type),
-    ("custom-manifests-requirements-satisfied", "network", _fixed("No custom manifests are required")),
-    ("platform-requirements-satisfied", "configuration", _fixed("Platform requirements satisfied")),
+    ("custom-manifests-requirements-satisfied", "network", c_custom_manifests),
+    ("platform-requirements-satisfied", "configuration", c_platform),
     *(
         (op.validation, "operators", _cluster_operator(op.name, functools.partial(operators.validate_cluster, op.name)))
         for op in operators.OPERATORS.values()
@@ -993,21 +1298,40 @@ CLUSTER_INPUT: tuple[str, ...] = (
 CLUSTER_SUFFICIENT: tuple[str, ...] = tuple(ident for ident, *__ in CLUSTER if ident not in CLUSTER_INPUT)
 
 
-def evaluate(
-    table: tuple[tuple[str, str, Callable[[Any], Result]], ...], view: Any, ignored: frozenset[str]
-) -> dict[str, tuple[str, str, str]]:
-    """id -> (category, status, message) for every validation of a table; ignored ones count as passed."""
-    results = {}
-    for ident, category, check in table:
-        status, message = check(view)
-        if status != SUCCESS and (ident in ignored or "all" in ignored):
-            status = "disabled"
-        results[ident] = (category, status, message)
-    return results
+#: Validations that cannot be ignored.
+NEVER_IGNORED: dict[str, frozenset[str]] = {
+    "host": frozenset(
+        {
+            "connected",
+            "has-inventory",
+            "inventory-not-fully-truncated",
+            "machine-cidr-defined",
+            "hostname-unique",
+            "hostname-valid",
+        }
+    ),
+    "cluster": frozenset(
+        {
+            "api-vips-defined",
+            "ingress-vips-defined",
+            "all-hosts-are-ready-to-install",
+            "sufficient-masters-count",
+            "pull-secret-set",
+        }
+    ),
+}
 
 
-def passed(results: Mapping[str, tuple[str, str, str]], idents: tuple[str, ...]) -> bool:
-    return all(results[ident][1] in (SUCCESS, HIDDEN, "disabled") for ident in idents)
+def evaluate(table: tuple[tuple[str, str, Callable[[Any], Result]], ...], view: Any) -> dict[str, tuple[str, str, str]]:
+    """id -> (category, status, message) for every validation of a table."""
+    return {ident: (category, *check(view)) for ident, category, check in table}
+
+
+def passed(
+    results: Mapping[str, tuple[str, str, str]], idents: tuple[str, ...], ignored: frozenset[str] = frozenset()
+) -> bool:
+    """Whether validations hold or are ignored; `all` ignores whatever may be."""
+    return all(results[ident][1] in (SUCCESS, HIDDEN) or ident in ignored for ident in idents)
 
 
 def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
@@ -1020,9 +1344,8 @@ def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
 
 
 def failing(results: Mapping[str, tuple[str, str, str]]) -> str:
-    """$FAILING_VALIDATIONS: every message that failed, whether it blocks or not; what is pending when nothing failed."""
-    failed = [message for __, status, message in results.values() if status in (FAILURE, "error")]
-    return " ; ".join(failed or [message for __, status, message in results.values() if status == PENDING])
+    """$FAILING_VALIDATIONS: every message that failed, whether it blocks or not."""
+    return " ; ".join(sorted(message for __, status, message in results.values() if status == FAILURE))
 
 
 def release_image_host(image: str) -> str:

@@ -135,7 +135,7 @@ class Lab:
         }
         return await self.call("POST", "/infra-envs", body, 201)
 
-    async def until(self, path: str, good: Any, limit: float = 10) -> Any:
+    async def until(self, path: str, good: Any, limit: float = 40) -> Any:
         """Polls a GET until `good(answer)`; bounded."""
         end = asyncio.get_running_loop().time() + limit
         while True:

@@ -28,9 +28,16 @@ CLUSTER: dict[str, Any] = {
     "service_networks": [{"cidr": "172.30.0.0/16"}],
     "api_vips": [{"ip": "192.168.111.5", "verification": "succeeded"}],
     "ingress_vips": [{"ip": "192.168.111.4", "verification": "succeeded"}],
+    "connectivity_majority_groups": "{}",
+    "ip_collisions": "{}",
 }
 RESOLVED = json.dumps(
-    {"resolutions": [{"domain_name": "validateNoWildcardDNS.ostest.test.example", "ipv4_addresses": []}]}
+    {
+        "resolutions": [
+            {"domain_name": f"validateNoWildcardDNS.ostest.test.example{dot}", "ipv4_addresses": []}
+            for dot in ("", ".")
+        ]
+    }
 )
 
 
@@ -77,6 +84,7 @@ def view(
             "role": "auto-assign",
             "suggested_role": "master" if index < 3 else "worker",
             "domain_name_resolutions": RESOLVED,
+            "_clock": 0,
             "ntp_sources": '[{"source_name": "x", "source_state": "synced"}]',
             **change,
         }
@@ -89,16 +97,30 @@ def view(
     if inventories.get("h0") is None:
         del inventories["h0"]
     names = [*validations.machine_cidrs(cluster), "IPv4", "IPv6"]
-    groups = {name: frozenset(reach.group(name, list(hosts), validations.majority_least(cluster))) for name in names}
+    groups = {
+        name: frozenset(reach.group(name, list(hosts), validations.majority_least(cluster, hosts.values())))
+        for name in names
+    }
     counted: dict[str, int] = {}
     for ident, host in hosts.items():
         name = validations.hostname_of(host, inventories.get(ident))
         counted[name] = counted.get(name, 0) + 1
-    return validations.View(cluster, hosts, inventories, TABLE, reach, time.time(), groups=groups, hostnames=counted)
+    found = {ident: validations.address_list(inventory) for ident, inventory in inventories.items()}
+    return validations.View(
+        cluster,
+        hosts,
+        inventories,
+        TABLE,
+        reach,
+        time.time(),
+        groups=groups,
+        connected_addresses=reach.connected_addresses(found),
+        hostnames=counted,
+    )
 
 
 def of(made: validations.View, ident: str = "h0", connected: bool = True) -> dict[str, tuple[str, str, str]]:
-    return validations.evaluate(validations.HOST, validations.HostView(made, made.hosts[ident], connected), frozenset())
+    return validations.evaluate(validations.HOST, validations.HostView(made, made.hosts[ident], connected))
 
 
 def test_all_is_well() -> None:
@@ -106,7 +128,7 @@ def test_all_is_well() -> None:
     for ident in made.hosts:
         results = of(made, ident)
         assert {name: result for name, result in results.items() if result[1] not in ("success", "hidden")} == {}
-    results = validations.evaluate(validations.CLUSTER, made, frozenset())
+    results = validations.evaluate(validations.CLUSTER, made)
     assert {name: result for name, result in results.items() if result[1] != "success"} == {}
     assert results["api-vips-valid"][2] == "api vips 192.168.111.5 belongs to the Machine CIDR and is not in use."
 
@@ -114,7 +136,7 @@ def test_all_is_well() -> None:
 def test_ids_are_those_of_the_description() -> None:
     if lab.DESCRIPTION is None:
         pytest.skip("the API description is not at hand")
-    gone = {"ocs-requirements-satisfied", "openshift-ai-gpu-requirements-satisfied"}
+    gone = {"ocs-requirements-satisfied", "release-domain-name-resolved-correctly"}
     for table, model in ((validations.HOST, "host-validation-id"), (validations.CLUSTER, "cluster-validation-id")):
         assert {ident for ident, __, __ in table} == set(lab.DESCRIPTION.definitions[model]["enum"]) - gone
 
@@ -124,7 +146,7 @@ def small(**fields: Any) -> dict[str, Any]:
 
 
 HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
-    ("has-inventory", {}, {"inventory": None}, "pending", "Inventory has not been received for the host"),
+    ("has-inventory", {}, {"inventory": None}, "failure", "Inventory has not been received for the host"),
     (
         "has-min-cpu-cores",
         {},
@@ -165,10 +187,54 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
         "has-memory-for-role",
         {},
         small(memory={"physical_bytes": 16000 * 2**20, "physical_bytes_method": "meminfo"}),
-        "success",
-        "",
+        "failure",
+        "Require at least 16.00 GiB RAM for role master, found only 15.62 GiB",
     ),
-    ("has-min-valid-disks", {}, small(disks=[]), "failure", "No eligible disks were found"),
+    (
+        "has-min-memory",
+        {},
+        small(memory={"physical_bytes": 8000 * 2**20, "physical_bytes_method": "meminfo"}),
+        "success",
+        "Sufficient minimum RAM",
+    ),
+    ("has-min-valid-disks", {}, small(disks=[]), "error", "Failed to detected disks"),
+    ("has-min-valid-disks", {}, small(disks=[{"name": "sr0"}]), "failure", "No eligible disks were found"),
+    ("hostname-valid", {}, {"inventory": None}, "failure", "Missing inventory"),
+    ("compatible-with-cluster-platform", {}, {"inventory": None}, "pending", "Missing inventory or platform isn't set"),
+    ("has-default-route", {}, {"inventory": None}, "pending", "Missing default routing information."),
+    ("mtu-valid", {}, {"inventory": None}, "pending", "Missing host inventory"),
+    ("ignition-downloadable", {}, {}, "hidden", ""),
+    ("vsphere-disk-uuid-enabled", {}, {}, "hidden", ""),
+    ("compatible-agent", {}, {"progress": {"current_stage": "Installing"}}, "hidden", ""),
+    ("ntp-synced", {}, {"progress": {"current_stage": "Joined"}}, "hidden", ""),
+    (
+        "belongs-to-machine-cidr",
+        {"user_managed_networking": True},
+        {},
+        "success",
+        "No machine network CIDR validation needed: User Managed Networking",
+    ),
+    (
+        "belongs-to-machine-cidr",
+        {"machine_networks": [{"cidr": "10.9.0.0/16"}], "load_balancer": {"type": "user-managed"}},
+        {},
+        "failure",
+        "Verify that the host belongs to at least one CIDR listed under machine networks",
+    ),
+    (
+        "non-overlapping-subnets",
+        {},
+        small(interfaces=[{"name": f"eth{n}", "ipv4_addresses": ["192.168.111.20/24"]} for n in range(2)]),
+        "failure",
+        "Address networks are overlapping: Address network 192.168.111.0/24 appears on multiple interfaces [eth0, eth1]",
+    ),
+    (
+        "non-overlapping-subnets",
+        {},
+        small(interfaces=[{"name": f"eth{n}", "ipv4_addresses": [f"192.168.111.20/{24 - n}"]} for n in range(2)]),
+        "failure",
+        "Address networks 192.168.111.0/24 in interface eth0 and 192.168.110.0/23 in interface eth1 overlap",
+    ),
     ("hostname-valid", {}, small(hostname="localhost"), "failure", "The host name localhost is forbidden"),
     (
         "hostname-valid",
@@ -206,7 +272,14 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
         {},
         {"_clock": 1500},
         "failure",
-        "service time is ahead of host's at least for 25.0 minutes",
+        "Host clock is not synchronized, service time is ahead of host's at least for 20.0 minutes, please configure an NTP server",
+    ),
+    (
+        "time-synced-between-host-and-service",
+        {},
+        {"_clock": -3700},
+        "failure",
+        "host time is ahead of service at least for 60.0 minutes",
     ),
     ("time-synced-between-host-and-service", {}, {"_clock": -3500}, "success", ""),
     (
@@ -226,9 +299,34 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
     (
         "api-domain-name-resolved-correctly",
         {"user_managed_networking": True},
+        {"domain_name_resolutions": None},
+        "error",
+        "Error while evaluating DNS resolution on this host",
+    ),
+    (
+        "apps-domain-name-resolved-correctly",
+        {"user_managed_networking": True},
+        {
+            "domain_name_resolutions": json.dumps(
+                {
+                    "resolutions": [
+                        {
+                            "domain_name": "console-openshift-console.apps.ostest.test.example",
+                            "ipv4_addresses": ["192.168.111.20"],
+                        }
+                    ]
+                }
+            )
+        },
+        "failure",
+        "Domain *.apps.ostest.test.example must not point at 192.168.111.20 as it is the API address of this host.",
+    ),
+    (
+        "dns-wildcard-not-configured",
         {},
-        "pending",
-        "DNS validation cannot be completed",
+        {"domain_name_resolutions": RESOLVED.replace("[]", '["1.2.3.4"]', 1)},
+        "failure",
+        "The relative domain name resolves to 1.2.3.4",
     ),
     (
         "api-domain-name-resolved-correctly",
@@ -280,7 +378,7 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
         "media-connected",
         {},
         {"media_status": "disconnected", "progress": {"current_stage": "Rebooting"}},
-        "success",
+        "hidden",
         "",
     ),
     (
@@ -295,7 +393,7 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
         {},
         small(truncation={"type": "partial", "reasons": ["too long"]}),
         "failure",
-        "too long",
+        "Inventory is truncated (partial): too long",
     ),
 ]
 
@@ -314,14 +412,32 @@ CLUSTER_CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "no-cidrs-overlapping",
         {"service_networks": [{"cidr": "192.168.0.0/16"}]},
         "failure",
-        "CIDRS Overlapping: 192.168.0.0/16 and 192.168.111.0/24.",
+        "CIDRS Overlapping: MachineNetworkCIDR and ServiceNetworkCIDR: CIDRS 192.168.111.0/24 and 192.168.0.0/16 overlap.",
+    ),
+    (
+        "no-cidrs-overlapping",
+        {"service_networks": []},
+        "pending",
+        "At least one of the CIDRs (Machine Network, Cluster Network, Service Network) is undefined.",
     ),
     ("networks-same-address-families", {"service_networks": [{"cidr": "fd02::/112"}]}, "failure", "are not the same"),
     (
         "network-prefix-valid",
+        {"cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 0}]},
+        "failure",
+        "Invalid Cluster Network prefix: Host prefix, now 0, must be a positive integer.",
+    ),
+    (
+        "network-prefix-valid",
         {"cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 13}]},
         "failure",
-        "Invalid Cluster Network prefix: Host prefix, now 13",
+        "Cluster network CIDR prefix 14 does not contain enough addresses for 3 hosts each one with 13 prefix (524288 addresses)",
+    ),
+    (
+        "network-prefix-valid",
+        {"cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 26}]},
+        "failure",
+        "Host prefix, now 26, must be less than or equal to 25 to allow at least 128 addresses",
     ),
     (
         "machine-cidr-equals-to-calculated-cidr",
@@ -333,7 +449,7 @@ CLUSTER_CASES: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "api-vips-valid",
         {"api_vips": [{"ip": "192.168.111.5"}]},
-        "pending",
+        "failure",
         "api vips <192.168.111.5> are not verified yet.",
     ),
     (
@@ -367,36 +483,48 @@ CLUSTER_CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "network-type-valid",
         {"network_type": "OpenShiftSDN", "service_networks": [{"cidr": "fd02::/112"}]},
         "failure",
-        "IPv6",
+        "The cluster is configured with IPv6 which is not supported by OpenShiftSDN; use OVNKubernetes instead",
+    ),
+    (
+        "custom-manifests-requirements-satisfied",
+        {"network_type": "Calico"},
+        "failure",
+        "Custom manifests are required for: Calico network type. Please upload manifests via the custom manifests API.",
+    ),
+    (
+        "sufficient-masters-count",
+        {"control_plane_count": 2},
+        "failure",
+        "exactly 2 dedicated control plane nodes and at least 1 arbiter node or the control plane nodes must have fencing credentials.",
     ),
 ]
 
 
 @pytest.mark.parametrize(("ident", "cluster", "status", "text"), CLUSTER_CASES)
 def test_cluster_case(ident: str, cluster: dict[str, Any], status: str, text: str) -> None:
-    result = validations.evaluate(validations.CLUSTER, view(3, cluster), frozenset())[ident]
+    result = validations.evaluate(validations.CLUSTER, view(3, cluster))[ident]
     assert result[1] == status, result
     assert text in result[2]
 
 
 def test_clocks_of_hosts() -> None:
-    made = view(3, h0={"_clock": 0}, h1={"_clock": 250})
-    assert validations.c_ntp(made)[0] == "failure"
+    assert validations.c_ntp(view(3, h1={"_clock": 299}))[0] == "success"
+    assert validations.c_ntp(view(3, h1={"_clock": 301}))[0] == "failure"
+    assert validations.c_ntp(view(3, h1={"_clock": 301, "status": "disconnected"}))[0] == "success"
 
 
 def test_free_addresses_verify_vips() -> None:
     free = json.dumps([{"network": "192.168.111.0/24", "free_addresses": ["192.168.111.5"]}])
     unverified = {"api_vips": [{"ip": "192.168.111.5"}], "ingress_vips": [{"ip": "192.168.111.4"}]}
-    results = validations.evaluate(validations.CLUSTER, view(3, unverified, h0={"free_addresses": free}), frozenset())
+    results = validations.evaluate(validations.CLUSTER, view(3, unverified, h0={"free_addresses": free}))
     assert (results["api-vips-valid"][1], results["ingress-vips-valid"][1]) == ("success", "failure")
 
 
 def test_ignored() -> None:
-    made = view(3, h0={"ntp_sources": "[]"})
-    results = validations.evaluate(
-        validations.HOST, validations.HostView(made, made.hosts["h0"], True), frozenset({"ntp-synced"})
-    )
-    assert results["ntp-synced"][1] == "disabled"
+    results = of(view(3, h0=small(routes=[])))
+    assert results["has-default-route"][1] == "failure"
+    assert not validations.passed(results, validations.SUFFICIENT)
+    assert validations.passed(results, validations.SUFFICIENT, frozenset({"has-default-route"}))
 
 
 def test_majority_group() -> None:
@@ -405,7 +533,14 @@ def test_majority_group() -> None:
         "pending",
         "Not enough hosts in cluster to calculate connectivity groups",
     )
-    assert of(view(3, reports=False))["belongs-to-majority-group"][1] == "pending"
+    assert of(view(3, reports=False))["belongs-to-majority-group"][1:] == (
+        "failure",
+        "No connectivity to the majority of hosts in the cluster",
+    )
+    assert of(view(3, {"connectivity_majority_groups": ""}))["belongs-to-majority-group"][1] == "pending"
+    managed = {"user_managed_networking": True}
+    assert of(view(3, managed))["belongs-to-majority-group"][1] == "success"
+    assert of(view(3, managed, reports=False))["belongs-to-majority-group"][1] == "failure"
     reach = Reach()
     cidr = "192.168.111.0/24"
     hosts = [f"h{index}" for index in range(5)]
@@ -452,32 +587,33 @@ def test_ipv6_counts_by_layer_three() -> None:
 
 def test_quality_mtu_and_collisions() -> None:
     made = view(3)
-    made.reach.report(
-        "h0",
-        report(
-            0,
-            [1, 2],
-            rtt=150,
-            loss=5,
-            mtu_report=[{"outgoing_nic": "eth0", "remote_ip_address": "1.2.3.4", "mtu_successful": False}],
-        ),
-        ["192.168.111.0/24"],
-    )
+    cidrs = ["192.168.111.0/24"]
+    broken = {"outgoing_nic": "eth0", "remote_ip_address": "192.168.111.21", "mtu_successful": False}
+    made.reach.report("h0", report(0, [1, 2], rtt=150, loss=5, mtu_report=[broken]), cidrs)
     results = of(made)
-    assert (
-        "equal 100.00 ms not met for connectivity between node-0 and node-1 (150.00 ms)."
-        in results["sufficient-network-latency-requirement-for-role"][2]
+    text = results["sufficient-network-latency-requirement-for-role"][2]
+    assert text.startswith(
+        "A total network latency above the tolerated threshold of 100.00 ms was encountered when performing network latency "
+        "tests between host h0 and node-1 (150.00 ms), node-2 (150.00 ms)\\n"
     )
-    assert results["sufficient-packet-loss-requirement-for-role"][1] == "failure"
-    assert "Interface: eth0, remote IP address: 1.2.3.4" in results["mtu-valid"][2]
+    assert "ping -c 10 -W 3 -q -I eth0 192.168.111.20/24" in text
+    text = results["sufficient-packet-loss-requirement-for-role"][2]
+    assert "tolerated threshold of 0.00% was" in text
+    assert "node-1 (5.00%)" in text
+    assert results["mtu-valid"][1:] == ("failure", "MTU is broken. Interface: eth0, remote IP address: 192.168.111.21")
+    # With machine networks, what happens on others does not matter.
+    made.reach.report("h0", report(0, [1, 2], mtu_report=[{**broken, "remote_ip_address": "10.0.0.1"}]), cidrs)
+    assert of(made)["mtu-valid"][1] == "success"
     twice = report(0, [1, 2])
     twice["remote_hosts"][0]["l2_connectivity"].append(
         {"remote_ip_address": "192.168.111.21", "remote_mac": "aa:aa:aa:aa:aa:aa", "successful": True}
     )
-    made.reach.report("h0", twice, ["192.168.111.0/24"])
-    assert (
-        "IP address: 192.168.111.21 Mac addresses: 52:54:00:00:00:01, aa:aa:aa:aa:aa:aa"
-        in of(made)["no-ip-collisions-in-network"][2]
+    made.reach.report("h0", twice, cidrs)
+    made = view(3, {"ip_collisions": json.dumps(made.reach.collisions["h0"])})
+    # The host whose address it is fails, not the one that noticed.
+    assert of(made)["no-ip-collisions-in-network"][1] == "success"
+    assert of(made, "h1")["no-ip-collisions-in-network"][2] == (
+        "Collisions detected for host ID h1, IP address: 192.168.111.21 Mac addresses: 52:54:00:00:00:01,aa:aa:aa:aa:aa:aa\n"
     )
 
 
@@ -533,14 +669,17 @@ def hosts(count: int, **roles: str) -> list[tuple[dict[str, Any], dict[str, Any]
 
 
 def test_roles() -> None:
-    roles = inv.assign_roles(hosts(5), TABLE, 3)
+    def needed(host: Any, role: str) -> Any:
+        return TABLE[role]
+
+    roles = inv.assign_roles(hosts(5), needed, 3)
     assert [roles[f"h{index}"] for index in range(5)] == ["master"] * 3 + ["worker"] * 2, (
         "the weakest that fit are masters"
     )
-    roles = inv.assign_roles(hosts(5, h0="worker"), TABLE, 3)
+    roles = inv.assign_roles(hosts(5, h0="worker"), needed, 3)
     assert [roles[f"h{index}"] for index in range(5)] == ["worker", "master", "master", "master", "worker"]
-    roles = inv.assign_roles(hosts(5), TABLE, 3, "52:54:00:00:00:04")
+    roles = inv.assign_roles(hosts(5), needed, 3, "52:54:00:00:00:04")
     assert roles["h4"] == "master"
     assert sorted(roles.values()) == ["master"] * 3 + ["worker"] * 2
-    assert sorted(inv.assign_roles(hosts(3), TABLE, 2).values()) == ["arbiter", "master", "master"]
-    assert inv.assign_roles(hosts(1), TABLE, 1) == {"h0": "master"}
+    assert sorted(inv.assign_roles(hosts(3), needed, 2).values()) == ["arbiter", "master", "master"]
+    assert inv.assign_roles(hosts(1), needed, 1) == {"h0": "master"}
