@@ -1427,8 +1427,7 @@ def _install_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:
     error = reply.get("error", "")
     if "already in use" in error and "assisted-installer" in error:
         return
-    if e.trigger(host, "failed", lambda name: True) is not None:
-        e.set_host_status(host, "error", "installation command failed")
+    e.trigger(host, "failed", lambda name: True)
 
 
 def _tang_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:

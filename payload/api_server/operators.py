@@ -47,7 +47,7 @@ kube-descheduler | Kube Descheduler | openshift-kube-descheduler-operator | clus
 loki | Loki Operator | openshift-operators-redhat | loki-operator | 30 | LOKI | | virtualization
 openshift-logging | Red Hat OpenShift Logging Operator | openshift-logging | cluster-logging | 30 | OPENSHIFT_LOGGING | loki | virtualization
 cluster-observability | Cluster Observability | openshift-cluster-observability-operator | cluster-observability-operator | 30 | CLUSTER_OBSERVABILITY | openshift-logging | virtualization
-numaresources | NUMA Resources | openshift-numaresources | numaresources-operator | 30 | NUMA_RESOURCES | | virtualization
+numa-resources | NUMA Resources | openshift-numaresources | numaresources-operator | 30 | NUMA_RESOURCES | | virtualization
 oadp | OADP Operator | openshift-adp | redhat-oadp-operator | 30 | OADP | | virtualization
 metallb | MetalLB | metallb-system | metallb-operator | 30 | METALLB | | virtualization
 """  # noqa: E501
@@ -58,7 +58,8 @@ BUNDLES: dict[str, tuple[str, str]] = {
 }
 
 
-_IDS = {"numaresources": "numa-resources"}
+#: Names that requests may use for others: those that operators had, or have elsewhere.
+_ALIASES = {"ocs": "odf", "numaresources": "numa-resources"}
 _PACKAGES = {"cnv": "kubevirt-hyperconverged"}
 
 
@@ -76,7 +77,7 @@ class Operator:
     @property
     def validation(self) -> str:
         """Id of its validation, of hosts and of clusters."""
-        return f"{_IDS.get(self.name, self.name)}-requirements-satisfied"
+        return f"{self.name}-requirements-satisfied"
 
 
 def _parse(line: str) -> Operator:
@@ -189,7 +190,7 @@ def choose(
             sources.setdefault(name, []).append(ident)
             wanted[name] = {}
     for entry in standalone:
-        name = {"ocs": "odf"}.get(entry.get("name", ""), entry.get("name", ""))
+        name = _ALIASES.get(entry.get("name", ""), entry.get("name", ""))
         if name not in OPERATORS:
             raise ValueError(f"operator {name} isn't supported")
         sources.pop(name, None)

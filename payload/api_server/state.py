@@ -124,7 +124,7 @@ HOST_RULES: tuple[Rule, ...] = (
     _r("progress", _INSTALLING + " installing-pending-user-action", "installed", "!day2 stage-done", "$STAGE"),
     _r("progress", _INSTALLING + " installing-pending-user-action", "installing-in-progress", "", "$STAGE"),
     _r("progress", "installed resetting-pending-user-action", SAME),
-    _r("failed", _INSTALLING, "error"),
+    _r("failed", _INSTALLING, "error", "", "installation command failed"),
     _r(
         "media-disconnect",
         "discovering insufficient known pending-for-input disconnected binding",

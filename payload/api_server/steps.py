@@ -16,6 +16,10 @@ from . import inventory as inv
 from .network import contains, in_networks, network
 from .validations import WILDCARD, control_planes, domain, machine_cidrs, role_of, user_managed
 
+#: What upstream's service names when nothing else does; an agent refuses an installation without images.
+INSTALLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer:latest"
+CONTROLLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer-controller:latest"
+
 CONTINUE, EXIT = "continue", "exit"
 _CHECKS = ("tang-connectivity-check", "free-network-addresses", "dhcp-lease-allocate")
 _LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
@@ -215,8 +219,8 @@ def install_request(v: StepView) -> dict[str, Any]:
         "host_id": v.host["id"],
         "role": role,
         "boot_device": v.host.get("installation_disk_id") or v.host.get("installation_disk_path", ""),
-        "controller_image": v.images.get("agent-installer-csr-approver", ""),
-        "installer_image": v.images.get("agent-installer-orchestrator", ""),
+        "controller_image": v.images.get("agent-installer-csr-approver") or CONTROLLER_IMAGE,
+        "installer_image": v.images.get("agent-installer-orchestrator") or INSTALLER_IMAGE,
         "control_plane_count": control_planes(v.cluster),
         "check_cvo": v.check_cvo,
         "installer_args": _dump(installer_args(v)),

@@ -1,0 +1,118 @@
+"""schemathesis over the service with its API description: no 5xx, no undocumented answer, nothing accepted that the description refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .served import CLUSTER, PULL_SECRET, V2, Served
+
+SHARED = Path(os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().parents[4] / "shared")
+DESCRIPTION = SHARED / "conformance/assisted-service-swagger.yaml"
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+)
+#: Operation -> answers that the real service gives and its description forgets.
+FORGOTTEN = {"v2UpdateHostInstallProgress": (409,), "v2PostStepReply": (409,)}
+#: What a run with real ids leaves out: without its object the rest of the run is about nothing.
+DESTROYS = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost")
+EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 5)
+
+pytestmark = [
+    pytest.mark.skipif(not DESCRIPTION.is_file(), reason="the API description is not at hand"),
+    pytest.mark.skipif(
+        not SCHEMATHESIS.is_file() and not shutil.which("schemathesis"), reason="schemathesis is not installed"
+    ),
+]
+
+
+def amended(path: Path) -> dict[str, Any]:
+    """The description with what it takes for granted: any request can be wrong (400), and errors are JSON."""
+    document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    error = {"description": "Error.", "schema": {"$ref": "#/definitions/error"}}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status in (400, 404, *FORGOTTEN.get(operation["operationId"], ())):
+                operation["responses"].setdefault(str(status), error)
+            if operation.get("produces"):
+                operation["produces"] = sorted({*operation["produces"], "application/json"})
+    return document
+
+
+def run(served: Served, folder: Path, parameters: dict[str, str], *options: str) -> str:
+    """One bounded, seeded run; its report when it found nothing, else the test fails with it."""
+    description = folder / "description.json"
+    description.write_text(json.dumps(amended(DESCRIPTION)))
+    lines = [
+        "[checks.negative_data_rejection]",
+        "expected-statuses = [400, 404, 405, 409]",
+        "[parameters]",
+        *(f'"path.{name}" = "{value}"' for name, value in parameters.items()),
+    ]
+    (folder / "schemathesis.toml").write_text("\n".join(lines) + "\n")
+    command = [
+        str(SCHEMATHESIS if SCHEMATHESIS.is_file() else shutil.which("schemathesis")),
+        "run",
+        str(description),
+        f"--url={served.url}{V2.removesuffix('/v2')}",
+        f"--checks={','.join(CHECKS)}",
+        "--phases=examples,coverage,fuzzing",
+        f"--max-examples={EXAMPLES}",
+        "--max-time=900",
+        "--seed=1",
+        "--generation-deterministic",
+        "--suppress-health-check=all",
+        "--continue-on-failure",
+        "--warnings=off",
+        "--no-color",
+        *options,
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
+    assert served.process is not None
+    assert served.process.poll() is None
+    return done.stdout
+
+
+def start(folder: Path) -> Served:
+    served = Served(folder / "data")
+    served.start()
+    return served
+
+
+def test_ids_that_nobody_knows(tmp_path: Path) -> None:
+    served = start(tmp_path)
+    try:
+        print(run(served, tmp_path, {}))
+    finally:
+        served.end(signal.SIGTERM)
+
+
+def test_objects_that_are_there(tmp_path: Path) -> None:
+    served = start(tmp_path)
+    try:
+        cluster = served.call("POST", f"{V2}/clusters", CLUSTER)
+        body = {"name": "e", "pull_secret": PULL_SECRET, "cluster_id": cluster["id"]}
+        infra_env = served.call("POST", f"{V2}/infra-envs", body)
+        host = str(uuid.uuid4())
+        served.call("POST", f"{V2}/infra-envs/{infra_env['id']}/hosts", {"host_id": host})
+        ids = {"cluster_id": cluster["id"], "infra_env_id": infra_env["id"], "host_id": host}
+        print(run(served, tmp_path, ids, *(f"--exclude-operation-id={name}" for name in DESTROYS)))
+        assert served.call("GET", f"{V2}/clusters/{cluster['id']}")["id"] == cluster["id"]
+    finally:
+        served.end(signal.SIGTERM)
