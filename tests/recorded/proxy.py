@@ -1,6 +1,6 @@
 """Stands between a client and an assisted service, and keeps what they say to each other.
 
-    python -m ansible_collections.agentlab.ocp.tests.recorded.proxy --to http://127.0.0.1:8090 --listen 8091 \
+    python -m ansible_collections.agentlab.ocp.tests.recorded.proxy --to http://127.0.0.1:8090 --listen 127.0.0.1:8091 \
         --out run.jsonl --description assisted-service-swagger.yaml
 
 One exchange a line, tokens left out. With a description every exchange is checked against it; at its end (SIGINT or
@@ -83,14 +83,14 @@ class Proxy:
         except AssertionError as error:
             self.wrong[str(error)[:300]] += 1
 
-    async def run(self, port: int) -> None:
+    async def run(self, host: str, port: int) -> None:
         app = web.Application(client_max_size=1 << 30)
         app.router.add_route("*", "/{path:.*}", self.handle)
         timeout = aiohttp.ClientTimeout(total=600)
         async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as self.session:
             runner = web.AppRunner(app, access_log=None)
             await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", port).start()
+            await web.TCPSite(runner, host, port).start()
             over = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, over.set)
@@ -101,12 +101,13 @@ class Proxy:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--to", required=True, help="URL of the service")
-    parser.add_argument("--listen", type=int, required=True, metavar="PORT", help="on 127.0.0.1")
+    parser.add_argument("--listen", required=True, metavar="HOST:PORT")
     parser.add_argument("--out", type=Path, help="where to keep the exchanges")
     parser.add_argument("--description", type=Path, help="the API's description, Swagger 2.0")
     options = parser.parse_args()
     proxy = Proxy(options.to, options.out, Description(options.description) if options.description else None)
-    asyncio.run(proxy.run(options.listen))
+    host, __, port = options.listen.rpartition(":")
+    asyncio.run(proxy.run(host, int(port)))
     for text, count in sorted(proxy.exchanges.items()):
         print(f"{count:7} {text}")
     for text, count in proxy.wrong.most_common():

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ....plugins.module_utils._deps import optional
 from .. import protocol
 from ..protocol import API, Dispatch, Freeze, Identity, Request, Response, Talk, Wait
-from . import install, noop
+from . import hub, install, noop
 from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
 from .install import Pace
 from .settings import STEP_SECONDS, Settings, SwarmError
@@ -57,12 +57,16 @@ class Swarm:
         self._born: dict[str, float] = {}
         self._archive = archive(settings.logs_kib)
         self._certificate = ""
+        self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
+        self._image_set = f"{settings.name}-{settings.part[0]}"
         self._stop = asyncio.Event()
         self._session: aiohttp.ClientSession
 
     # Requests
 
     def _headers(self, me: Identity, request: Request) -> dict[str, str]:
+        if self._hub and hub.belongs(request.path):
+            return self._hub.headers | ({"Content-Type": "application/merge-patch+json"} if request.method == "PATCH" else {})
         headers = me.headers()
         # What people do, the rest is done by agents: the service tells them apart by the header.
         if request.name in BY_PEOPLE and self.settings.user_token:
@@ -84,14 +88,18 @@ class Swarm:
             body = {"data": form}
         elif request.body is not None:
             body = {"json": request.body}
+        elsewhere = request.path.startswith(("http://", "https://"))
+        base = "" if elsewhere else settings.url
+        if self._hub and hub.belongs(request.path):
+            base, body["ssl"] = self._hub.server, self._hub.tls
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
             async with self._session.request(
-                request.method, settings.url + request.path, headers=self._headers(me, request), **body
+                request.method, base + request.path, headers=self._headers(me, request), **body
             ) as answer:
                 raw = await answer.read()
-                decoded = json.loads(raw) if raw and answer.content_type == "application/json" else None
+                decoded = json.loads(raw) if raw and (elsewhere or answer.content_type == "application/json") else None
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             response = Response(0, None, f"{type(error).__name__}: {error}")
@@ -152,8 +160,9 @@ class Swarm:
         if kind == "logs-gather":
             await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
         if kind == "install" and result.exit_code == 0:
-            role = json.loads(step["args"][0])["role"]
-            if await self.talk(install.installer(host, role, self._pace, self._archive), host.me, host):
+            wanted = json.loads(step["args"][0])
+            host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not tell it
+            if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
                 self._lives[host.me.host_id].cancel()  # it has rebooted into the installed system
 
     async def _live(self, host: Host, after: float) -> None:
@@ -183,9 +192,9 @@ class Swarm:
             stats.active -= 1
 
     async def _give_role(self, host: Host) -> None:
-        """Arbiters are made by people; all other roles the service gives by itself."""
+        """Arbiters are made by people, on a hub when they approve a host; all other roles the service gives by itself."""
         cluster = host.cluster
-        if cluster.masters <= host.number < cluster.masters + cluster.arbiters:
+        if not self._hub and cluster.masters <= host.number < cluster.masters + cluster.arbiters:
             request = Request("role", "PATCH", host.me.host_path, {"host_role": "arbiter"})
             await self.talk(protocol.exchange(request), host.me, host)
 
@@ -195,7 +204,12 @@ class Swarm:
         await asyncio.sleep(after)
         me = install.as_controller(cluster, self.settings)
         clock = asyncio.get_running_loop().time
-        end = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate), me)
+        numbers = {host.me.host_id: host.number for host in hosts}
+
+        def look() -> Talk:
+            return hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
+
+        end = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me)
         self.stats.ends[end] += 1
         if cluster.status != end:
             self._count(self.stats.cluster_status, f"cluster {cluster.id}", end)
@@ -304,6 +318,9 @@ class Swarm:
 
     async def _set_up(self) -> None:
         settings = self.settings
+        if self._hub:
+            await self._set_up_hub()
+            return
         if not settings.agent_version:
             versions = (await self._ask("GET", "/component-versions") or {}).get("versions") or {}
             settings.agent_version = versions.get("discovery-agent") or "agent"
@@ -312,6 +329,30 @@ class Swarm:
             return
         self.clusters = plan_clusters(settings)
         await bounded([self._register(cluster) for cluster in self.clusters], SETTING_UP)
+
+    async def _set_up_hub(self) -> None:
+        settings, nobody = self.settings, Identity("", "", "")
+        if settings.discover:
+            found = await self.talk(hub.discover(settings), nobody)
+            part, parts = settings.part
+            self.clusters = found[part - 1 :: parts]
+        else:
+            self.clusters = plan_clusters(settings)
+            spec = {"spec": {"releaseImage": settings.release_image or settings.openshift_version}}
+            entry = hub.resource("ClusterImageSet", self._image_set, **hub.laid_over(spec, settings.template.get("ClusterImageSet", {})))
+            await self.talk(hub.ask("set up", "POST", hub.place("ClusterImageSet"), entry), nobody)
+        known: set[tuple[str, str]] = set()
+
+        async def one(cluster: Cluster) -> None:
+            work = hub.introduce(cluster, settings) if settings.discover else hub.register(cluster, settings, self._image_set)
+            known.add(await self.talk(work, nobody))
+
+        await bounded([one(cluster) for cluster in self.clusters], SETTING_UP)
+        services, images = {url for url, __ in known}, {image for __, image in known}
+        if not settings.url and len(services) != 1:
+            raise SwarmError(f"the hub's InfraEnvs name several services: {', '.join(sorted(services))}; choose one with --url")
+        settings.url = settings.url or services.pop()
+        settings.agent_version = settings.agent_version or max(images) or "agent"
 
     async def _discover(self) -> list[Cluster]:
         """The infra-envs that are there, with their clusters, unless these are installed already."""
@@ -355,6 +396,9 @@ class Swarm:
 
         async def remove(cluster: Cluster) -> None:
             me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
+            if self._hub:
+                await self.talk(hub.remove(cluster), me)
+                return
 
             async def ask(method: str, path: str) -> None:
                 await self.talk(protocol.exchange(Request("remove", method, f"{API}{path}")), me)
@@ -371,6 +415,9 @@ class Swarm:
 
         hosts = {(host.cluster.number, host.number): host for host in self.hosts}
         await bounded([remove(cluster) for cluster in self.clusters if cluster.created], SETTING_UP)
+        if self._hub and not self.settings.discover:
+            request = Request("remove", "DELETE", hub.place("ClusterImageSet", name=self._image_set))
+            await self.send(request, Identity("", "", ""))
 
 
 async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:

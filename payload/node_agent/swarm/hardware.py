@@ -65,7 +65,8 @@ class Cluster:
     """`roles`, `stages`: host number -> what the service made it, the last stage reported for it.
 
     `rebooted`: host number -> when its next stage is due; `changed`: when anything last did (event loop time).
-    `size`: hosts, of which the first are the control plane. `created`: by us, so that it is ours to delete.
+    `size`: hosts, of which the first are the control plane. `created`: by us, so that it is ours to delete. `token`: its agents'.
+    `namespace`, `resource`, `infra_env`: on a hub, where its resources are and the names of AgentClusterInstall and InfraEnv.
     """
 
     number: int
@@ -79,6 +80,10 @@ class Cluster:
     ingress_vip: str
     id: str = ""
     infra_env_id: str = ""
+    token: str = field(default="", repr=False)
+    namespace: str = ""
+    resource: str = ""
+    infra_env: str = ""
     created: bool = False
     status: str = ""
     changed: float = 0.0
@@ -185,7 +190,7 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
     for cluster in clusters:
         chance = random.Random(f"{settings.seed}/{cluster.number}")  # the same wherever the cluster's part runs
         for number in range(cluster.size):
-            host_id = str(uuid.uuid5(NAMESPACE, f"{settings.seed}/{cluster.id}/{cluster.number}/{number}"))
+            host_id = str(uuid.uuid5(NAMESPACE, f"{settings.seed}/{cluster.infra_env_id}/{cluster.number}/{number}"))
             hosts.append(
                 Host(
                     cluster=cluster,
@@ -193,7 +198,8 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
                     profile=chance.choices(kinds, weights)[0],
                     failure=chance.choices(failures, shares)[0],
                     me=Identity(
-                        cluster.infra_env_id, host_id, settings.agent_version, settings.agent_token, settings.register_interval
+                        cluster.infra_env_id, host_id, settings.agent_version, cluster.token or settings.agent_token,
+                        settings.register_interval,
                     ),
                     cache=ReplyCache(),
                 )
@@ -223,12 +229,12 @@ def plan_clusters(settings: Settings) -> list[Cluster]:
     return found
 
 
-def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, settings: Settings) -> Cluster:
-    """A cluster of the service's: its hosts get addresses in its machine network, or next to its VIPs."""
+def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, settings: Settings, size: int = 0) -> Cluster:
+    """A cluster of the service's, of `size` hosts (0: what the settings say): its hosts get addresses in its machine network, or next to its VIPs."""
     masters = int(found.get("control_plane_count") or (1 if found.get("high_availability_mode") == "None" else 3))
     api, ingress = (next((entry["ip"] for entry in found.get(key) or ()), "") for key in ("api_vips", "ingress_vips"))
     cidr = next((entry["cidr"] for entry in found.get("machine_networks") or ()), f"{api}/24" if api else "")
-    size = 1 if masters == 1 else settings.hosts or max(masters, TOPOLOGIES[next(iter(settings.topology))].hosts)
+    size = size or (1 if masters == 1 else settings.hosts) or max(masters, TOPOLOGIES[next(iter(settings.topology))].hosts)
     planned = next(ADDRESSES.subnets(new_prefix=subnet_prefix(settings)))
     try:
         network = ipaddress.IPv4Network(cidr, strict=False) if cidr else planned

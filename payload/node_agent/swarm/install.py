@@ -146,12 +146,20 @@ def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[
                 cluster.rebooted[host.number] = clock() + pace.stage(following)
 
 
-def finalize(cluster: Cluster, pace: Pace, certificate: str, operators: list[str]) -> Talk:
-    """What the controller does once the service says that the cluster is finalizing. `operators`: those to report.
+def by_rest(cluster: Cluster, settings: Settings) -> Talk:
+    """A cluster as the service has it; None when it does not answer."""
+    response: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}"), settings)
+    return response.body if response.ok and isinstance(response.body, dict) else None
+
+
+def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
+    """What the controller does once the service says that the cluster is finalizing.
 
     Returns whether the service took the last word; if not, it is all said again in the next round.
     """
     base, settings = f"{API}/clusters/{cluster.id}", pace.settings
+    monitored: Response = yield from persist(Request("operators", "GET", f"{base}/monitored-operators"), settings)
+    operators = [entry["name"] for entry in monitored.body or ()] if monitored.ok else []
     for stage in FINALIZING_STAGES:
         yield from persist(Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}), settings)
         if stage == "Waiting for cluster operators":
@@ -174,21 +182,22 @@ def conduct(
     clock: Callable[[], float],
     observe: Callable[[Cluster, dict[str, Any]], None],
     certificate: str,
+    look: Callable[[], Talk],
 ) -> Talk:
     """Watch a cluster, start its installation when it is ready, play its controller; returns its last status.
 
     As in an agent-based installation, "ready" takes every host that the cluster is to have: the service is content with the
-    control plane, and would refuse those that come later. `observe` gets each cluster that was read. A cluster of which
-    nothing changes for long is `stalled`.
+    control plane, and would refuse those that come later. A hub starts by itself, and only then its clusters get an id. `look` reads
+    the cluster, with its hosts; `observe` gets each that was read. A cluster of which nothing changes for long is `stalled`.
     """
     settings = pace.settings
     finalized, seen = False, ""
     cluster.changed = clock()
     while True:
-        response: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}"), settings)
-        if response.ok and isinstance(response.body, dict):
-            cluster.status = response.body.get("status", "")
-            observe(cluster, response.body)
+        body: dict[str, Any] | None = yield from look()
+        if body is not None:
+            cluster.status = body.get("status", "")
+            observe(cluster, body)
         if cluster.status in OVER:
             return cluster.status
         now = f"{cluster.status} {sorted(cluster.stages.items())}"
@@ -196,17 +205,16 @@ def conduct(
             seen, cluster.changed = now, clock()
         elif clock() - cluster.changed > settings.stall:
             return "stalled"
-        known = sum(host.get("status") == "known" for host in (response.body or {}).get("hosts") or ())
-        if cluster.status == "ready" and settings.install and known == cluster.size:
+        known = sum(host.get("status") == "known" for host in (body or {}).get("hosts") or ())
+        if cluster.status == "ready" and settings.install and not cluster.namespace and known == cluster.size:
             yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
         if cluster.status in ("installing", "finalizing"):
             yield from controller(cluster, hosts, pace, clock)
         if cluster.status == "finalizing" and not finalized:
-            names = [entry["name"] for entry in (response.body or {}).get("monitored_operators") or ()]
-            finalized = yield from finalize(cluster, pace, certificate, names or ["console"])
+            finalized = yield from finalize(cluster, pace, certificate)
         yield Wait(settings.controller_poll if cluster.status in ("installing", "finalizing") else settings.watch)
 
 
 def as_controller(cluster: Cluster, settings: Settings) -> Identity:
     """Under whose name the cluster's own requests go."""
-    return Identity(cluster.infra_env_id, "", settings.agent_version, settings.agent_token)
+    return Identity(cluster.infra_env_id, "", settings.agent_version, cluster.token or settings.agent_token)

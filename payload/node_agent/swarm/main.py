@@ -36,7 +36,9 @@ def parser() -> argparse.ArgumentParser:
         shown = f" (default {defaults[name]})" if defaults[name] else ""
         top.add_argument(flag, default=defaults[name], help=f"{text}{shown}")
 
-    top.add_argument("--url", required=True, help="of the assisted service, as http://192.168.111.20:8090")
+    top.add_argument("--url", default="", help="of the assisted service, as http://192.168.111.20:8090; on a hub it is known")
+    top.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of a hub: the clusters are its custom resources (kube-api mode)")
+    top.add_argument("--template", type=Path, metavar="FILE", help="YAML documents that are laid over the swarm's resources of their kind")
     number("--clusters", "how many clusters to register", int)
     number("--hosts", "hosts per cluster; 0: what the topology needs; a single node is always one", int)
     top.add_argument("--topology", default="compact", metavar="NAME=SHARE,...", help="which share of the clusters is what (default compact)")
@@ -107,6 +109,12 @@ def settings_of(options: argparse.Namespace) -> Settings:
             values["pull_secret"] = pull_secret.read_text().strip()
         except OSError as error:
             raise SwarmError(f"--pull-secret-file {pull_secret}: {error.strerror}") from None
+    if values["template"]:
+        from .hub import load_template
+
+        values["template"] = load_template(values["template"])
+    else:
+        values["template"] = {}
     values["topology"] = shares(values["topology"], "--topology")
     values["part"] = part_of(values["part"])
     values["failures"] = shares(values["failures"], "--failures")

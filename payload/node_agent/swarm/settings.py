@@ -70,11 +70,14 @@ class Settings:
     """`hosts`: per cluster (0: as many as the topology needs). Times in seconds. `failures`: kind -> share of all hosts.
 
     `topology`: name -> share of the clusters. `part`: of a swarm on several machines, this one's number and how many there are.
-    `network_delay`: before each request, with as much again at random as `network_jitter`.
+    `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
+    laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `stall`: a cluster of which nothing changes for so long is given up.
     """
 
-    url: str
+    url: str = ""
+    kubeconfig: Path | None = None
+    template: dict[str, dict[str, Any]] = field(default_factory=dict)
     clusters: int = 1
     hosts: int = 0
     topology: dict[str, float] = field(default_factory=lambda: {"compact": 1.0})
@@ -113,7 +116,7 @@ class Settings:
     progress: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
+        if not self.url.startswith(("http://", "https://")) and not (self.kubeconfig and not self.url):
             raise SwarmError(f"url {self.url!r}: must begin with http:// or https://")
         self.url = self.url.rstrip("/")
         wrong = set(self.topology) - set(TOPOLOGIES)
@@ -137,9 +140,9 @@ class Settings:
     def public(self) -> dict[str, Any]:
         """The settings for a report, without what is secret."""
         values = asdict(self)
-        for name in ("pull_secret", "agent_token", "user_token"):
+        for name in ("pull_secret", "agent_token", "user_token", "template"):
             values.pop(name)
-        return values | {"report": str(self.report or "")}
+        return values | {name: str(values[name] or "") for name in ("report", "kubeconfig")}
 
 
 def topologies(settings: Settings) -> list[str]:

@@ -90,6 +90,7 @@ class FakeAssisted:
         add("POST", API + "/clusters/{c}/actions/install", self.install)
         add("POST", API + "/clusters/{c}/actions/cancel", self.nothing)
         add("POST", API + "/clusters/{c}/actions/complete-installation", self.complete)
+        add("GET", API + "/clusters/{c}/monitored-operators", self.operators)
         add("PUT", API + "/clusters/{c}/monitored-operators", self.operator)
         add("PUT", API + "/clusters/{c}/progress", self.cluster_progress)
         add("PUT", API + "/clusters/{c}/logs-progress", self.nothing)
@@ -190,6 +191,9 @@ class FakeAssisted:
         for host in self.members(cluster):
             host["status"] = "preparing-for-installation"
         return web.json_response(self.view(cluster), status=202)
+
+    async def operators(self, request: web.Request) -> web.Response:
+        return web.json_response([{"name": "console", "operator_type": "builtin"}])
 
     async def operator(self, request: web.Request) -> web.Response:
         body = await request.json()
