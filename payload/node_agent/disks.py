@@ -116,7 +116,7 @@ class Disk:
             "drive_type": self.drive_type,
             "size_bytes": int(host.read(self.sys / "size") or 0) * 512,
             "model": self.udev.get("ID_MODEL") or host.read(self.sys / "device/model"),
-            "vendor": self.udev.get("ID_VENDOR") or vendor(host.read(self.sys / "device/vendor")),
+            "vendor": self.udev.get("ID_VENDOR") or host.read(self.sys / "device/vendor"),
             "serial": self.udev.get("ID_SERIAL_SHORT") or self.udev.get("ID_SERIAL") or host.read(self.sys / "serial"),
             "wwn": self.wwn or by_id.removeprefix("/dev/disk/by-id/wwn-"),
             "hctl": next(iter(host.names(self.sys / "device/scsi_device")), ""),
@@ -136,11 +136,6 @@ class Disk:
     def _iscsi_address(self) -> str:
         adapter = next((part for part in self.sys.resolve().parts if part.startswith("host")), "")
         return host.read(self.root / "sys/class/iscsi_host" / adapter / "ipaddress") if adapter else ""
-
-
-def vendor(text: str) -> str:
-    """A SCSI vendor; virtio disks have a PCI number there, which names nobody."""
-    return "" if text.startswith("0x") else text
 
 
 def properties(root: Path, numbers: str) -> dict[str, str]:

@@ -114,7 +114,12 @@ def secure_boot(root: Path = ROOT) -> str:
 
 def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict[str, Any]:
     dmi = root / "sys/class/dmi/id"
-    product, maker = host.read(dmi / "product_name"), host.read(dmi / "sys_vendor")
+
+    def told(name: str) -> str:
+        """As the namesake has it: a firmware without tables is unknown, which is something else than an empty string in one."""
+        return host.read(dmi / name) if (dmi / name).exists() else "unknown"
+
+    product, maker = told("product_name"), told("sys_vendor")
     if host.read(dmi / "product_family") in ("oVirt", "RHV"):
         product = "oVirt"
     if host.read(dmi / "chassis_asset_tag") == "OracleCloud.com":
@@ -124,7 +129,7 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
     return {
         "manufacturer": maker,
         "product_name": product,
-        "serial_number": host.read(dmi / "product_serial"),
+        "serial_number": told("product_serial"),
         "virtual": virtual,
     }
 

@@ -171,7 +171,7 @@ def disk(at: int, entry: tuple[str, str, int, str], serial: str) -> dict[str, An
     by_path = f"/dev/disk/by-path/pci-0000:0{at + 4}:00.0"
     return {
         "id": by_id or by_path, "name": name, "path": f"/dev/{name}", "by_id": by_id, "by_path": by_path, "drive_type": kind,
-        "size_bytes": gib * GIB, "model": "" if bus == "virtio" else "SIM-2000", "vendor": "" if bus == "virtio" else "SIM",
+        "size_bytes": gib * GIB, "model": "" if bus == "virtio" else "SIM-2000", "vendor": "0x1af4" if bus == "virtio" else "SIM",
         "serial": serial[:20], "wwn": wwn, "hctl": f"{at}:0:0:0" if bus == "scsi" else "", "removable": False, "bootable": False,
         "is_installation_media": False, "smart": "", "has_uuid": bus != "virtio", "holders": "",
         "installation_eligibility": {"eligible": True, "not_eligible_reasons": None},

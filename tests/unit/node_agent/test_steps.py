@@ -146,7 +146,7 @@ def test_disks(tmp_path: Path, write: Write) -> None:
     assert reasons["vda"] == ["Disk has partition 'vda' mounted on '/mnt/a b'"]
     assert reasons["dm-0"] == ["Disk is an LVM logical volume"] and reasons["pmem0"] == ["Disk has unknown storage controller"]
     assert found["sdb"]["is_installation_media"] and found["sr0"]["is_installation_media"]
-    assert (found["vda"]["drive_type"], found["vda"]["vendor"], found["vda"]["serial"]) == ("SSD", "", "overlay")
+    assert (found["vda"]["drive_type"], found["vda"]["vendor"], found["vda"]["serial"]) == ("SSD", "0x1af4", "overlay")
     assert [entry["name"] for entry in disks.disks(tmp_path, 100 << 30)] == ["sda"]
 
 
