@@ -93,6 +93,9 @@ class LiveIso:
             self.kargs = kargs.read(self.fs)
             raw = image.pread(self.fd, self.area.length, self.area.offset)
             self.files = cpio.read_files(io.BytesIO(raw))
+        except CoreosError as error:
+            os.close(self.fd)
+            raise CoreosError(f"{path}: {error}") from error
         except BaseException:
             os.close(self.fd)
             raise

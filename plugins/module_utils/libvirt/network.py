@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import json
 import subprocess
 import uuid
 import xml.etree.ElementTree as ET
@@ -97,6 +98,7 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
             continue
         if network is not None and diff and network.isActive():
             network.destroy()
+        _refuse_taken(tree)
         if network is None or diff:
             network = connection.networkDefineXML(text(tree))
         network.create()
@@ -203,6 +205,22 @@ def _boot_options(boot_file: str | None, families: Mapping[str, Any]) -> list[st
     if not boot_file:
         return []
     return [f"dhcp-boot={boot_file}"] if "ipv4" in families else [f"dhcp-option=option6:bootfile-url,{boot_file}"]
+
+
+def _refuse_taken(tree: ET.Element) -> None:
+    """libvirt would say only that the network is in use."""
+    bridge = tree.find("bridge")
+    own = bridge.get("name") if bridge is not None else None
+    done = subprocess.run(["ip", "-json", "-4", "route"], capture_output=True, text=True, check=False)
+    for route in json.loads(done.stdout or "[]"):
+        if route["dst"] == "default" or route.get("dev") == own:
+            continue
+        for ip in tree.findall("ip"):
+            subnet = ipaddress.ip_network(f"{ip.get('address')}/{ip.get('prefix')}", strict=False)
+            if subnet.version == 4 and subnet.overlaps(ipaddress.IPv4Network(route["dst"])):
+                raise LabError(
+                    f"network {tree.findtext('name')}: {subnet} is in use on this host by {route.get('dev')}: choose another (network.ipv4)"
+                )
 
 
 def _refuse_if_used(connection: Any, name: str, diff: dict[str, str]) -> None:

@@ -83,9 +83,8 @@ class Lab:
     def arp_one_way(self, fault: Fault) -> str:
         between = f"ether saddr {self.mac(fault['peer'])} ether daddr {self.mac(fault['node'])}"
         table = f"agentlab-{fault['peer']}-{fault['node']}"
-        run("nft", "-f", "-", given=(
-            f"table bridge {table} {{ chain forward {{ type filter hook forward priority 0; "
-            f"{between} arp operation reply drop; {between} icmpv6 type nd-neighbor-advert drop; }} }}"))  # fmt: skip
+        rules = ["type filter hook forward priority 0", f"{between} arp operation reply drop", f"{between} icmpv6 type nd-neighbor-advert drop"]
+        run("nft", "-f", "-", given="\n".join([f"table bridge {table} {{", "chain forward {", *rules, "}", "}", ""]))
         return table
 
     def arp_both_ways(self, __: Fault, table: str) -> None:

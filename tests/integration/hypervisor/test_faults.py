@@ -1,0 +1,135 @@
+"""Faults of machines, cables and media in a real libvirt, at the moments that a service tells."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd
+
+sys.path.insert(0, str(Path(__file__).parent))
+import guest
+
+# What the service will say is told by a file server at the rendezvous host's place.
+SERVICE = """
+import http.server, json, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        cluster = json.load(open(sys.argv[1]))
+        answer = json.dumps(cluster if self.path.endswith('/c') else [cluster]).encode()
+        self.send_response(200); self.send_header('Content-Length', str(len(answer))); self.end_headers(); self.wfile.write(answer)
+    def log_message(self, *args): pass
+http.server.HTTPServer(('', 8090), Handler).serve_forever()
+"""
+# Where nobody listens, a host that is heard refuses.
+PROBE = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 9), 5)
+except ConnectionRefusedError:
+    print('heard')
+except OSError:
+    print('deaf')
+"""
+SECONDS = 60
+
+
+def until(test: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + SECONDS
+    while not test():
+        assert time.monotonic() < end, what
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def faulty(lab: Any) -> Any:
+    """A single node, booted from an image of a few hundred bytes, with faults."""
+
+    def make(*faults: dict[str, Any]) -> Any:
+        one = lab("agtest", {"faults": [{**({"node": "master-0"} if fault["kind"] != "service_down" else {}), **fault} for fault in faults]})
+        one.play("prepare")
+        guest.iso(one.run_dir / "agent.x86_64.iso", "an image")
+        state = {"*image.Ignition": {"RendezvousIP": "192.168.111.1"}, "*gencrypto.AuthConfig": {"WatcherAuthToken": "token"}}
+        (one.run_dir / ".openshift_install_state.json").write_text(json.dumps(state))
+        (one.run_dir / "service.json").write_text(json.dumps({"id": "c", "status": "insufficient", "hosts": []}))
+        program = one.run_dir / "service.py"
+        program.write_text(SERVICE)
+        one.enter("sh", "-c", f"{sys.executable} {program} {one.run_dir}/service.json >/dev/null 2>&1 </dev/null &")
+        assert one.play("boot")[0] == 2
+        assert one.play("boot")[0] == 0
+        return one
+
+    return make
+
+
+def domain(one: Any, *command: str) -> str:
+    return one.enter("virsh", command[0], "agtest_master_0", *command[1:])
+
+
+def log(one: Any) -> str:
+    return (one.state_dir / "services/faults/log").read_text()
+
+
+def test_from_the_boot_on(faulty: Any, guests: None) -> None:
+    one = faulty({"kind": "link_down"}, {"kind": "mtu", "mtu": 1300}, {"kind": "service_down", "service": "ntp", "seconds": 3}, {"kind": "eject"})
+    mac = one.plan["nodes"][0]["nics"][0]["mac"]
+    until(lambda: log(one).count(" begins ") == 4, log(one))
+    assert "down" in domain(one, "domif-getlink", mac)
+    device = next(line.split()[0] for line in domain(one, "domiflist").splitlines() if mac in line)
+    assert one.enter("cat", f"/sys/class/net/{device}/mtu").strip() == "1300"
+    assert "agent.x86_64" not in domain(one, "domblklist")
+    until(lambda: "service_down ntp ends" in log(one), log(one))
+    assert one.play("prepare")[0] == 0  # the service that came back is known as the lab's
+    assert (one.state_dir / "processes/faults.json").exists()
+
+
+def test_at_their_moments(faulty: Any, guests: None) -> None:
+    one = faulty({"kind": "pause", "when": "known", "seconds": 4}, {"kind": "disk_lost", "when": "Installing"},
+                 {"kind": "power_off", "when": "Writing image to disk", "seconds": 2})
+    service = one.run_dir / "service.json"
+    host = {"status": "known", "requested_hostname": "master-0", "progress": {}, "progress_stages": ["Installing", "Writing image to disk"]}
+
+    def tell(**more: Any) -> None:
+        service.write_text(json.dumps({"id": "c", "status": "installing", "hosts": [host | more]}))
+
+    assert domain(one, "domstate").strip() == "running"
+    tell()
+    until(lambda: domain(one, "domstate").strip() == "paused", log(one))
+    until(lambda: domain(one, "domstate").strip() == "running", log(one))
+    before = domain(one, "domid")
+    tell(status="installing", progress={"current_stage": "Writing image to disk"})
+    until(lambda: "power_off master-0 ends" in log(one), log(one))
+    assert domain(one, "domid") != before
+    assert "disk_lost master-0 begins" in log(one)
+
+
+def test_one_does_not_hear_the_other(lab: Any) -> None:
+    """Two hosts on the lab's bridge, as namespaces with the nodes' MACs: what one answers never comes, what it asks does."""
+    one = lab("agtest", {"topology": "compact"})
+    one.play("prepare")
+    macs = [node["nics"][0]["mac"] for node in one.plan["nodes"][:2]]
+    script = "\n".join(
+        f"ip netns add n{i}; ip link add v{i} type veth peer name eth0 netns n{i}; ip link set v{i} master agtestbm up\n"
+        f"ip -n n{i} link set eth0 address {mac} up; ip -n n{i} address add 192.168.111.{50 + i}/24 dev eth0"
+        for i, mac in enumerate(macs))
+    one.enter("sh", "-ec", script)
+    (one.run_dir / "probe.py").write_text(PROBE)
+
+    def hears(asking: str, address: str) -> bool:
+        return one.enter("ip", "netns", "exec", asking, sys.executable, str(one.run_dir / "probe.py"), address).strip() == "heard"
+
+    assert hears("n1", "192.168.111.50")
+    config = {"nodes": {f"master-{i}": {"nics": {"eth0": mac}} for i, mac in enumerate(macs)}}
+    fault = {"kind": "arp_one_way", "node": "master-1", "peer": "master-0"}
+    code = f"import sys; sys.path.insert(0, {str(Path(faultd.__file__).parent)!r}); import faultd; lab = faultd.Lab({config!r})\n"
+    one.enter("sh", "-c", "ip -n n1 neigh flush all; ip -n n0 neigh flush all")
+    one.enter(sys.executable, "-c", f"{code}lab.arp_one_way({fault!r})")
+    assert not hears("n1", "192.168.111.50")
+    assert hears("n1", "192.168.111.1")
+    one.enter(sys.executable, "-c", f"{code}lab.arp_both_ways({fault!r}, 'agentlab-master-0-master-1')")
+    assert hears("n1", "192.168.111.50")
