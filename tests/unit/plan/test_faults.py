@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +96,10 @@ def test_the_table_says_what_others_do() -> None:
     assert set(faults._COMPONENTS) == {name for name, component in COMPONENTS.items() if component.programs}
     assert set(faultd.kinds(faultd.Lab({}))) == {kind for kind, fault in faults.KINDS.items() if not fault.in_plan}
     assert {kind for kind, what in faultd.kinds(faultd.Lab({})).items() if what.end is None} == {k for k, f in faults.KINDS.items() if f.lasting}
+
+
+def test_every_kind_is_documented_with_its_fields() -> None:
+    text = (Path(__file__).parents[3] / "docs/faults.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\w, ]*) ?\|", text, re.MULTILINE))
+    shown = {kind: {field.strip() for field in fields.split(",") if field.strip()} for kind, fields in rows.items()}
+    assert shown == {kind: set(fault.schema(kind)["properties"]) - {"kind"} for kind, fault in faults.KINDS.items()}
