@@ -326,7 +326,7 @@ ASSETS: tuple[Asset, ...] = (
           ("ClusterDeployment Config", *_CERTIFICATES, "Certificate (admin-kubeconfig-client)"),
           generate=_kubeconfig, files=_file("auth/kubeconfig", SECRET)),
     Asset("Agent Installer Ignition", "*image.Ignition",
-          ("Agent Workflow", "Agent Manifests", "Extra Manifests", *_CERTIFICATES, "Kubeadmin Password", _AC, _AH,
+          ("Agent Workflow", "Agent Manifests", "Extra Manifests", *_CERTIFICATES, "Kubeadmin Password", _IC, _AC, _AH,
            *_MIRROR, "Agent Installer API Auth Config", "Agent Installer InfraEnv ID", "Fencing Credentials"),
           generate=ignition.install, volatile=True,
           persist=lambda value: {key: value[key] for key in ("RendezvousIP", "CPUArch")}),

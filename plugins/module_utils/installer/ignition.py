@@ -13,6 +13,7 @@ from .build import Build
 from .credentials import SIGNERS
 from .errors import InstallerError
 from .hardware import requirements
+from .install_config import machine_network_of
 from .yamlio import dump
 
 _ASSISTED = "/etc/assisted"
@@ -48,7 +49,7 @@ def missing_infra_env(_build: Build) -> Any:
 
 
 def install(build: Build) -> dict[str, Any]:
-    """The live config of a cluster's hosts: {"Config", "RendezvousIP", "CPUArch"}."""
+    """The live config of a cluster's hosts: {"Config", "RendezvousIP", "CPUArch", "Minimal"}."""
     infra = build["InfraEnv Config"]["Config"]
     aci = build["AgentClusterInstall Config"]["Config"]
     deployment = build["ClusterDeployment Config"]["Config"]["spec"]
@@ -59,7 +60,8 @@ def install(build: Build) -> dict[str, Any]:
     build.log.info(f"The rendezvous host IP (node0 IP) is {ip}")
     platform = aci["spec"].get("platformType", "")
     needs = aci["spec"].get("provisionRequirements", {})
-    minimal = settings.get("minimalISO") or platform == "External"
+    minimal = agent is not None and (bool(settings.get("minimalISO")) or platform == "External")
+    _warn_of_rendezvous(build, ip)
 
     config = Config()
     config.user("core", [infra["spec"].get("sshAuthorizedKey", "")], build["Kubeadmin Password"]["hash"])
@@ -68,7 +70,7 @@ def install(build: Build) -> dict[str, Any]:
     data = _template_data(
         build, infra, build["Agent PullSecret"], build["ClusterImageSet Config"]["Config"]["spec"]["releaseImage"],
         mirrored=bool(registries), bundle=bundle, cluster=f"{deployment['clusterName']}.{deployment['baseDomain']}",
-        minimal=bool(minimal),
+        minimal=minimal,
     )  # fmt: skip
     _common(build, config, data, registries)
     counts = {"REQUIRED_MASTER_NODES": str(needs.get("controlPlaneAgents", 0))}
@@ -102,7 +104,14 @@ def install(build: Build) -> dict[str, Any]:
     for name, text in (build["Extra Manifests"] or {}).items():
         config.file(f"{_ASSISTED}/extra-manifests/{name}", text, 0o644)
     _add_chrony(config, infra)
-    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"]})
+    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
+
+
+def _warn_of_rendezvous(build: Build, ip: str) -> None:
+    config = build["Install Config"]
+    if config and not machine_network_of(config, ip):
+        networks = ", ".join(entry["cidr"] for entry in config["networking"]["machineNetwork"])
+        build.log.warning(f"the rendezvous IP {ip} is in none of the machine networks: {networks}")
 
 
 def unconfigured(build: Build) -> dict[str, Any]:

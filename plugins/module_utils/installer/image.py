@@ -135,7 +135,7 @@ def artifacts(build: Build) -> dict[str, Any]:
     agent = (build["Agent Config"] or {}).get("Config")
     ignition = build["Agent Installer Ignition"]
     external = aci["spec"].get("platformType") == "External"
-    minimal = agent is not None and (external or bool(agent.get("minimalISO")))
+    minimal = ignition["Minimal"]
     base_url = ((agent or {}).get("bootArtifactsBaseURL") or "").strip("/")
     found: dict[str, Any] = {
         "arch": ignition["CPUArch"],

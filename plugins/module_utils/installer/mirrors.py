@@ -62,11 +62,8 @@ def parse(text: str) -> list[dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise InstallerError(f"failed to unmarshal {FILENAME}: toml: {error}") from error
     found = []
-    registries = data.get("registry", [])
-    for entry in registries if isinstance(registries, list) else [None]:
-        mirrors = entry.get("mirror", []) if isinstance(entry, dict) else None
-        if not isinstance(mirrors, list) or not all(isinstance(mirror, dict) for mirror in mirrors):
-            raise InstallerError(f"{FILENAME}: [[registry]] and [[registry.mirror]] must be tables")
+    for entry in _tables(data, "registry"):
+        mirrors = _tables(entry, "mirror")
         texts = [entry.get("location", ""), entry.get("prefix", ""), *(mirror.get("location", "") for mirror in mirrors)]
         if not all(isinstance(text, str) for text in texts):
             raise InstallerError(f"{FILENAME}: location and prefix must be strings")
@@ -78,6 +75,13 @@ def parse(text: str) -> list[dict[str, Any]]:
                 "located": bool(entry.get("location")),
             }
         )
+    return found
+
+
+def _tables(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    found = data.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise InstallerError(f"{FILENAME}: [[registry]] and [[registry.mirror]] must be tables")
     return found
 
 
