@@ -27,7 +27,11 @@ def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
     try:
         config: dict[str, Any] = decode_file(text, FILENAME, INSTALL_CONFIG, unknown=unknown)
     except InstallerError as error:
-        raise InstallerError(f"failed to create install config: {error}") from error
+        try:  # wrong types and unknown fields in one report
+            decode_file(text, FILENAME, INSTALL_CONFIG, strict=not lenient)
+        except InstallerError as all_of_it:
+            raise InstallerError(f"failed to create install config: {all_of_it}") from error
+        raise
     if unknown:
         stray = unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]"
         message = (

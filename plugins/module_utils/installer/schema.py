@@ -63,7 +63,8 @@ def _where(path: tuple[str | int, ...], position: Position) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else ("." if text else "") + str(part)
     line, column = position.get(path, (0, 0))
-    return f" ({text}, line {line}, column {column})" if line else f" ({text})" if text else ""
+    parts = [*([text] if text else []), *([f"line {line}", f"column {column}"] if line else [])]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _kind(value: Any) -> str:

@@ -93,7 +93,7 @@ class Store:
                 for path in paths:
                     try:
                         texts[str(path.relative_to(self.directory))] = path.read_bytes()
-                    except (FileNotFoundError, IsADirectoryError):
+                    except FileNotFoundError:
                         continue
                     except OSError as error:
                         raise InstallerError(f"failed to load {path.name} file: {error}") from error

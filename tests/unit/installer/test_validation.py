@@ -292,6 +292,20 @@ def test_older_releases_refuse_more(directory: Any, make: Any, profile: str, cha
         directory.create("cluster-manifests", release_profile=profile)
 
 
+def test_wrong_types_and_unknown_fields_are_told_together(directory: Any, make: Any) -> None:
+    directory.write("install-config.yaml", make.install_config(foo=1, bar=2, networking=[], fips="x"))
+    with pytest.raises(InstallerError) as caught:
+        directory.create("cluster-manifests")
+    for text in ('unknown field "foo" (foo, line', 'unknown field "bar"', "cannot unmarshal array into", "cannot unmarshal string into"):
+        assert text in str(caught.value)
+
+
+def test_an_input_that_is_a_directory_is_refused(directory: Any) -> None:
+    (directory.path / "install-config.yaml").mkdir(parents=True)
+    with pytest.raises(InstallerError, match=r"failed to load install-config.yaml file: .*Is a directory"):
+        directory.create("cluster-manifests")
+
+
 @pytest.mark.parametrize("text", ["y", "N", "on", "1e3", "0o7", "1_000", ".5", "12:30", "2020-01-01", "~", "", "<<", "0x1F", "-.inf"])
 def test_strings_that_go_would_misread_are_quoted(text: str) -> None:
     assert dump({"a": text}) == f'a: "{text}"\n'
