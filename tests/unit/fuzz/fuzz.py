@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Feeds damaged inputs to everything that reads a file from outside: no traceback, no hang, no memory beyond the bound.
 
     fuzz.py [--seconds N] [--seed N] [--keep DIR] [TARGET ...]
