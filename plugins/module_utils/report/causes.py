@@ -80,7 +80,7 @@ class Facts:
 def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
-    for ask in (_services, _domains, _consoles, _node_zero, _registered, _hosts, _cluster, _operators, _other_services):
+    for ask in (_services, _domains, _consoles, _node_zero, _registered, _hosts, _remarks, _cluster, _operators, _other_services):
         found += [cause for cause in ask(facts) if cause not in found]
     return found
 
@@ -187,6 +187,14 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
             # The status names those that hold the host back; others, such as that of NTP, do not.
             for message, patience in sorted(_failing(host), key=lambda check: check[0] not in host.get("status_info", "")):
                 yield Cause(f"host {name} fails a validation: {message}", "mend the host or the profile, then deploy again", patience)
+
+
+def _remarks(facts: Facts) -> Iterator[Cause]:
+    """Validations that fail without holding a host back: an image that could not be pulled shows in no status."""
+    for host in (facts.cluster or {}).get("hosts") or []:
+        if host["status"] in ("known", "preparing-failed"):
+            for message, __ in _failing(host):
+                yield Cause(f"host {host_name(host)} fails a validation: {message}", "mend the host or the profile, then deploy again")
 
 
 def _cluster(facts: Facts) -> Iterator[Cause]:

@@ -62,6 +62,13 @@ def test_what_holds_a_host_back_is_told_before_what_does_not():
     assert patience(**facts) == LIKELY
 
 
+def test_what_holds_nobody_back_is_told_all_the_same():
+    hosts = [host(0, "known", failing="Failed to fetch container images", check="container-images-available"), host(1, "known")]
+    facts = {"domains": RUNNING, "cluster": {"status": "ready", "hosts": hosts}}
+    assert first(**facts) == "host master-0 fails a validation: Failed to fetch container images"
+    assert patience(**facts) is None
+
+
 def test_memory_does_not_grow():
     facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
     assert patience(domains=RUNNING, **facts) == SURE
