@@ -40,7 +40,10 @@ class Clock(Protocol):
 
 
 class Cause(Protocol):
-    """What keeps an installation from going on, and for how many seconds that may last without progress (None: as long as any wait)."""
+    """What keeps an installation from going on, and for how many seconds that may last without progress (None: as long as any wait).
+
+    The text is the same as long as the cause is.
+    """
 
     @property
     def text(self) -> str: ...

@@ -52,6 +52,10 @@ class Unit(NamedTuple):
     restarts: int = 0
     said: str = ""
 
+    @property
+    def broken(self) -> bool:
+        return self.state == "failed" or self.restarts >= RESTARTS
+
 
 @dataclass
 class Facts:
@@ -127,13 +131,13 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
                     "compare the clock of the rendezvous host, and whether it was booted from this run's image")
     if facts.cluster is not None or facts.nodes is not None:
         return
-    for name, unit in facts.node_zero.items():
-        again = f", restarted {unit.restarts} times" if unit.restarts else ""
-        if unit.state in ("failed", "activating") or unit.restarts >= RESTARTS:
-            yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} is {unit.state}{again}"
+    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].broken):
+        if unit.broken or unit.state == "activating":
+            yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} "
+                        + ("fails again and again" if unit.restarts else "has failed" if unit.broken else "is still starting")
                         + (f": {unit.said[:300]}" if unit.said else ""),
                         f"agentlab exec -- ssh core@{address} journalctl -u {name}",
-                        SURE if unit.state == "failed" or unit.restarts >= RESTARTS else None)
+                        SURE if unit.broken else None)
     holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
     holder = holders[0] if holders else None
     if not facts.node_zero:

@@ -16,11 +16,12 @@ SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/n
        "-o", "LogLevel=ERROR", "-o", "BatchMode=yes")
 NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
                    "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
-# A line per unit: name, state, restarts, and what it said last.
+# A line per unit: name, state, restarts, and the last error of the program itself, not what systemd and podman tell of it.
 _ASK_UNITS = (
     "for unit in " + " ".join(NODE_ZERO_UNITS) + "; do "
     "echo $unit.service $(systemctl is-active $unit) $(systemctl show -P NRestarts $unit) "
-    "$(sudo journalctl -u $unit -b -n 50 -o cat --no-pager 2>/dev/null | grep -i -E 'error|fail|cannot|unable' | tail -n 1); done"
+    "$(sudo journalctl -u $unit -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E \"^$unit.service: |^[0-9]{4}-.* m=.* container \" "
+    "| grep -i -E 'error|fail|cannot|unable' | tail -n 1); done"
 )  # fmt: skip
 
 

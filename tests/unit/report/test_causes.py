@@ -82,18 +82,18 @@ def test_two_hosts_of_one_name_are_not_one_that_is_missing():
 
 def test_service_that_never_started():
     facts = {"domains": RUNNING, "node_zero": {
-        "assisted-service-pod.service": Unit("active"),
+        "assisted-service-pod.service": Unit("activating"),
         "assisted-service.service": Unit("activating", 4, "Error: manifest unknown"),
         "start-cluster-installation.service": Unit("activating"),
     }}
-    assert first(**facts) == ("assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 is activating, "
-                              "restarted 4 times: Error: manifest unknown")
+    assert first(**facts) == ("assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 "
+                              "fails again and again: Error: manifest unknown")
     assert patience(**facts) == SURE
 
 
 def test_service_that_is_only_slow():
     facts = {"domains": RUNNING, "node_zero": {"assisted-service.service": Unit("activating")}}
-    assert first(**facts).endswith("assisted-service.service on the rendezvous host 192.0.2.20 is activating")
+    assert first(**facts).endswith("assisted-service.service on the rendezvous host 192.0.2.20 is still starting")
     assert patience(**facts) is None
 
 
