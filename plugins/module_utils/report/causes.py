@@ -52,9 +52,9 @@ class Unit(NamedTuple):
     restarts: int = 0
     said: str = ""
 
-    @property
-    def broken(self) -> bool:
-        return self.state == "failed" or self.restarts >= RESTARTS
+    def broken(self, name: str) -> bool:
+        """Whether it will not start by itself. Those that register wait for the service by being restarted."""
+        return self.state == "failed" or (self.restarts >= RESTARTS and name.startswith("assisted-service"))
 
 
 @dataclass
@@ -131,13 +131,13 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
                     "compare the clock of the rendezvous host, and whether it was booted from this run's image")
     if facts.cluster is not None or facts.nodes is not None:
         return
-    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].broken):
-        if unit.broken or unit.state == "activating":
+    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].broken(item[0])):
+        if unit.broken(name) or unit.state == "activating":
             yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} "
-                        + ("fails again and again" if unit.restarts else "has failed" if unit.broken else "is still starting")
+                        + ("is still starting" if not unit.broken(name) else "fails again and again" if unit.restarts else "has failed")
                         + (f": {unit.said[:300]}" if unit.said else ""),
                         f"agentlab exec -- ssh core@{address} journalctl -u {name}",
-                        SURE if unit.broken else None)
+                        SURE if unit.broken(name) else None)
     holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
     holder = holders[0] if holders else None
     if not facts.node_zero:

@@ -70,8 +70,9 @@ class Gatherer:
             lines += [("First cause: " if number == 0 else "     Also: ") + cause.text, f"     Next: {cause.step}"]
         if not lines:
             lines = ["No cause found: everything that could be asked is as it should be."]
-        if self.injected:
-            lines += ["", "Faults of the profile:", *(f"     {line}" for line in self.injected)]
+        if self.plan["faults"]:
+            asked = (", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None) for fault in self.plan["faults"])
+            lines += ["", "Faults of the profile:", *(f"     {line}" for line in (*asked, *self.injected))]
         lines += ["", *(f"not gathered: {name}: {why}" for name, why in sorted(self.out.missing.items())), *sorted(self.out.files)]
         return "\n".join(lines) + "\n"
 
