@@ -220,7 +220,7 @@ def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) ->
     for host in (cluster or {}).get("hosts") or []:
         inventory = json.loads(host.get("inventory") or "{}")
         own = {nic.get("mac_address", "").lower() for nic in inventory.get("interfaces") or ()}
-        if node is None or own & macs or host.get("requested_hostname") == node:
+        if node is None or (own & macs if own else host.get("requested_hostname") == node):
             yield host["status"]
             stage = (host.get("progress") or {}).get("current_stage")
             stages = host.get("progress_stages") or []

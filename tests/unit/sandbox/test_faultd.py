@@ -107,6 +107,17 @@ def test_a_status_of_the_cluster_is_a_moment_of_the_lab(service: Any, tmp_path: 
     assert one.acts == ["service_down"]
 
 
+def test_a_name_that_two_hosts_have_is_not_the_node(service: Any, tmp_path: Path) -> None:
+    one = Injected(service, tmp_path, {"kind": "power_off", "node": "master-1", "when": "known"})
+    other = host("master-0", "known") | {"requested_hostname": "master-1"}
+    service.cluster = {"status": "insufficient", "hosts": [other]}
+    one.injector.turn(0)
+    assert one.acts == []
+    service.cluster["hosts"] = [other | {"inventory": ""}]  # before the inventory there is only the name
+    one.injector.turn(1)
+    assert one.acts == ["power_off master-1"]
+
+
 def test_what_fails_is_tried_again_and_told_once(service: Any, tmp_path: Path) -> None:
     one = Injected(service, tmp_path, {"kind": "power_off", "node": "master-0"})
     one.obstacle = "x_master-0 does not run"
