@@ -116,8 +116,10 @@ class Swarm:
                 if isinstance(action, Request):
                     answer = await self.send(action, me, host)
                 elif isinstance(action, Wait):
-                    due = loop.time() + action.seconds
-                    await asyncio.sleep(action.seconds)
+                    limit = self.settings.poll_limit if action.poll else 0.0
+                    seconds = min(action.seconds, limit or action.seconds)
+                    due = loop.time() + seconds
+                    await asyncio.sleep(seconds)
                     if action.poll:
                         self.stats.late(loop.time() - due)
                     answer = host is not None and action.poll and self._ends(host)

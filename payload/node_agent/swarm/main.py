@@ -63,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     number("--controller-poll", "seconds between rounds of each cluster's controller")
     number("--installer-poll", "seconds between an installer's looks at others")
     number("--register-interval", "seconds between tries to register")
+    number("--poll-limit", "poll at least every so many seconds, whatever the service asks for; 0: as it asks")
     number("--write-reports", "progress reports while the disk is written", int)
     number("--logs-kib", "size of a host's log archive", int)
     top.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")

@@ -72,6 +72,7 @@ class Settings:
     `topology`: name -> share of the clusters. `part`: of a swarm on several machines, this one's number and how many there are.
     `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
+    `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
     `stall`: a cluster of which nothing changes for so long is given up.
     """
 
@@ -104,6 +105,7 @@ class Settings:
     controller_poll: float = 30.0
     installer_poll: float = 5.0
     register_interval: float = 60.0
+    poll_limit: float = 0.0
     write_reports: int = 20
     logs_kib: int = 64
     install: bool = True

@@ -83,6 +83,12 @@ def test_failures(service: FakeAssisted) -> None:
     assert len(service.clusters) == 1  # the one to keep
 
 
+def test_polls_at_least_every_so_often(service: FakeAssisted) -> None:
+    service.interval = 3600
+    __, result = run(Settings(service.url, topology={"sno": 1}, poll_limit=0.2, **FAST))
+    assert result["ends"] == {"installed": 1}
+
+
 def test_service_that_is_not_there() -> None:
     with pytest.raises(SwarmError, match=r"http://127\.0\.0\.1:9/api/assisted-install/v2/component-versions"):
         run(Settings("http://127.0.0.1:9", **FAST))
