@@ -161,7 +161,11 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
     monitored: Response = yield from persist(Request("operators", "GET", f"{base}/monitored-operators"), settings)
     operators = [entry["name"] for entry in monitored.body or ()] if monitored.ok else []
     for stage in FINALIZING_STAGES:
-        yield from persist(Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}), settings)
+        told: Response = yield from persist(
+            Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}), settings
+        )
+        if told.status == 400:  # the service has called the cluster installed already
+            break
         if stage == "Waiting for cluster operators":
             for status in ("progressing", "available"):
                 for name in operators:
