@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import host, network
+from . import flags, host, network
 from .disks import disks
 from .program import dumps
 from .program import main as program
@@ -20,6 +21,17 @@ FORBIDDEN_HOSTNAMES = {
 }  # fmt: skip
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 ROOT = Path("/")
+# PCI base class and subclass: VGA, 3D, other display controllers; processing accelerators.
+GPU_CLASSES = frozenset({"0300", "0302", "0380", "1200"})
+FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery"),)
+
+
+class GpuConfig(NamedTuple):
+    """Hexadecimal PCI ids, put together: class; class and vendor; class, vendor and device."""
+
+    classes: frozenset[str]
+    vendors: frozenset[str] = frozenset()
+    models: frozenset[str] = frozenset()
 
 
 def cpu(root: Path = ROOT) -> dict[str, Any]:
@@ -139,14 +151,34 @@ def tpm(root: Path = ROOT) -> str:
     return {"": "none", "1": "1.2", "2": "2.0"}.get(major, major)
 
 
-def gpus(root: Path = ROOT) -> list[dict[str, str]]:
-    """Display controllers on the PCI bus (class 03)."""
-    found = []
+def gpu_config(path: Path | None) -> GpuConfig:
+    """What counts as a GPU: the lists of a YAML file (`classes:`, `vendors:`, `models:`, each with `- "0302 10de"` lines), or by default
+    display controllers and processing accelerators. ValueError names what is wrong in the file; OSError: it cannot be read.
+    """
+    if path is None:
+        return GpuConfig(GPU_CLASSES)
+    lists: dict[str, set[str]] = {"classes": set(), "vendors": set(), "models": set()}
+    here = ""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = line.partition("#")[0].strip()
+        if text.startswith("- ") and here:
+            lists[here].add(text[2:].strip(" \"'").replace(" ", "").lower())
+        elif text.endswith(":") and text[:-1] in lists:
+            here = text[:-1]
+        elif text:
+            raise ValueError(f"{path}, line {number}: {text!r}: want one of {', '.join(lists)}, or - PCI-ID")
+    return GpuConfig(*(frozenset(values) for values in lists.values()))
+
+
+def gpus(root: Path = ROOT, config: GpuConfig | None = None) -> list[dict[str, str]]:
+    """Devices on the PCI bus whose class, class and vendor, or class, vendor and device are in the configuration."""
+    wanted, found = config or GpuConfig(GPU_CLASSES), []
     for address in host.names(root / "sys/bus/pci/devices"):
         device = root / "sys/bus/pci/devices" / address
-        if host.read(device / "class").startswith("0x03"):
-            ids = {key: host.read(device / key).removeprefix("0x") for key in ("vendor", "device")}
-            found.append({"address": address, "vendor_id": ids["vendor"], "device_id": ids["device"], "vendor": "", "name": ""})
+        kind, vendor, model = (host.read(device / key).removeprefix("0x") for key in ("class", "vendor", "device"))
+        kind = kind[:4]
+        if kind in wanted.classes or kind + vendor in wanted.vendors or kind + vendor + model in wanted.models:
+            found.append({"address": address, "vendor_id": vendor, "device_id": model, "vendor": "", "name": ""})
     return found
 
 
@@ -198,8 +230,8 @@ def hostname(nics: list[dict[str, Any]]) -> str:
     return name
 
 
-def collect(root: Path = ROOT, disk_min_bytes: int = 0) -> dict[str, Any]:
-    """The whole inventory. `root`: where /sys, /proc, /dev and /run are; the network is always that of this process."""
+def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = None) -> dict[str, Any]:
+    """The whole inventory. `gpu`: what counts as one. `root`: where /sys, /proc, /dev and /run are; the network is always that of this process."""
     nics, processor = interfaces(root), cpu(root)
     return {
         "bmc_address": bmc_address(root),
@@ -207,7 +239,7 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0) -> dict[str, Any]:
         "boot": boot(root),
         "cpu": processor,
         "disks": disks(root, disk_min_bytes),
-        "gpus": gpus(root),
+        "gpus": gpus(root, gpu),
         "hostname": hostname(nics),
         "interfaces": nics,
         "memory": memory(root),
@@ -242,7 +274,13 @@ def step(args: list[str], context: Context) -> Result:
 
 
 def main(argv: list[str] | None = None) -> int:
-    return program("inventory", lambda args, context: step(["", *args], context), argv, arguments=0)
+    options = flags.parse("inventory", (*flags.logging_flags(text=False), *FLAGS), argv)
+    try:
+        config = gpu_config(Path(options.gpu_config_file) if options.gpu_config_file else None)
+    except (OSError, ValueError) as error:
+        print(f"Error getting GPU configuration: {error}; using default GPU discovery configuration", file=sys.stderr)
+        config = gpu_config(None)
+    return program("inventory", lambda args, context: Result(dumps(collect(gpu=config))), argv, arguments=0, extra=FLAGS)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,24 @@ def test_installer_command() -> None:
     ]  # fmt: skip
 
 
+def test_gpus(tmp_path: Path) -> None:
+    ids = {"00:01.0": ("030000", "1af4", "1050"), "00:02.0": ("030200", "10de", "20b0"), "00:03.0": ("120000", "1002", "74a1"),
+           "00:04.0": ("020000", "8086", "10d3"), "00:05.0": ("030100", "8086", "0001")}  # fmt: skip
+    for address, values in ids.items():
+        device = tmp_path / "sys/bus/pci/devices" / address
+        device.mkdir(parents=True)
+        for name, value in zip(("class", "vendor", "device"), values, strict=True):
+            (device / name).write_text(f"0x{value}\n")
+    assert [one["address"] for one in inventory.gpus(tmp_path)] == ["00:01.0", "00:02.0", "00:03.0"]
+    config = tmp_path / "gpus.yaml"
+    config.write_text('# by hand\nclasses:\nvendors:\n  - "0302 10de"  # NVIDIA\nmodels:\n- 0200808610d3\n')
+    found = inventory.gpus(tmp_path, inventory.gpu_config(config))
+    assert [(one["vendor_id"], one["device_id"]) for one in found] == [("10de", "20b0"), ("8086", "10d3")]
+    config.write_text("toasters:\n")
+    with pytest.raises(ValueError, match=r"gpus\.yaml, line 1: 'toasters:': want one of classes"):
+        inventory.gpu_config(config)
+
+
 def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, keyfiles = tmp_path / "agent/agent-tui.log", tmp_path / "system-connections"
     keyfiles.mkdir()
