@@ -136,6 +136,8 @@ class Service:
     @staticmethod
     def _answer(op: Operation, result: Any) -> web.StreamResponse:
         if isinstance(result, Download):
+            if result.status:
+                return web.Response(status=result.status)
             if result.value is not None:
                 return _json(result.value, op.status, result.headers)
             name = quote(result.name, safe="._-")

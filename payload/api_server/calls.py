@@ -31,6 +31,8 @@ class Download:
     headers: dict[str, str] = field(default_factory=dict)
     #: The answer is this JSON value with extra headers instead of a file.
     value: Any = None
+    #: Another status than the operation's own.
+    status: int = 0
 
 
 Handler = Callable[["Engine", Call], Any]

@@ -221,7 +221,7 @@ def minimal_initrd(e: Engine, call: Call) -> Any:
     if lines:
         files["etc/systemd/system/coreos-livepxe-rootfs.service.d/10-proxy.conf"] = cpio.File(lines.encode(), 0o644)
     if not files:
-        return None
+        return Download("", status=204)
     return Download("minimal-initrd", cpio.compress(cpio.archive(files)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-_VERSION = re.compile(r"v?\d+(\.\d+)*(-[0-9A-Za-z.+~-]+|[.+][0-9A-Za-z.+~-]+)?")
+_VERSION = re.compile(r"v?\d+(\.\d+)*([-+][0-9A-Za-z.+~-]+)?")
 
 
 @functools.lru_cache(maxsize=1024)

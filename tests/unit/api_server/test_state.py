@@ -52,7 +52,7 @@ async def pump(lab: Lab, agent: Agent, status: str) -> dict[str, Any]:
             if step["step_type"] != "install":
                 await agent.answer(step)
         await asyncio.sleep(0.02)
-    raise AssertionError(f"the host stayed {host['status']}: {host['status_info']}")
+    raise AssertionError(f"the host stayed {host['status']}: {host['status_info']} {host.get('validations_info')}")
 
 
 async def installing(lab: Lab) -> tuple[str, Agent]:
