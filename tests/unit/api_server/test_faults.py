@@ -183,9 +183,9 @@ async def test_fault_in_discovery(tmp_path: Path, fault: str) -> None:
 async def test_extra_host(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         path, agent = await one(lab)
+        await pump(lab, agent, "known")
         extra = Agent(lab, agent.infra_env_id, 1)
         await extra.register()
-        await pump(lab, agent, "known")
         await pump(lab, extra, "known")
         shown = await lab.until(
             path, lambda found: checks(found).get("sufficient-masters-count", ("",))[0] == "failure"
