@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import uuid
@@ -47,6 +48,81 @@ def test_kill_loses_nothing(served: Served) -> None:
     assert [event["name"] for event in events].count("host_registration_succeeded") == 20
     assert served.end(signal.SIGTERM) == 0
     assert [path.name for path in served.data.iterdir() if path.name.endswith(("-wal", "-shm"))] == []
+
+
+class Worker(threading.Thread):
+    """Does things that the service acknowledges, and remembers those; a request that fails was not acknowledged."""
+
+    def __init__(self, served: Served, cluster: str, infra_env: str, name: str) -> None:
+        super().__init__(daemon=True)
+        self.served, self.cluster, self.infra_env, self.label = served, cluster, infra_env, name
+        self.hosts: list[str] = []
+        self.manifests: list[str] = []
+        self.events: list[str] = []
+        self.count = 0
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        hosts = f"{V2}/infra-envs/{self.infra_env}/hosts"
+        while not self.stopped.is_set():
+            self.count += 1
+            name, host = f"{self.label}-{self.count}", str(uuid.uuid4())
+            event = {
+                "severity": "info",
+                "message": name,
+                "event_time": "2026-01-01T00:00:00Z",
+                "cluster_id": self.cluster,
+            }
+            manifest = {"file_name": f"{name}.yaml", "content": "YTogMQ=="}
+            reply = {"step_type": "inventory", "step_id": "x", "exit_code": 0, "output": json.dumps({"hostname": name})}
+            for known, fact, path, body in (
+                (self.events, name, f"{V2}/events", event),
+                (self.manifests, f"{name}.yaml", f"{V2}/clusters/{self.cluster}/manifests", manifest),
+                (None, "", hosts, {"host_id": host}),
+                (self.hosts, host, f"{hosts}/{host}/instructions", reply),
+            ):
+                try:
+                    self.served.call("POST", path, body)
+                except OSError:
+                    time.sleep(0.05)
+                    break
+                if known is not None:
+                    known.append(fact)
+
+
+def test_killed_while_agents_work(served: Served) -> None:
+    served.start()
+    served.options = (*served.options, "--listen", served.url.removeprefix("http://"))
+    cluster = served.call("POST", f"{V2}/clusters", CLUSTER)["id"]
+    body = {"name": "e", "pull_secret": PULL_SECRET, "cluster_id": cluster}
+    infra_env = served.call("POST", f"{V2}/infra-envs", body)["id"]
+    workers = [Worker(served, cluster, infra_env, f"w{number}") for number in range(3)]
+    for worker in workers:
+        worker.start()
+    try:
+        for kills in range(1, 5):
+            wanted = sum(worker.count for worker in workers) + 8 + 3 * kills
+            end = time.monotonic() + 120
+            while sum(worker.count for worker in workers) < wanted:
+                assert time.monotonic() < end, "the workers stand still"
+                time.sleep(0.001 * kills)
+            assert served.end(signal.SIGKILL) == -signal.SIGKILL
+            known = [(list(w.hosts), list(w.manifests), list(w.events)) for w in workers]
+            served.start()
+            hosts = {host["id"]: host for host in served.call("GET", f"{V2}/infra-envs/{infra_env}/hosts")}
+            files = {entry["file_name"] for entry in served.call("GET", f"{V2}/clusters/{cluster}/manifests")}
+            told = {event["message"] for event in served.call("GET", f"{V2}/events?cluster_id={cluster}")}
+            for its_hosts, its_manifests, its_events in known:
+                assert set(its_hosts) <= set(hosts)
+                assert all("inventory" in hosts[ident] for ident in its_hosts)
+                assert set(its_manifests) <= files
+                assert set(its_events) <= told
+    finally:
+        for worker in workers:
+            worker.stopped.set()
+        for worker in workers:
+            worker.join(60)
+    assert all(worker.events and worker.manifests and worker.hosts for worker in workers)
 
 
 def test_local_tokens(served: Served) -> None:
