@@ -22,6 +22,13 @@ PROFILE = "ha_dualstack"
 ROUNDS = 3
 # Each role costs its argument check and one task: the limit of tasks, in runs of a playbook with a single task.
 FIRST, AGAIN = 4.0, 3.0
+# What libvirt itself needs for the same objects.
+VIRSH = """cd $(mktemp -d)
+for d in $(virsh list --all --name); do
+  virsh dumpxml --inactive $d >$d.xml; virsh undefine --keep-nvram $d; virsh define $d.xml
+done
+for n in $(virsh net-list --name); do virsh net-destroy $n; virsh net-start $n; done
+"""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a sandbox needs root")
 
@@ -61,11 +68,7 @@ def test_prepare(cluster: None, tmp_path: Path) -> None:
         empty.append(seconds(ansible, "-i", "localhost,", "-c", "local", nothing))
         first.append(lab("prepare", PROFILE))
         again.append(lab("prepare", PROFILE))
-        # What libvirt itself needs for the same objects.
-        defined = inside(
-            "cd $(mktemp -d); for d in $(virsh list --all --name); do virsh dumpxml --inactive $d >$d.xml; virsh undefine --keep-nvram $d; virsh define $d.xml; rm $d.xml; done"
-            "; for n in $(virsh net-list --name); do virsh net-destroy $n; virsh net-start $n; done"
-        )
+        defined = inside(VIRSH)
         lab("destroy")
     base = statistics.median(empty)
     made, unchanged = statistics.median(first), statistics.median(again)
