@@ -11,7 +11,8 @@ from typing import Any
 
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
-from . import mirrors, state
+from ..state import write_atomic
+from . import mirrors
 from .errors import InstallerError
 from .log import Log
 from .profiles import profile_for
@@ -109,7 +110,8 @@ class Build:
                 }
             )  # fmt: skip
         if not self.options.dry:
-            state.write_file(path, content, mode)
+            path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+            write_atomic(path, content, mode)
 
     def save_rendezvous_ip(self) -> None:
         """Write `rendezvousIP`."""

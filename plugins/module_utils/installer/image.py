@@ -15,11 +15,11 @@ from typing import Any
 from ..ignition.config import dumps, files_of
 from ..release.payload import extract_files, read_matching
 from ..release.registry import RegistryError
+from ..state import write_atomic
 from . import check, manifests
 from .build import OS_IMAGES, STREAM, Build
 from .errors import InstallerError
 from .ignition import CONFIG_IMAGE_PATHS
-from .state import write_file
 
 # Part of an image's fingerprint: raise it when the same inputs give other bytes.
 _FORMAT = 2
@@ -194,7 +194,7 @@ def agent_files(build: Build) -> dict[str, str]:
         else:
             build.log.debug(f"{pullspec} has no agent-tui")
             packed = b""
-        write_file(path, packed, 0o644)
+        write_atomic(path, packed, 0o644)
     empty = not path.exists() or path.stat().st_size == 0
     return {"path": "" if empty else str(path), "identity": pullspec}
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..state import write_atomic
 from .errors import InstallerError
 from .profiles import PROFILES
 
@@ -35,24 +33,9 @@ def load(directory: Path) -> dict[str, Any]:
     return state
 
 
-def write_file(path: Path, content: bytes, mode: int) -> None:
-    """Replace `path` by `content` in one step."""
-    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
-
-
 def save(directory: Path, state: dict[str, Any]) -> None:
     """Write the state (0600: it holds keys and tokens)."""
-    write_file(directory / FILENAME, json.dumps(state).encode(), 0o600)
+    write_atomic(directory / FILENAME, json.dumps(state).encode(), 0o600)
 
 
 class WaitFor(NamedTuple):

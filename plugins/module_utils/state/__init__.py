@@ -71,15 +71,16 @@ def finish(run_dir: Path, stage: str, facts: dict[str, Any] | None = None) -> No
         state["stages"][stage] = facts or {}
 
 
-def write_atomic(path: Path, text: str, mode: int = 0o644) -> bool:
-    """Write `text` to `path` by way of a temporary file beside it; return whether anything was different."""
-    if path.exists() and path.read_text() == text and path.stat().st_mode & 0o777 == mode:
+def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> bool:
+    """Write `content` to `path` by way of a temporary file beside it; return whether anything was different."""
+    data = content.encode() if isinstance(content, str) else content
+    if path.exists() and path.read_bytes() == data and path.stat().st_mode & 0o777 == mode:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
