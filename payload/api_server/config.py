@@ -17,6 +17,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: Name of a setting -> upstream's default. Intervals are Go durations or plain seconds.
 DEFAULTS: dict[str, str] = {
     "AGENT_NEXT_INSTRUCTION_SECONDS": "60",
+    "STEP_REPEAT_SECONDS": "0",  # our own: upstream repeats every check at each poll
     "HOST_MONITOR_INTERVAL": "8s",
     "CLUSTER_MONITOR_INTERVAL": "10s",
     "REBOOT_DELAY_SECONDS": "60",

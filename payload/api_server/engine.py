@@ -105,6 +105,8 @@ class Engine:
         self._tables: dict[str, dict[str, dict[str, Any]]] = {}
         #: Per cluster when checks were admitted in the last minute, and the hosts that had their turn.
         self._admitted: dict[str, tuple[deque[float], set[str]]] = {}
+        #: Per host, with STEP_REPEAT_SECONDS: step type -> arguments it was given last, and when.
+        self._given: dict[str, dict[str, tuple[list[str], float]]] = {}
         self._preparing: dict[str, asyncio.Task[None]] = {}
         self._releases: dict[str, asyncio.Task[None]] = {}
         self._release_errors: dict[str, str] = {}
@@ -668,7 +670,29 @@ class Engine:
         )
         interval = max(1, round(self.seconds("AGENT_NEXT_INSTRUCTION_SECONDS", host.get("cluster_id"))))
         disabled = frozenset(filter(None, self.config.setting("DISABLED_STEPS", settings).split(",")))
-        return steps.instructions(view, validations.is_day2(cluster), interval, disabled, upgrade)
+        answer = steps.instructions(view, validations.is_day2(cluster), interval, disabled, upgrade)
+        pause = self.seconds("STEP_REPEAT_SECONDS", host.get("cluster_id"))
+        if pause:
+            answer["instructions"] = self._due(host["id"], answer["instructions"], pause)
+        return answer
+
+    def _due(self, host_id: str, found: list[dict[str, Any]], pause: float) -> list[dict[str, Any]]:
+        """Those of `found` that the host was not given with the same arguments in the last `pause` seconds."""
+        given, now, due = self._given.setdefault(host_id, {}), self.clock(), []
+        for step in found:
+            args, when = given.get(step["step_type"], ([], 0.0))
+            if step["step_type"] in steps.CHECKS and args == step["args"] and now - when < pause:
+                continue
+            given[step["step_type"]] = (step["args"], now)
+            due.append(step)
+        return due
+
+    def ask_again(self, host_id: str, step_type: str | None = None) -> None:
+        """Forget that a host was given a step, or any: it failed, or its agent is a new one."""
+        if step_type is None:
+            self._given.pop(host_id, None)
+        else:
+            self._given.get(host_id, {}).pop(step_type, None)
 
     # -- refresh -----------------------------------------------------------------------------------------------------
 

@@ -1090,6 +1090,7 @@ def register_host(e: Engine, call: Call) -> Any:
     ident, now = body["host_id"].lower(), e.clock()
     version = body.get("discovery_agent_version") or call.headers.get("discovery_agent_version", "")
     host = e.hosts.get(ident)
+    e.ask_again(ident)
     if host is not None and host["infra_env_id"] != infra_env["id"]:
         raise ApiError(409, f"Host {ident} is registered in infra-env {host['infra_env_id']}: delete it there first")
     cluster = e.clusters.get((host or infra_env).get("cluster_id", ""))
@@ -1400,6 +1401,8 @@ _FREE_ON_FAILURE = frozenset({"container-image-availability", "installation-disk
 def post_reply(e: Engine, call: Call) -> Any:
     host, reply = _host(e, call), call.body
     kind, code, text = reply.get("step_type", ""), reply.get("exit_code", 0), reply.get("output", "")
+    if code != 0:
+        e.ask_again(host["id"], kind)
     if code == MEDIA_EXIT:
         if e.trigger(host, "media-disconnect", lambda name: True) is not None:
             host["media_status"] = "disconnected"

@@ -23,6 +23,8 @@ CONTROLLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer-controller:la
 CONTINUE, EXIT = "continue", "exit"
 _CHECKS = ("tang-connectivity-check", "free-network-addresses", "dhcp-lease-allocate")
 _LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
+#: Steps that look at the same things at each poll.
+CHECKS = frozenset({"inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS})
 
 #: Host status -> step types in order (day 1). Statuses that are not here get none.
 DAY1: dict[str, tuple[str, ...]] = {

@@ -50,3 +50,28 @@ async def test_three_masters_and_two_workers(tmp_path: Path) -> None:
         assert roles == ["master"] * 3 + ["worker"] * 2
         assert [host["id"] for host in cluster["hosts"] if host["bootstrap"]] == [agents[3].id]
         assert cluster["status"] == "installing"
+
+
+@pytest.mark.asyncio
+async def test_checks_are_repeated_at_their_own_pace(tmp_path: Path) -> None:
+    async with Lab(tmp_path, {"STEP_REPEAT_SECONDS": "20"}) as lab:
+        now = lab.engine.clock()
+        lab.engine.clock = lambda: now
+        cluster = await lab.cluster(high_availability_mode="None")
+        agent = Agent(lab, (await lab.infra_env(cluster["id"]))["id"], 0)
+        await agent.register()
+
+        async def asked() -> list[dict[str, Any]]:
+            answer = await lab.call("GET", f"{agent.path}/instructions", query={"timestamp": int(now)})
+            return list(answer["instructions"])
+
+        [step] = await asked()
+        assert step["step_type"] == "inventory"
+        now += 5
+        assert await asked() == []
+        await agent.reply(step, "", code=1)
+        assert len(await asked()) == 1, "what failed is asked for again"
+        await agent.register()
+        assert len(await asked()) == 1, "a new agent was asked for nothing"
+        now += 21
+        assert len(await asked()) == 1
