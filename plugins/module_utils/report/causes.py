@@ -24,7 +24,7 @@ CONSOLE_SIGNS = (
     (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
 )
 
-SURE, LIKELY = 60.0, 240.0
+SURE, LIKELY = 60.0, 360.0
 """Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
 RESTARTS = 3
 LASTING = frozenset({"has-min-cpu-cores", "has-min-memory", "has-min-valid-disks", "has-cpu-cores-for-role", "has-memory-for-role"})
