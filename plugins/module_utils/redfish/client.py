@@ -153,7 +153,7 @@ class Bmc:
             return function()
         except sushy.exceptions.AccessError as error:
             raise LabError(
-                f"BMC of {self.name} ({self.address}): cannot {what}: it refuses user and password (HTTP {error.status_code})"
+                f"BMC of {self.name} ({self.address}): cannot {what}: it refuses the credentials (HTTP {error.status_code})"
             ) from error
         except sushy.exceptions.SushyError as error:
             reason = getattr(error, "detail", None) or str(error)

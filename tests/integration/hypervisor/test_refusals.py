@@ -86,7 +86,7 @@ def test_a_bmc_that_refuses_and_an_image_that_is_not_there(refused: Any, base: P
     guest.iso(image, "an image")
     said = refused("boot")
     assert said.startswith(f"{task}BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
-    assert said.endswith(": it refuses user and password (HTTP 401)")
+    assert said.endswith(": it refuses the credentials (HTTP 401)")
 
 
 def test_files_that_are_not_there_or_are_none(refused: Any, base: Path) -> None:
