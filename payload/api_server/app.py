@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from . import catalog, images  # noqa: F401  they enter their handlers
+from . import catalog, images
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
@@ -30,6 +30,8 @@ MAX_BODY = 32 * 2**20
 #: Largest log archive in bytes.
 MAX_LOGS = 512 * 2**20
 PAGE = Path(__file__).with_name("page.html")
+#: They enter their operations into HANDLERS when they are imported.
+ENTERED = (catalog, images)
 
 
 def error(status: int, reason: str, href: str = "") -> web.Response:

@@ -569,7 +569,7 @@ def images_available(v: HostView) -> Result:
     return FAILURE, (
         f"Failed to fetch container images needed for installation from {','.join(failed)}. This may be due to a "
         "network hiccup. Retry to install again. If this problem persists, check your network settings to make "
-        "sure you’re not blocked."
+        "sure you\u2019re not blocked."
     )
 
 

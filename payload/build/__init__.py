@@ -227,7 +227,9 @@ class Builder:
         layout.write_index(images)
         store = f"overlay@{root}/usr/lib/containers/storage+{work}/run"
         for name in images:
-            run("unshare", "--mount", "skopeo", "--insecure-policy", "copy", "--quiet", f"oci:{layout.path}:{name}", f"containers-storage:[{store}]localhost/shared:{name}")
+            places = f"oci:{layout.path}:{name}", f"containers-storage:[{store}]localhost/shared:{name}"
+            # In a mount namespace: the store's driver leaves a mount behind.
+            run("unshare", "--mount", "skopeo", "--insecure-policy", "copy", "--quiet", *places)
 
     def _base(self, out: Path) -> None:
         for name, layer in base.build(self.distro, self.apt(), out).items():

@@ -14,7 +14,6 @@ description:
   - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
   - Runs on the controller, as root.
 extends_documentation_fragment: [agentlab.ocp.lab]
-options:
 notes:
   - To remove it use M(agentlab.ocp.lab_destroy).
 """

@@ -171,6 +171,7 @@ class Swarm:
         await asyncio.sleep(after)
         stats = self.stats
         stats.active += 1
+        stats.peak_active = max(stats.peak_active, stats.active)
         try:
             while True:
                 command = await self.talk(protocol.register(host.me), host.me, host)

@@ -116,7 +116,6 @@ class Stats:
         then, cpu_then, requests_then, errors_then = self._last
         span = max(now - then, 1e-6)
         self.agent_seconds += self.active * span
-        self.peak_active = max(self.peak_active, self.active)
         entry = {
             "t": round(now, 1),
             "active": self.active,

@@ -51,7 +51,7 @@ class Cause(Protocol):
     def patience(self) -> float | None: ...
 
 
-Diagnose = Callable[[dict[str, Any] | None, bool], Sequence[Cause]]
+Diagnose = Callable[["dict[str, Any] | None", bool], Sequence[Cause]]
 """Tells the causes that can be seen, those that explain others first; it gets the cluster as the service told it last, if it ever did,
 and whether the OpenShift API has answered."""
 

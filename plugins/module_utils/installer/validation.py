@@ -249,21 +249,20 @@ class _Entry:
         if _touch(net, _DOCKER_BRIDGE):
             log.warning(f"{self.path.removesuffix('.cidr')}: {self.text} overlaps with default Docker Bridge subnet")
         if networking["networkType"].lower() == "ovnkubernetes":
-            self._reserved(networking, errors)
+            self._reserved(networking, net, errors)
         return True
 
-    def _reserved(self, networking: dict[str, Any], errors: FieldErrors) -> None:
-        assert self.net is not None
-        for name, reserved in _OVN_SUBNETS[self.net.version]:
-            if (name == _JOIN and self.net.version == 4 and join_subnet(networking)) or not _touch(
-                self.net, check.network(reserved)
+    def _reserved(self, networking: dict[str, Any], net: check.Network, errors: FieldErrors) -> None:
+        for name, reserved in _OVN_SUBNETS[net.version]:
+            if (name == _JOIN and net.version == 4 and join_subnet(networking)) or not _touch(
+                net, check.network(reserved)
             ):
                 continue
             text = f"must not overlap with OVNKubernetes default {name} {reserved}"
             if name == _JOIN:
                 text += (
                     ": please run 'openshift-install explain installconfig.networking.ovnKubernetesConfig."
-                    f"ipv{self.net.version}' for further documentation"
+                    f"ipv{net.version}' for further documentation"
                 )
             errors.invalid(self.path, self.text, text)
 

@@ -31,7 +31,9 @@ CHECKS = (
 FORGOTTEN = {"v2UpdateHostInstallProgress": (409,), "v2PostStepReply": (409,)}
 #: What a run with real ids leaves out: without its object the rest of the run is about nothing.
 DESTROYS = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost")
-EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 5)
+EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 1)
+#: How long a run may take; a longer one finds more.
+SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 60)
 
 pytestmark = [
     pytest.mark.skipif(not DESCRIPTION.is_file(), reason="the API description is not at hand"),
@@ -94,7 +96,7 @@ def run(served: Served, folder: Path, parameters: dict[str, str], *options: str)
         f"--checks={','.join(CHECKS)}",
         "--phases=examples,coverage,fuzzing",
         f"--max-examples={EXAMPLES}",
-        "--max-time=900",
+        f"--max-time={SECONDS}",
         "--seed=1",
         "--generation-deterministic",
         "--suppress-health-check=all",

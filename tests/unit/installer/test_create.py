@@ -356,7 +356,7 @@ def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
     files = directory.files()
     text = "credentials:\n- {}\n  username: a\n  password: b\n  address: redfish+https://{}/x\n"
     folder = "/etc/assisted/hostconfig"
-    assert files[f"{folder}/host-0/fencing-credentials.yaml"]== text.format('macaddress: "52:54:00:00:00:01"', "1.2.3.4")
+    assert files[f"{folder}/host-0/fencing-credentials.yaml"] == text.format('macaddress: "52:54:00:00:00:01"', "1.2.3.4")
     assert files[f"{folder}/fencing-credentials.yaml"] == text.format("hostname: m1", "1.2.3.5")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ def speaker(lab: Lab) -> Replay:
             kwargs["data"] = {"upfile": b"x" * min(body["bytes"], 1000)}
         elif body is not None:
             kwargs["json"] = body
+        elif path.endswith("/instructions"):
+            # The agent says its time with each poll; the recording does not keep it.
+            kwargs["params"] = {"timestamp": int(time.time())}
         status, raw, headers = await lab.raw(method, path, **kwargs)
         json_type = headers.get("Content-Type", "").startswith("application/json")
         return status, json.loads(raw) if raw and json_type else raw or None

@@ -101,7 +101,7 @@ def test_machine(tmp_path: Path, write: Write) -> None:
         "pxe_interface": "52:54:00:00:00:01", "secure_boot_state": "Enabled", "device_type": "ephemeral",
     }  # fmt: skip
     assert inventory.system_vendor(tmp_path, processor["flags"]) == {
-        "manufacturer": "QEMU", "product_name": "Standard PC (Q35 + ICH9, 2009)", "serial_number": "", "virtual": True,
+        "manufacturer": "QEMU", "product_name": "Standard PC (Q35 + ICH9, 2009)", "serial_number": "unknown", "virtual": True,
     }  # fmt: skip
     assert inventory.tpm(tmp_path) == "2.0"
     assert inventory.gpus(tmp_path)[0]["vendor_id"] == "1234"

@@ -175,7 +175,7 @@ def test_shapes_and_parts() -> None:
     kinds = replace(mixed, failures={"disk": 0.5})
     chosen = [(host.name, host.failure) for host in hardware.populate(kinds, whole)]
     assert chosen == sorted(
-        ((host.name, host.failure) for part in parts for host in hardware.populate(kinds, part)), key=lambda at: chosen.index(at)
+        ((host.name, host.failure) for part in parts for host in hardware.populate(kinds, part)), key=chosen.index
     )
     tna = hardware.plan_clusters(Settings("http://x", topology={"tna": 1}))[0]
     assert (tna.masters, tna.arbiters, tna.size) == (2, 1, 3)
