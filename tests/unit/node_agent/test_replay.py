@@ -22,13 +22,13 @@ def speaker(lab: Lab) -> Replay:
 
     async def call(method: str, path: str, body: Any, scheme: str) -> tuple[int, Any]:
         kwargs: dict[str, Any] = {}
+        if path.endswith("/instructions"):
+            # What it replies to it was told when it polled, and said its time; the recording keeps no polls.
+            await lab.raw("GET", path, params={"timestamp": int(time.time())})
         if body is not None and set(body) == {"bytes"}:
             kwargs["data"] = {"upfile": b"x" * min(body["bytes"], 1000)}
         elif body is not None:
             kwargs["json"] = body
-        elif path.endswith("/instructions"):
-            # The agent says its time with each poll; the recording does not keep it.
-            kwargs["params"] = {"timestamp": int(time.time())}
         status, raw, headers = await lab.raw(method, path, **kwargs)
         json_type = headers.get("Content-Type", "").startswith("application/json")
         return status, json.loads(raw) if raw and json_type else raw or None
