@@ -152,19 +152,19 @@ OPERATIONS: tuple[Operation, ...] = tuple(_parse(line) for line in TEXT.strip().
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
 
-def query_value(name: str, kind: str, texts: list[str]) -> Any:
+def query_value(name: str, kind: str, texts: list[str], place: str = "query") -> Any:
     """A query parameter's value, of a list `[kind]` each that was given; Invalid when it is not what the description asks for."""
     if kind.startswith("["):
-        return [query_value(name, kind[1:-1], [text]) for text in texts]
+        return [query_value(name, kind[1:-1], [text], place) for text in texts]
     text = texts[-1]
     if kind == "bool":
         if text.lower() in _TRUE:
             return True
         if text.lower() in (*_FALSE, ""):
             return False
-        raise Invalid(f"{name} in query should be true or false, found {text[:80]!r}")
+        raise Invalid(f"{name} in {place} should be true or false, found {text[:80]!r}")
     if kind.startswith("int"):
         if not re.fullmatch(r"-?[0-9]{1,19}", text):
-            raise Invalid(f"{name} in query should be an integer, found {text[:80]!r}")
+            raise Invalid(f"{name} in {place} should be an integer, found {text[:80]!r}")
         return MODELS.check(kind, int(text), name)
     return MODELS.check(kind, text, name)

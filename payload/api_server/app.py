@@ -29,6 +29,8 @@ LOG = logging.getLogger("assisted-service")
 MAX_BODY = 32 * 2**20
 #: Largest log archive in bytes.
 MAX_LOGS = 512 * 2**20
+#: Headers of the description that are no text: name -> type.
+TYPED_HEADERS = {"get_unregistered_clusters": "bool"}
 PAGE = Path(__file__).with_name("page.html")
 #: They enter their operations into HANDLERS when they are imported.
 ENTERED = (catalog, images)
@@ -114,6 +116,9 @@ class Service:
             if self.auth is not None and op.schemes:
                 scheme = self.auth.authorize(op.schemes, request.headers)
             call = Call(dict(request.match_info), headers=request.headers, scheme=scheme)
+            for name, kind in TYPED_HEADERS.items():
+                if name in request.headers:
+                    query_value(name, kind, [request.headers[name]], "header")
             for name, value in call.path.items():
                 if name.endswith("_id") and name != "validation_id" and not UUID.fullmatch(value):
                     raise ApiError(404, f"{name} {value[:80]!r} is not a UUID")

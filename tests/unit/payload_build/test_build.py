@@ -46,8 +46,8 @@ def test_a_directory_override_counts_by_its_files(tmp_path: Path) -> None:
     ("name", "source", "message"),
     [
         ("nope", SPEC, "no component nope"),
-        ("cli", "./missing", "neither a directory nor a pullspec"),
-        ("cli", "quay.io/x/cli:latest", "neither a directory nor a pullspec"),
+        ("cli", "./missing", "neither a directory, nor 'fails', nor a pullspec"),
+        ("cli", "quay.io/x/cli:latest", "neither a directory, nor 'fails', nor a pullspec"),
     ],
 )
 def test_overrides_that_cannot_be(tmp_path: Path, name: str, source: str, message: str) -> None:
