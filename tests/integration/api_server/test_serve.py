@@ -160,11 +160,14 @@ def test_abi_ending(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         "memory": {"physical_bytes": 2**35},
         "disks": [{"name": "sda", "path": "/dev/sda", "drive_type": "SSD", "size_bytes": 200 * 10**9}],
         "routes": [{"destination": "0.0.0.0", "gateway": "192.168.111.1"}],
+        "system_vendor": {"manufacturer": "QEMU", "product_name": "Standard PC"},
     }
     answers: dict[str, Any] = {
         "inventory": inventory,
         "ntp-synchronizer": {"ntp_sources": []},
-        "domain-resolution": {"resolutions": [{"domain_name": "validateNoWildcardDNS.ostest.test.example"}]},
+        "domain-resolution": {
+            "resolutions": [{"domain_name": f"validateNoWildcardDNS.ostest.test.example{dot}"} for dot in ("", ".")]
+        },
         "installation-disk-speed-check": {"path": "/dev/sda", "io_sync_duration": 1},
     }
     asked = False
@@ -186,7 +189,7 @@ def test_abi_ending(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
                 served.call("POST", f"{path}/instructions", reply)
         time.sleep(0.05)
     else:
-        raise AssertionError(f"the host stayed {status}")
+        raise AssertionError(f"the host stayed {status}: {served.call('GET', path)['validations_info']}")
     assert served.process is not None
     assert served.process.poll() is None
     served.call("PUT", f"{path}/progress", {"current_stage": "Rebooting"})
