@@ -31,7 +31,7 @@ CHECKS = (
 FORGOTTEN = {"v2UpdateHostInstallProgress": (409,), "v2PostStepReply": (409,)}
 #: What a run with real ids leaves out: without its object the rest of the run is about nothing; and an upload takes form fields beyond
 #: its file, as upstream's does.
-LEFT_OUT = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost", "v2UploadLogs")
+LEFT_OUT = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost", "V2UploadLogs")
 EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 1)
 #: How long a run may take; a longer one finds more.
 SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 60)
