@@ -322,7 +322,8 @@ def _ovn_config(networking: dict[str, Any], errors: FieldErrors) -> None:
     for entry in networking["clusterNetwork"]:
         cluster = check.network(entry.get("cidr"))
         if cluster is not None and cluster.version == 4 and entry.get("hostPrefix", 0) >= cluster.prefixlen:
-            hosts += 2 ** (entry["hostPrefix"] - cluster.prefixlen)
+            # No prefix is longer than an address; what else is wrong with it is told by its own rule.
+            hosts += 2 ** (min(entry["hostPrefix"], cluster.max_prefixlen) - cluster.prefixlen)
     # One address is the gateway's, and two are the network's own.
     if hosts >= net.num_addresses - 3:
         errors.invalid(

@@ -89,6 +89,7 @@ REFUSED = {
     "transit": (networking(machineNetwork=[{"cidr": "100.88.0.0/24"}]), 'networking.machineNetwork[0]: Invalid value: "100.88.0.0/24": must not overlap with OVNKubernetes default transit subnet 100.88.0.0/16'),  # noqa: E501
     "join v6": (networking(machineNetwork=[{"cidr": "fd98::/64"}]), "default internal subnet fd98::/64: please run 'openshift-install explain installconfig.networking.ovnKubernetesConfig.ipv6' for further documentation"),  # noqa: E501
     "join size": (networking(ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "101.64.0.0/23"}}), "ipv4InternalJoinSubnet is not large enough for the maximum number of nodes which can be supported by ClusterNetwork"),  # noqa: E501
+    "join size for a prefix beyond addresses": (networking(clusterNetwork=[{"cidr": "10.128.0.0/14", "hostPrefix": 2**31}], ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "101.64.0.0/16"}}), "ipv4InternalJoinSubnet is not large enough"),  # noqa: E501
     "join overlap": (networking(ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "192.168.0.0/16"}}), "must not overlap with machineNetwork 192.168.111.0/24"),  # noqa: E501
     "mtu": (networking(clusterNetworkMTU=1400), "cluster network MTU is allowed only in AWS deployments"),
     # platform

@@ -63,6 +63,8 @@ def test_real_agent(tmp_path: Path) -> None:
             assert [host["status"] for host in ready["hosts"]] == ["known"] * 3
             assert {host["requested_hostname"] for host in ready["hosts"]} == {"host-a", "host-b", "host-c"}
             await replay.say(after[0])
+            # What follows answers the steps of this status.
+            await lab.until(f"/clusters/{cluster}", lambda found: all(h["status"] == "preparing-for-installation" for h in found["hosts"]), 60)
             for exchange in after[1:]:
                 if step_type(exchange) == "install":
                     await lab.until(f"/clusters/{cluster}", lambda found: found["status"] == "installing", 60)
