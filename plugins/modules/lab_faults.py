@@ -12,24 +12,12 @@ description:
   - Starts a process on the hypervisor that does those faults of the plan that happen to machines, cables, media and services, each
     when the installation comes to its moment. It is one of the lab's processes, and ends with the lab.
   - Does nothing when the plan has no such faults.
+extends_documentation_fragment: [agentlab.ocp.lab]
 options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
   dir:
     description: Directory of the installation's assets, which tell where the assisted service will be and how it wants to be asked.
     type: path
     required: true
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""
