@@ -88,7 +88,7 @@ def render(
     """Return the Ignition 3.2 configs `bootstrap.ign`, `master.ign`, `worker.ign`, `arbiter.ign`.
 
     `cluster` and `hosts` are the service's models (the cluster also with `pull_secret`); `tls_dir` holds the installer's signers;
-    `images` maps components to pullspecs; `settings` is the flat map of intervals (and `faults`); `manifests` maps file names to YAML.
+    `images` maps components to pullspecs; `settings` is the flat map of intervals; `manifests` maps file names to YAML.
     `node_files` maps paths to text that every installed node gets, by default the registries.conf and trust anchors found here.
     `service` tells the controller where the assisted service is: `base_url`, `token`, `invoker`.
     Keys in it are random: render once per installation. Raises ValueError for a missing image and a manifest that is no

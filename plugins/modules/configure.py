@@ -9,7 +9,7 @@ module: configure
 short_description: Write install-config.yaml and agent-config.yaml of a plan
 version_added: 1.0.0
 description:
-  - Writes C(install-config.yaml), C(agent-config.yaml) and, when the plan has settings or faults of its own,
+  - Writes C(install-config.yaml), C(agent-config.yaml) and, when the plan has settings of its own,
     C(openshift/agentlab-settings.yaml) to the run directory.
   - Makes the run's certificate authority (C(tls/)) and SSH key pair (C(ssh/)) when they are not there yet.
   - The installer consumes its input, that is, removes it after use. What was written last is kept in C(inputs/), so that a
