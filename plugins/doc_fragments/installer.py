@@ -31,13 +31,4 @@ options:
     description: Delete the inputs afterwards, as openshift-install does.
     type: bool
     default: false
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different in the manifests, without secrets.
-    support: full
 """

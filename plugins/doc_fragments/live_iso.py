@@ -21,13 +21,4 @@ options:
     description: Permissions of O(dest).
     type: str
     default: '0600'
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different. Of configurations and keyfiles only size and digest are shown.
-    support: full
 """

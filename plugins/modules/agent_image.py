@@ -15,7 +15,7 @@ description:
   - Inputs stay. When neither they nor the release have changed, nothing else does; keys and tokens are kept in
     C(.openshift_install_state.json).
   - The release payload is read from its registry, through the mirrors of the inputs, with their pull secret and certificates.
-extends_documentation_fragment: agentlab.ocp.installer
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.installer]
 options:
   assets:
     description: The directory C(files/live) of the role P(agentlab.ocp.agent_image#role), which has the units and scripts of
@@ -31,6 +31,11 @@ options:
   os_image:
     description: Path or URL of the base ISO. That of the release payload if not given.
     type: str
+  token_hours:
+    description:
+      - For how many hours the assisted service takes the tokens of the image. For ever if not given.
+      - Another value than that of the last run makes new tokens, and so a new image.
+    type: float
 seealso:
   - module: agentlab.ocp.cluster_manifests
 """
@@ -95,10 +100,11 @@ def main() -> None:
                 "type": "list", "elements": "str", "choices": list(TARGETS), "default": ["cluster-manifests", "image"]
             },
             "os_image": {"type": "str"},
+            "token_hours": {"type": "float", "no_log": False},
         },
         supports_check_mode=True,
     )  # fmt: skip
-    more: dict[str, Any] = {"assets": Path(module.params["assets"])}
+    more: dict[str, Any] = {"assets": Path(module.params["assets"]), "token_hours": module.params["token_hours"]}
     if module.params["os_image"]:
         more["os_image"] = {"": module.params["os_image"]}
     run_module(module, lambda: create(module, module.params["targets"], **more))

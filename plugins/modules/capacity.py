@@ -11,20 +11,12 @@ version_added: 1.0.0
 description:
   - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is lacking.
   - Says nothing about a cluster that has its state directory already, since its own machines use what is missing then.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module.reads]
 options:
   plan:
     description: The plan, as M(agentlab.ocp.plan) makes it.
     type: dict
     required: true
-attributes:
-  check_mode:
-    description: Changes nothing.
-    support: full
-  diff_mode:
-    description: Changes nothing that could differ.
-    support: none
 """
 
 EXAMPLES = r"""
@@ -48,7 +40,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Problem, ProfileError
 
 
 def main() -> None:
@@ -56,11 +48,12 @@ def main() -> None:
 
     def compare() -> dict[str, Any]:
         plan = module.params["plan"]
-        facts = capacity.measure(Path(plan["hypervisor"]["pool_dir"]))
+        directory = plan["hypervisor"]["pool_dir"]
+        facts = capacity.measure(Path(directory))
         made = Path(plan["hypervisor"]["state_dir"]).exists()
-        problems = [] if made else capacity.check(plan, facts, platform.node())
-        if problems:
-            raise ProfileError(problems)
+        lacking = [] if made else capacity.check(plan["nodes"], plan["release"]["payload"], directory, facts)
+        if lacking:
+            raise ProfileError([Problem.of(platform.node(), *finding) for finding in lacking])
         return {"changed": False, "facts": facts}
 
     run(module, compare)

@@ -14,7 +14,7 @@ description:
   - Inputs stay, and so do manifests that were edited, as long as the inputs have not changed. When both have changed it
     fails and names them.
   - No image is read and none is written; M(agentlab.ocp.agent_image) goes on from here.
-extends_documentation_fragment: agentlab.ocp.installer
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.installer]
 seealso:
   - module: agentlab.ocp.agent_image
 """

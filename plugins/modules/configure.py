@@ -14,8 +14,7 @@ description:
   - Makes the run's certificate authority (C(tls/)) and SSH key pair (C(ssh/)) when they are not there yet.
   - The installer consumes its input, that is, removes it after use. What was written last is kept in C(inputs/), so that a
     file that was consumed is only written again when it would differ. A file that people changed is left alone.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   plan:
     description: The plan, as M(agentlab.ocp.plan) makes it.
@@ -25,13 +24,6 @@ options:
     description: The run directory.
     type: path
     required: true
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different, without secrets.
-    support: full
 """
 
 EXAMPLES = r"""

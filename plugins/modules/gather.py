@@ -12,8 +12,7 @@ description:
   - Collects C(agent-gather) of every host, state and events of the assisted service, objects of the OpenShift API, serial consoles,
     libvirt XML and leases, and logs of the lab's daemons; secrets are redacted.
   - Works out why the installation does not go on; the first cause is on top of C(summary.txt).
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module.reads]
 options:
   plan:
     description: The plan of the cluster.
@@ -27,13 +26,6 @@ options:
     description: Where to put what was collected.
     type: path
     required: true
-attributes:
-  check_mode:
-    description: Does nothing in check mode.
-    support: full
-  diff_mode:
-    description: Changes nothing that could differ.
-    support: none
 """
 
 EXAMPLES = r"""

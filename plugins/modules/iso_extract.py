@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Writes files of an ISO 9660 image into a directory, or the minimal form of a CoreOS live ISO into a file.
   - Files that are there already and the same are left alone.
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   path:
     description: An ISO image; for O(minimal), a CoreOS live ISO.
@@ -37,15 +38,6 @@ options:
     description: Permissions of what is written.
     type: str
     default: '0644'
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""

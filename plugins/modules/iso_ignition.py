@@ -11,7 +11,7 @@ version_added: 1.0.0
 description:
   - Writes an Ignition config into the embed area of a CoreOS live ISO, in place or into a copy.
   - An image that already carries exactly this config is not written.
-extends_documentation_fragment: [agentlab.ocp.live_iso]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
 options:
   config:
     description: The config, as JSON text; a dictionary goes through the filter C(to_json).

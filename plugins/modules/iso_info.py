@@ -10,6 +10,7 @@ short_description: Look into a live ISO
 version_added: 1.0.0
 description:
   - Returns what a CoreOS live ISO carries and can be changed in. Nothing is written.
+extends_documentation_fragment: [agentlab.ocp.module.reads]
 options:
   path:
     description: A CoreOS live ISO.
@@ -19,15 +20,6 @@ options:
     description: Also list every file of the image.
     type: bool
     default: false
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: N/A
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ version_added: 1.0.0
 description:
   - Writes keyfiles into the embed area of a CoreOS live ISO, in place or into a copy. They are in force before Ignition runs.
   - They replace those that were there.
-extends_documentation_fragment: [agentlab.ocp.live_iso]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
 options:
   keyfiles:
     description: Texts of keyfiles by file name.

@@ -12,7 +12,8 @@ description:
   - Publishes the image on the lab's file server and boots the machines from it, the rendezvous host first.
   - A machine that was booted from this image already is left alone, or switched on if it is off. With another image it is
     switched off, gets empty disks, and boots from the new one.
-extends_documentation_fragment: [agentlab.ocp.lab]
+  - Machines with the fault C(wrong_token) boot from a copy whose tokens another key signed.
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
 options:
   mode:
     description:
@@ -72,8 +73,11 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import foreign
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import machine
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.redfish import boot
 from ansible_collections.agentlab.ocp.plugins.module_utils.redfish.client import Bmc
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services
@@ -101,14 +105,25 @@ def main() -> None:
             return {"changed": True, "changes": [node["name"] for node in nodes]}
         if not image.exists() and module.params["state"] == "booted":
             raise LabError(f"{image}: no such image: agentlab image --cluster {plan['cluster']['name']}")
-        url = str(image) if mode == "cdrom" else services.published_url(plan, image)
+
+        def place(path: Path) -> str:
+            return str(path) if mode == "cdrom" else services.published_url(plan, path)
+
         folder = image.parent if mode == "pxe" else image.parent / "boot-artifacts"
         files = {image, *folder.glob("*")} if mode in ("pxe", "minimal") else {image}
+        images = dict.fromkeys((node["name"] for node in nodes), boot.Image(place(image), boot.identity(files)))
+        published = sorted(files)
+        if foreigners := {fault["node"] for fault in faults.of_kind(plan, "wrong_token")}:
+            other = state_dir / f"wrong-token-{image.name}"
+            images |= dict.fromkeys(foreigners, boot.Image(place(other), f"wrong-token {boot.identity(files)}"))
+            if not module.check_mode and module.params["state"] == "booted":
+                foreign.image(image, other)
+                published.append(other)
         if not module.check_mode and mode != "cdrom" and module.params["state"] == "booted":
-            for path in sorted(files):
+            for path in published:
                 services.publish(plan, path)
         if mode == "manual":
-            return {"changed": False, "changes": [], "url": url}
+            return {"changed": False, "changes": [], "url": place(image)}
         with ExitStack() as stack:
             connection = stack.enter_context(connect())
             verify: bool | str = False
@@ -131,15 +146,14 @@ def main() -> None:
                 boot.boot(
                     nodes,
                     reach,
-                    url,
-                    boot.identity(files),
+                    lambda node: images[node["name"]],
                     state_dir,
                     lambda node: machine.blank(connection, plan["hypervisor"]["pool"], node),
                     check=module.check_mode,
                 )
             )
 
-    run(module, start, LabError)
+    run(module, start, LabError, CoreosError)
 
 
 if __name__ == "__main__":

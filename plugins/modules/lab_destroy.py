@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Removes exactly what C(state.json) of the run directory lists, in whatever state it is, and takes it off the list.
   - For a sandbox it runs on the controller, as root; for another hypervisor, on that.
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   created:
     description: The list of C(state.json), or the part of it that is on this host.
@@ -21,15 +22,6 @@ options:
     description: Name of the cluster.
     type: str
     required: true
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""

@@ -12,7 +12,7 @@ description:
   - Starts a process on the hypervisor that does those faults of the plan that happen to machines, cables, media and services, each
     when the installation comes to its moment. It is one of the lab's processes, and ends with the lab.
   - Does nothing when the plan has no such faults.
-extends_documentation_fragment: [agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
 options:
   dir:
     description: Directory of the installation's assets, which tell where the assisted service will be and how it wants to be asked.

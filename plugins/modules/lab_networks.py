@@ -11,7 +11,7 @@ version_added: 1.0.0
 description:
   - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
   - Compares with what is defined; a network that is used by running machines is not changed.
-extends_documentation_fragment: [agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
 """
 
 EXAMPLES = r"""

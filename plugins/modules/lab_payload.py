@@ -12,8 +12,7 @@ description:
   - Makes sure that the lab payload exists, that is, base ISO, component images and release image, built from packages of this
     host's distribution. It is kept by the hash of all that it is made of, so a second run changes nothing.
   - Needs root, C(mmdebstrap), C(mtools), C(squashfs-tools) and C(zstd). A first build takes minutes.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   source:
     description: The collection's directory on this host.
@@ -39,13 +38,6 @@ options:
   log_directory:
     description: Directory whose C(.openshift_install.log) gets the progress.
     type: path
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns the hash of the payload before and after.
-    support: full
 """
 
 EXAMPLES = r"""

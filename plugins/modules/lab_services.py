@@ -12,7 +12,7 @@ description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - What runs with the same program and files is left alone.
-extends_documentation_fragment: [agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
 options:
   tls:
     description: PEM texts.

@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Lists everything that the next stages create in C(state.json) of the run directory, before it is created.
   - Makes the lab's certificate authority and the certificate of what its gateway serves, in C(tls/) of the run directory.
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required to write.
@@ -29,15 +30,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""
@@ -87,7 +79,8 @@ def main() -> None:
         if not module.check_mode:
             if not listed:
                 # A cluster begins: what the last one of this name logged would be taken for its own.
-                shutil.rmtree(run_dir / "logs", ignore_errors=True)
+                for name in ("logs", "report"):
+                    shutil.rmtree(run_dir / name, ignore_errors=True)
             state.record(run_dir, items)
         certified = tls.ensure(run_dir / "tls", plan["cluster"]["name"], inventory.served_names(plan), check=module.check_mode)
         added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])

@@ -11,20 +11,12 @@ version_added: 1.0.0
 description:
   - Installs those packages of the host's distribution that are missing. None of their services starts, now or at the next boot.
     Nothing is upgraded.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   table:
     description: Package names by distribution, where a key is C(ID-VERSION), C(ID-MAJOR) or C(ID) of os-release. Of C(a | b) either will do.
     type: dict
     required: true
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns the packages that are missing.
-    support: full
 """
 
 EXAMPLES = r"""

@@ -13,8 +13,7 @@ description:
     UUIDs, DNS records, ports and paths.
   - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
   - Without a profile it takes the plan that stands in the run directory, as people left it.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   profile:
     description:
@@ -31,13 +30,6 @@ options:
     description: The run directory.
     type: path
     required: true
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different in the three files.
-    support: full
 """
 
 EXAMPLES = r"""

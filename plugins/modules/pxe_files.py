@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Writes kernel, initramfs and root file system of a CoreOS live ISO, and an iPXE script, into a directory.
   - Files that are there already and the same are left alone.
+extends_documentation_fragment: [agentlab.ocp.module]
 options:
   path:
     description: A CoreOS live ISO.
@@ -38,15 +39,6 @@ options:
     type: list
     elements: str
     default: []
-author:
-  - The agentlab authors (@agentlab)
-attributes:
-  check_mode:
-    description: Can run in check mode and return what would change.
-    support: full
-  diff_mode:
-    description: Returns what is different.
-    support: full
 """
 
 EXAMPLES = r"""

@@ -13,7 +13,7 @@ description:
     namespace can be seen with C(ip netns).
   - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
   - Runs on the controller, as root.
-extends_documentation_fragment: [agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
 notes:
   - To remove it use M(agentlab.ocp.lab_destroy).
 """

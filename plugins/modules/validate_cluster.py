@@ -12,8 +12,7 @@ description:
   - Checks that the kubeconfig is usable, that every role has the right number of nodes that are Ready, that ClusterVersion is
     Available and not Failing, that the operators are stable, and that VIPs and DNS names answer for each address family.
   - Fails when a check does, with all checks in the result.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module.reads]
 options:
   plan:
     description: The plan of the cluster.
@@ -23,13 +22,6 @@ options:
     description: Path of the kubeconfig.
     type: path
     required: true
-attributes:
-  check_mode:
-    description: Reads only.
-    support: full
-  diff_mode:
-    description: Changes nothing that could differ.
-    support: none
 """
 
 EXAMPLES = r"""

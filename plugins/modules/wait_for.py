@@ -12,8 +12,7 @@ description:
   - Follows the assisted service on the rendezvous host, then the OpenShift API, as C(openshift-install agent wait-for) does, with its
     intervals and messages.
   - The messages are appended to O(log), so that they can be followed while the module waits.
-author:
-  - The agentlab authors (@agentlab)
+extends_documentation_fragment: [agentlab.ocp.module.reads]
 options:
   dir:
     description: Directory of the installation's assets.
@@ -42,13 +41,6 @@ options:
         too, and nothing is waited for that cannot come any more, such as a machine that is off. The failure names the cause.
       - Has no effect with O(stall_minutes=0).
     type: dict
-attributes:
-  check_mode:
-    description: Does nothing in check mode.
-    support: full
-  diff_mode:
-    description: Changes nothing that could differ.
-    support: none
 """
 
 EXAMPLES = r"""

@@ -54,8 +54,17 @@ TOOLS: dict[str, Verb] = {
 VERBS = {**LAB, **TOOLS}
 
 
+def _verb_first(argv: list[str]) -> list[str]:
+    """`--dir D --log-level L create image`, as openshift-install takes it, with the verb in front."""
+    at = 0
+    while at < len(argv) and argv[at].partition("=")[0] in ("--dir", "--log-level"):
+        at += 1 if "=" in argv[at] else 2
+    return [*argv[at : at + 1], *argv[:at], *argv[at + 1 :]]
+
+
 def main(argv: list[str]) -> int:
     """Run the verb in `argv` and return its exit status."""
+    argv = _verb_first(argv)
     if not argv or argv[0] in ("-h", "--help", "help"):
         say(_help())
         return 0

@@ -12,6 +12,8 @@ from ..log import LEVELS
 
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
 _INTERRUPTED = 8
+# Also by the other names that logrus has for some.
+_LEVELS = {**dict(zip(LEVELS, LEVELS, strict=True)), "warn": "warning", "panic": "fatal"}
 _TARGETS = {
     "agent-config-template": "a template of agent-config.yaml with every field",
     "cluster-manifests": "the ZTP manifests of install-config.yaml and agent-config.yaml",
@@ -23,14 +25,24 @@ _TARGETS = {
 }
 
 
+def _common() -> argparse.ArgumentParser:
+    """Options that may stand before the target and behind it, as openshift-install takes them."""
+    # Without a default: the target's parser would put its own over what stood before.
+    common = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--dir", type=Path, help="directory of the inputs and of what is made (default .)")
+    common.add_argument("--log-level", metavar="LEVEL",
+                        help="least severe messages to show (default info): " + ", ".join(LEVELS))  # fmt: skip
+    return common
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentlab create", description="Create what an agent-based installation needs.")
+    common = _common()
+    parser = argparse.ArgumentParser(
+        prog="agentlab create", description="Create what an agent-based installation needs.", parents=[common], allow_abbrev=False
+    )
     targets = parser.add_subparsers(dest="target", required=True, metavar="TARGET")
     for name, text in _TARGETS.items():
-        target = targets.add_parser(name, help=text, description=text)
-        target.add_argument("--dir", type=Path, default=Path(), help="directory of the inputs and of what is made")
-        target.add_argument("--log-level", default="info", choices=(*LEVELS, "warn"), metavar="LEVEL",
-                            help="least severe messages to show: " + ", ".join(LEVELS))  # fmt: skip
+        target = targets.add_parser(name, help=text, description=text, parents=[common], allow_abbrev=False)
         target.add_argument("--consume", action="store_true",
                             help="delete the inputs afterwards, as openshift-install does")  # fmt: skip
         if name == "unconfigured-ignition":
@@ -45,9 +57,17 @@ def main(argv: list[str]) -> int:
     from ..installer import run
     from ..installer.log import Log
 
-    directory = arguments.dir.absolute()
-    directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-    log = Log(directory, {"warn": "warning"}.get(arguments.log_level, arguments.log_level))
+    directory = getattr(arguments, "dir", Path()).absolute()
+    level = getattr(arguments, "log_level", "info")
+    try:
+        directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        log = Log(directory, _LEVELS.get(level.lower(), level))
+    except ValueError as error:
+        Log(None).fatal(f"invalid log-level: {error}")
+        return 1
+    except OSError as error:
+        Log(None).fatal(f"failed to create directory {directory}: {error.strerror}")
+        return 1
     options = run.Options.from_environment(
         dict(os.environ), directory, ASSETS, interactive=getattr(arguments, "interactive", False)
     )
@@ -64,9 +84,10 @@ def main(argv: list[str]) -> int:
 
 def graph(argv: list[str]) -> int:
     """Run `agentlab graph`; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="agentlab graph", description="Draw the assets in the language of Graphviz.")
-    parser.add_argument("--output-file", type=Path, help="where to write to, instead of stdout")
-    parser.add_argument("--dir", type=Path, help=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(
+        prog="agentlab graph", description="Draw the assets in the language of Graphviz.", parents=[_common()], allow_abbrev=False
+    )
+    parser.add_argument("--output-file", type=Path, default=None, help="where to write to, instead of stdout")
     arguments = parser.parse_args(argv)
     from ..installer import run
 

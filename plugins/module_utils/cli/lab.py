@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..packages import PackageError, distribution, missing
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, run_dir
@@ -21,8 +24,13 @@ from .terminal import say
 STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 # Where logs of the cluster can be had when these fail.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
+_MAKES_MACHINES = {"prepare", "deploy"}
 LOCAL = "localhost"
 FAILURE = "logs/failure.json"
+_SILENT = re.compile(r"Connection refused|No route to host|timed out")
+INTERRUPTED = 130
+"""Exit status, as that of a shell, of a verb that somebody stopped."""
+_ANSIBLE_INTERRUPTED = 99
 
 
 class Inputs(NamedTuple):
@@ -71,6 +79,9 @@ def run(verb: str, argv: list[str]) -> int:
         (directory / FAILURE).unlink(missing_ok=True)
         stages = _stages(getattr(args, "stop_after", None))
         status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory)
+        if status == INTERRUPTED:
+            say(f"\ninterrupted: agentlab {verb} --cluster {args.cluster}  goes on from there", sys.stderr)
+            return status
         if (
             status
             and verb in _GATHER_AFTER
@@ -128,7 +139,7 @@ def _inventory(verb: str, directory: Path, name: str | None, cluster: str) -> st
             local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
             return rundir.dump({"hypervisors": {"hosts": {LOCAL: local}}})
     else:
-        plan = rundir.prepare(directory, name, PROFILES, cluster)[0]
+        plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES)[0]
     return rundir.dump(rundir.inventory(plan, directory))
 
 
@@ -155,7 +166,17 @@ def _ansible(command: list[str], directory: Path) -> int:
         "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "AGENTLAB_FAILURE": str(directory / FAILURE),
     }
-    return subprocess.run([str(binaries / command[0]), *command[1:]], env=environment, check=False).returncode
+    with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment) as process:
+        # Who interrupts us by Ctrl-C interrupts Ansible as well, which ends the tasks that it started; killed, it would leave them behind.
+        before = signal.signal(signal.SIGTERM, lambda *__: process.send_signal(signal.SIGINT))
+        try:
+            while True:
+                with contextlib.suppress(KeyboardInterrupt):
+                    status = process.wait()
+                    break
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    return INTERRUPTED if status in (_ANSIBLE_INTERRUPTED, -signal.SIGINT) else status
 
 
 def _booted(directory: Path) -> bool:
@@ -169,11 +190,34 @@ def _booted(directory: Path) -> bool:
 
 
 def _explain(directory: Path) -> None:
+    from ..plan import rundir
+
     try:
         failure = json.loads((directory / FAILURE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
     say(f"\nfirst failure: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
+    try:
+        plan = rundir.load_plan(directory)
+    except ValueError:
+        return
+    if step := _next(plan, failure["message"]):
+        say(f"     Next: {step}", sys.stderr)
+
+
+def _next(plan: Mapping[str, Any], message: str) -> str | None:
+    """What to do about a failure that has to do with the lab's services or their names."""
+    services, cluster = plan["services"], plan["cluster"]
+    if not any(services[name] in message for name in ("address", "host")):
+        return None
+    if "does not resolve" in message and plan["hypervisor"]["kind"] != "sandbox":
+        # Nothing of the host is changed, its resolver neither.
+        bridge, server = plan["networks"][0]["bridge"], services["address"]
+        return (f"have this host's resolver ask {server} for {cluster['domain']}, "
+                f"as with  resolvectl dns {bridge} {server}; resolvectl domain {bridge} ~{cluster['domain']}")
+    if _SILENT.search(message):
+        return f"agentlab prepare --cluster {cluster['name']}  starts what the lab serves, where it does not run"
+    return None
 
 
 def __getattr__(name: str) -> Callable[[list[str]], int]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +20,8 @@ FEATURES = "etc/coreos/features.json"
 _KERNELS = (f"{PXE_DIR}/kernel.img", f"{PXE_DIR}/vmlinuz")
 _ADDRSIZE = "images/initrd.addrsize"
 _LPAR = "generic.ins"
+_GZIP = b"\x1f\x8b"
+_KERNEL_LIMIT = 1 << 28
 
 
 def files(fs: Iso9660) -> Iterator[Record]:
@@ -29,13 +33,13 @@ def files(fs: Iso9660) -> Iterator[Record]:
     yield from (record for record in fs.entries(directory) if not record.is_dir)
 
 
-def ipxe_script(base_url: str, prefix: str, arguments: str) -> str:
-    """Return the script that boots `<prefix>-{vmlinuz,initrd.img,rootfs.img}` below `base_url`."""
+def ipxe_script(base_url: str, prefix: str, arguments: str, kernel: str = "vmlinuz") -> str:
+    """Return the script that boots `<prefix>-{<kernel>,initrd.img,rootfs.img}` below `base_url`."""
     base = base_url.rstrip("/")
     return (
         "#!ipxe\n"
         f"initrd --name initrd {base}/{prefix}-initrd.img\n"
-        f"kernel {base}/{prefix}-vmlinuz initrd=initrd "
+        f"kernel {base}/{prefix}-{kernel} initrd=initrd "
         f"coreos.live.rootfs_url={base}/{prefix}-rootfs.img {arguments}\n"
         "boot\n"
     )
@@ -44,8 +48,7 @@ def ipxe_script(base_url: str, prefix: str, arguments: str) -> str:
 def kernel_arguments(iso: LiveIso, append: str = "") -> str:
     """Return the arguments for a boot without the ISO: its defaults without `coreos.liveiso`, then `append`."""
     default = iso.kargs.default if iso.kargs else ""
-    words = [word for word in default.split(" ") if not word.startswith("coreos.liveiso=")]
-    return " ".join(words) + append
+    return re.sub(r"coreos\.liveiso=[^ ]+ ?", "", default) + append
 
 
 def write_artifacts(
@@ -55,9 +58,11 @@ def write_artifacts(
     archives: Sequence[bytes] = (),
     base_url: str | None = None,
     append: str = "",
+    kernel_name: str = "vmlinuz",
 ) -> list[str]:
     """Write the files for a network boot into an existing directory; return their names.
 
+    `<prefix>-<kernel_name>` is the ISO's kernel, unpacked if it is gzip (as it is for arm64, where neither UEFI nor iPXE does that).
     `<prefix>-initrd.img` is the ISO's initramfs and `archives` behind it, of which each is padded to four bytes. With
     `base_url` there is `<prefix>.ipxe`, 0600. `append` goes behind the kernel arguments, with its own leading blank. On s390x
     `<prefix>-initrd.addrsize` and `<prefix>-generic.ins` are written too. Existing files are replaced.
@@ -83,21 +88,44 @@ def write_artifacts(
     kernel = next((record for record in (_find(iso.fs, path) for path in _KERNELS) if record), None)
     if kernel is None:
         raise CoreosError("Unrecognized CoreOS ISO image. (it has no kernel in images/pxeboot)")
-    write(f"{prefix}-vmlinuz", kernel)
+    if image.pread(iso.fd, 2, kernel.offset) == _GZIP:
+        _unpack(iso.fd, kernel, folder / f"{prefix}-{kernel_name}")
+        written.append(f"{prefix}-{kernel_name}")
+    else:
+        write(f"{prefix}-{kernel_name}", kernel)
     initrd = iso.fs.find_file(INITRD_PATH)
     padding = bytes(-initrd.size % 4) if archives else b""
     size = write(f"{prefix}-initrd.img", initrd, padding, cpio.join(archives))
     write(f"{prefix}-rootfs.img", iso.fs.find_file(ROOTFS_PATH))
     if base_url:
-        script = ipxe_script(base_url, prefix, kernel_arguments(iso, append))
+        script = ipxe_script(base_url, prefix, kernel_arguments(iso, append), kernel_name)
         write(f"{prefix}.ipxe", script.encode(), mode=0o600)
     if _find(iso.fs, _ADDRSIZE):
         write(f"{prefix}-initrd.addrsize", iso.fs.read(_ADDRSIZE)[:8] + struct.pack(">Q", size))
-        names = {"kernel.img": "vmlinuz", "initrd.img": "initrd.img", "initrd.addrsize": "initrd.addrsize"}
+        names = dict.fromkeys(("kernel.img", "vmlinuz"), kernel_name)
+        names |= {name: name for name in ("initrd.img", "initrd.addrsize")}
         lines = iso.fs.read(_LPAR).decode("ascii", "replace").splitlines()
         renamed = [_renamed(line, prefix, names) for line in lines]
         write(f"{prefix}-generic.ins", "".join(f"{line}\n" for line in renamed).encode())
     return written
+
+
+def _unpack(fd: int, record: Record, path: Path) -> None:
+    packed = zlib.decompressobj(wbits=31)
+    size = 0
+    try:
+        with image.new_file(path, overwrite=True, mode=0o644) as out:
+            for block in image.blocks(fd, record.offset, record.size):
+                while block:
+                    size += out.write(packed.decompress(block, 1 << 20))
+                    if size > _KERNEL_LIMIT:
+                        raise CoreosError(f"{record.name}: the kernel is larger than {_KERNEL_LIMIT} bytes")
+                    block = packed.unconsumed_tail
+            out.write(packed.flush())
+            if not packed.eof:
+                raise CoreosError(f"{record.name}: the compressed kernel is cut off")
+    except zlib.error as error:
+        raise CoreosError(f"{record.name}: {error}") from error
 
 
 def _find(fs: Iso9660, path: str) -> Record | None:

@@ -136,16 +136,17 @@ _UNIT = re.compile(
 
 
 def check(config: dict[str, Any]) -> None:
-    """Raise `IgnitionError` listing everything in `config` that Ignition would refuse.
+    """Raise `IgnitionError` listing everything in `config` that Ignition would refuse by the config's own specification.
 
     Unknown keys, which Ignition only warns of, are refused too: they are always mistakes.
     """
     found: list[str] = []
     section = config.get("ignition") if isinstance(config, dict) else None
     version = section.get("version", "") if isinstance(section, dict) else ""
-    if not re.fullmatch(r"3\.[0-5]\.0", str(version)):
+    known = re.fullmatch(r"3\.([0-5])\.0", str(version))
+    if not known:
         raise IgnitionError(f"$.ignition.version: unsupported config version {version!r}")
-    _shape(config, rules.CONFIG, "$", found)
+    _shape(config, rules.CONFIG, int(known[1]), "$", found)
     if not found:
         _content(config, found)
     if found:
@@ -155,12 +156,13 @@ def check(config: dict[str, Any]) -> None:
 _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool}
 
 
-def _shape(value: Any, rule: Any, path: str, found: list[str]) -> None:
+def _shape(value: Any, rule: Any, minor: int, path: str, found: list[str]) -> None:
     if value is None:
         return
     if isinstance(rule, str):
-        if rule != "any" and (not isinstance(value, _TYPES[rule]) or (rule == "int" and isinstance(value, bool))):
-            found.append(f"{path}: expected {rule}, found {type(value).__name__}")
+        kind = rule.removesuffix("!")
+        if not isinstance(value, _TYPES[kind]) or (kind == "int" and isinstance(value, bool)):
+            found.append(f"{path}: expected {kind}, found {type(value).__name__}")
     elif isinstance(rule, list):
         if not isinstance(value, list):
             found.append(f"{path}: expected a list, found {type(value).__name__}")
@@ -168,15 +170,25 @@ def _shape(value: Any, rule: Any, path: str, found: list[str]) -> None:
         for index, item in enumerate(value):
             if item is None:
                 found.append(f"{path}[{index}]: null is no entry")
-            _shape(item, rule[0], f"{path}[{index}]", found)
+            _shape(item, rule[0], minor, f"{path}[{index}]", found)
     elif not isinstance(value, dict):
         found.append(f"{path}: expected an object, found {type(value).__name__}")
     else:
-        for key, item in value.items():
-            if key in rule:
-                _shape(item, rule[key], f"{path}.{key}", found)
-            else:
-                found.append(f"{path}: unknown key {key}")
+        _object(value, rule, minor, path, found)
+
+
+def _object(value: dict[str, Any], rule: dict[str, Any], minor: int, path: str, found: list[str]) -> None:
+    for key, item in value.items():
+        inner = rule.get(key)
+        if inner is None:
+            found.append(f"{path}: unknown key {key}")
+        elif not isinstance(inner, rules.Since):
+            _shape(item, inner, minor, f"{path}.{key}", found)
+        elif inner.minor > minor:
+            found.append(f"{path}: key {key} is not known before version 3.{inner.minor}.0")
+        else:
+            _shape(item, inner.rule, minor, f"{path}.{key}", found)
+    found += [f"{path}.{key}: must be given" for key, inner in rule.items() if inner == "str!" and not value.get(key)]
 
 
 def _content(config: dict[str, Any], found: list[str]) -> None:
@@ -196,11 +208,6 @@ def _content(config: dict[str, Any], found: list[str]) -> None:
             if kind == "files":
                 for part in [entry.get("contents") or {}, *(entry.get("append") or [])]:
                     _source(part, at, found)
-    passwd = config.get("passwd") or {}
-    for kind in ("users", "groups"):
-        for index, entry in enumerate(passwd.get(kind) or []):
-            if not entry.get("name"):
-                found.append(f"$.passwd.{kind}[{index}].name: must be given")
     for index, unit in enumerate((config.get("systemd") or {}).get("units") or []):
         for number, dropin in enumerate(unit.get("dropins") or []):
             if not (dropin.get("name") or "").endswith(".conf"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -171,10 +172,7 @@ def _make_registries(build: Build) -> dict[str, Any]:
                 f"The {kind} configuration in install-config.yaml should have at least one source field matching the "
                 f"releaseImage value {build.release_image}"
             )
-        try:
-            known = json.loads(config.get("pullSecret", "{}")).get("auths", {})
-        except ValueError:
-            known = {}
+        known = json.loads(config["pullSecret"]).get("auths") or {}
         for host in dict.fromkeys(m.partition("/")[0] for s in sources for m in s.get("mirrors") or []):
             if not any(key.partition("/")[0] == host for key in known):
                 build.log.warning(f'Mirror registry "{host}" is not found in pullSecret')
@@ -259,6 +257,11 @@ def _kubeconfig(build: Build) -> dict[str, str]:
     return {"File": text}
 
 
+def _tokens(build: Build) -> dict[str, str]:
+    hours = build.options.token_hours
+    return credentials.tokens() if hours is None else credentials.tokens(datetime.now(UTC) + timedelta(hours=hours))
+
+
 # --- the table ----------------------------------------------------------------------
 
 _IC, _AC, _AH, _RI = "Install Config", "Agent Config", "Agent Hosts", "Release Image"
@@ -278,7 +281,7 @@ ASSETS: tuple[Asset, ...] = (
     Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC), generate=_hosts),
     Asset("Agent PullSecret", "*manifests.AgentPullSecret", (_IC, _RI),
           generate=lambda b: _secret(manifests.pull_secret(_needs_install_config(b), b.profile)),
-          load=lambda _b, texts: {**manifests.load_pull_secret(_one(texts)), "File": _one(texts)},
+          load=lambda b, texts: _secret(manifests.load_pull_secret(_one(texts), b.profile)),
           sources=(f"{_CM}/pull-secret.yaml",), files=_file(f"{_CM}/pull-secret.yaml", SECRET),
           possible=_has_install_config),
     Asset("InfraEnv Config", "*manifests.InfraEnv", (_IC, _AC, _RI),
@@ -319,9 +322,12 @@ ASSETS: tuple[Asset, ...] = (
           load=_load_password, sources=("tls/kubeadmin-password.hash", "tls/kubeadmin-password"),
           files=lambda value: {"auth/kubeadmin-password": (value["password"].encode(), SECRET)}, keep=True),
     Asset("Agent Installer InfraEnv ID", "*common.InfraEnvID", generate=lambda _b: str(uuid.uuid4())),
-    Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", generate=lambda _b: credentials.tokens()),
+    Asset("Token Life", "*agentlab.TokenLife", generate=lambda b: {"Hours": b.options.token_hours}, follow=True),
+    Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", ("Token Life",), generate=_tokens),
     Asset("Fencing Credentials", "*manifests.FencingCredentials", (_IC, _AH),
-          generate=lambda b: manifests.fencing_credentials(b[_IC], b[_AH]) if b[_IC] else {}),
+          generate=lambda b: manifests.fencing_credentials(b[_IC], b[_AH]) if b[_IC] else {},
+          load=lambda _b, texts: manifests.load_fencing_credentials(_one(texts)), sources=(manifests.FENCING,),
+          possible=_has_install_config),
     Asset("Kubeconfig Admin Client (Agent)", "*kubeconfig.AgentAdminClient",
           ("ClusterDeployment Config", *_CERTIFICATES, "Certificate (admin-kubeconfig-client)"),
           generate=_kubeconfig, files=_file("auth/kubeconfig", SECRET)),

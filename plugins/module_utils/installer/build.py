@@ -12,14 +12,17 @@ from typing import Any
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
 from ..state import write_atomic
-from . import mirrors
+from . import credentials, mirrors
 from .errors import InstallerError
+from .install_config import default_stream
 from .log import Log
+from .manifests import overrides_of
 from .profiles import profile_for
 from .store import Store
 
 OS_IMAGES = "machine-os-images"
-STREAM = "coreos-stream.json"
+# How the files in that image begin, by the OS image stream.
+_STREAMS = {"rhel-9": "coreos", "rhel-10": "coreos10"}
 GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
 
 
@@ -32,7 +35,8 @@ class Options:
     """directory: the `--dir`. assets: the text assets of the Ignition. cache: where base ISOs are kept.
 
     release_image, release_version, release_profile: what is installed; empty ones are found out, see `Build`.
-    os_image: base ISO, a path or URL, by RPM architecture ("" for all). dry: write nothing, only say what would change.
+    os_image: base ISO, a path or URL, by RPM architecture ("" for all). token_hours: for how long the service takes the image's
+    tokens; None, as upstream: for ever. dry: write nothing, only say what would change.
     """
 
     directory: Path
@@ -45,6 +49,7 @@ class Options:
     load_certificates: bool = False
     lenient: bool = False
     disable_image_policy: str = ""
+    token_hours: float | None = None
     interactive: bool = False
     dry: bool = False
 
@@ -96,7 +101,8 @@ class Build:
         path = self.options.directory / name
         try:
             before: bytes | None = path.read_bytes()
-            same = before == content and path.stat().st_mode & 0o777 == mode
+            same = before == content or (name == "auth/kubeconfig" and before is not None and credentials.trusts_more(before, content))
+            same = same and path.stat().st_mode & 0o777 == mode
         except FileNotFoundError:
             before, same = None, False
         if same:
@@ -125,11 +131,12 @@ class Build:
         """
         facts = self.release_facts
         if facts.get("os_images"):
-            path = self.os_images_cache / STREAM
+            name = f"{self.os_stream}-stream.json"
+            path = self.os_images_cache / name
             try:
                 if not path.exists():
                     release = self.release()
-                    extract_file(release.registry, facts["os_images"], release.arch, f"coreos/{STREAM}", path)
+                    extract_file(release.registry, facts["os_images"], release.arch, f"coreos/{name}", path)
                 metal = json.loads(path.read_text())["architectures"][arch]["artifacts"]["metal"]
                 disk, rootfs = metal["formats"]["iso"]["disk"], metal["formats"].get("pxe", {}).get("rootfs", {})
                 return {
@@ -238,6 +245,12 @@ class Build:
             return {"error": str(error)}
         self.store.own["release_facts"] = facts
         return facts
+
+    @property
+    def os_stream(self) -> str:
+        """How the names of the operating system's files begin: the stream that the cluster asks for, or the release's own."""
+        aci = (self._maybe("AgentClusterInstall Config") or {}).get("Config")
+        return _STREAMS.get(overrides_of(aci).get("osImageStream") or default_stream(self.version), "coreos")
 
     @property
     def os_images_cache(self) -> Path:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from .yamlio import dump
+from .yamlio import dump, load
 
 if TYPE_CHECKING:
     import bcrypt
@@ -134,6 +134,21 @@ def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]
             ],
         }
     )
+
+
+def trusts_more(there: bytes, made: bytes) -> bool:
+    """Whether the kubeconfig `there` is the one that was made, with CAs added: wait-for puts the router's before the others."""
+
+    def parts(text: bytes) -> tuple[bytes, dict[str, Any]]:
+        config, __ = load(text.decode(), "kubeconfig")
+        cluster = config["clusters"][0]["cluster"]
+        return base64.b64decode(cluster.pop("certificate-authority-data")), config
+
+    try:
+        (trusted, before), (ours, after) = parts(there), parts(made)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False
+    return before == after and trusted.endswith(ours)
 
 
 def password() -> dict[str, str]:

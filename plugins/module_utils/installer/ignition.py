@@ -97,7 +97,8 @@ def install(build: Build) -> dict[str, Any]:
     if bundle:
         config.file(_OWN_BUNDLE, bundle, 0o600)
     _add_hosts(config, hosts)
-    for number, text in (build["Fencing Credentials"] or {}).items():
+    fencing = build["Fencing Credentials"] if build.profile["two_node_fencing"] else None
+    for number, text in (fencing or {}).items():
         folder = f"/{_folder(int(number), hosts[int(number)])}" if number else ""
         config.file(f"{_ASSISTED}/hostconfig{folder}/fencing-credentials.yaml", text, 0o644)
     config.directory(f"{_ASSISTED}/extra-manifests", 0o644)
@@ -128,7 +129,8 @@ def unconfigured(build: Build) -> dict[str, Any]:
     infra = build["InfraEnv Config File"]["Config"]
     tokens = build["Agent Installer API Auth Config"] if build.profile["unconfigured_auth"] else _NO_AUTH
     config = Config()
-    config.user("core", [infra["spec"].get("sshAuthorizedKey", "")])
+    if infra["spec"].get("sshAuthorizedKey"):
+        config.user("core", [infra["spec"]["sshAuthorizedKey"]])
     data = _template_data(
         build, infra, build["Agent PullSecret"], build["ClusterImageSet Config"]["Config"]["spec"]["releaseImage"],
         mirrored=True, bundle="", cluster="", minimal=False,
@@ -147,15 +149,16 @@ def unconfigured(build: Build) -> dict[str, Any]:
         "pull-secret.yaml": build["Agent PullSecret"]["File"],
         "cluster-image-set.yaml": build["ClusterImageSet Config"]["File"],
         "infraenv.yaml": build["InfraEnv Config File"]["File"],
-        "nmstateconfig.yaml": build["NMState Config"]["File"],
     }
     for name, text in manifests.items():
-        if text:
-            config.file(f"{MANIFESTS}/{name}", text, 0o600)
-    _add_networks(build, config, build["NMState Config"]["Network"], always=True)
-    _add_units(
-        build, config, data, [*_ENABLED, "pre-network-manager-config.service", "agent-check-config-image.service"]
-    )
+        config.file(f"{MANIFESTS}/{name}", text, 0o600)
+    # The script is there in any case: the config image may bring networks, and starts it then.
+    networks = build["NMState Config"]["Network"]
+    _add_networks(build, config, networks, always=True)
+    enabled = [*_ENABLED, "agent-check-config-image.service"]
+    if networks:
+        enabled.append("pre-network-manager-config.service")
+    _add_units(build, config, data, enabled)
     config.directory("/opt/agent/tls", 0o644)
     config.directory(f"{_ASSISTED}/extra-manifests", 0o644)
     _add_chrony(config, infra)

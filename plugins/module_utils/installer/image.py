@@ -17,7 +17,7 @@ from ..release.payload import extract_files, read_matching
 from ..release.registry import RegistryError
 from ..state import write_atomic
 from . import check, manifests
-from .build import OS_IMAGES, STREAM, Build
+from .build import OS_IMAGES, Build
 from .errors import InstallerError
 from .ignition import CONFIG_IMAGE_PATHS
 
@@ -88,19 +88,19 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
     if "error" in facts:
         build.log.warning("Failed to extract base ISO from release payload - check registry configuration")
         raise RegistryError(f"the base ISO comes from the release payload: {facts['error']}")
-    pullspec, name = facts["os_images"], f"coreos-{arch}.iso"
+    pullspec, name = facts["os_images"], f"{build.os_stream}-{arch}.iso"
     if not pullspec:
         raise RegistryError(f"the release has no component {OS_IMAGES}")
     folder = build.os_images_cache
-    path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / STREAM
+    path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / f"{build.os_stream}-stream.json"
     if path.exists() and checksum.exists():
         build.log.info("Verifying cached file")
         if _sha256(path) == checksum.read_text().split()[0]:
             build.log.info(f"Using cached Base ISO {path}")
-            return {"path": str(path), "identity": pullspec}
+            return {"path": str(path), "identity": f"{pullspec}/{name}"}
         path.unlink()
     if build.options.dry:
-        return {"path": "", "identity": pullspec}
+        return {"path": "", "identity": f"{pullspec}/{name}"}
     build.log.info("Extracting base ISO from release payload")
     release = build.release()
     targets = {f"coreos/{target.name}": target for target in (path, checksum, stream)}
@@ -118,7 +118,7 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
         raise RegistryError(f"{pullspec}: /coreos/{name} has sha256 {digest}, not {stated}")
     checksum.write_text(f"{digest}\n")
     build.log.info(f"Base ISO obtained from release and cached at [{path}]")
-    return {"path": str(path), "identity": pullspec}
+    return {"path": str(path), "identity": f"{pullspec}/{name}"}
 
 
 def _sha256(path: Path) -> str:
@@ -259,12 +259,19 @@ def agent_iso(build: Build) -> None:
     build.save_rendezvous_ip()
 
 
-def _write_full(_build: Build, parts: dict[str, Any], target: Path, _rootfs: Path) -> None:
+def _write_full(build: Build, parts: dict[str, Any], target: Path, _rootfs: Path) -> None:
     from ..coreos.iso import LiveIso
 
     with LiveIso(Path(parts["base"]["path"])) as iso:
         _embed(iso, parts)
         iso.save_as(target, grow=True, overwrite=True)
+        before = iso.area.length
+    with LiveIso(target) as iso:
+        if iso.area.length > before:
+            build.log.debug(
+                f"ignition content length exceeds default embed area size ({before}), increasing final image size: the "
+                f"area has {iso.area.length} bytes now"
+            )
 
 
 def _embed(iso: Any, parts: dict[str, Any]) -> None:
@@ -332,11 +339,15 @@ def published_rootfs(volume_id: str, arch: str) -> str:
 
 def pxe_files(build: Build) -> None:
     """Write `boot-artifacts/agent.<arch>-{initrd.img,rootfs.img,vmlinuz}`, the iPXE script, and what s390x needs."""
+    from ..coreos import cpio, pxe
+    from ..coreos.iso import LiveIso
+
     parts = build["Agent Installer Artifacts"]
     directory = build.options.directory
     folder, prefix = directory / "boot-artifacts", f"agent.{parts['arch']}"
     s390x = parts["arch"] == "s390x"
-    names = [f"{prefix}-initrd.img", f"{prefix}-rootfs.img", f"{prefix}-{'kernel.img' if s390x else 'vmlinuz'}"]
+    kernel = "kernel.img" if s390x else "vmlinuz"
+    names = [f"{prefix}-{name}" for name in ("initrd.img", "rootfs.img", kernel)]
     if parts["base_url"]:
         names.append(f"{prefix}.ipxe")
     if s390x:
@@ -345,80 +356,26 @@ def pxe_files(build: Build) -> None:
     if not parts["base"]["path"]:
         build.changed(*(str(path.relative_to(directory)) for path in outputs))
         return
-    kargs = _pxe_kargs(parts)
-    if not _fresh(build, "pxe", parts["fingerprint"], outputs):
-        build.changed(*(str(path.relative_to(directory)) for path in outputs))
-        if not build.options.dry:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(mode=0o750, parents=True)
-            _write_pxe(parts, folder, prefix, kargs)
-            _record(build, "pxe", parts["fingerprint"], outputs)
+    append = "".join(f" {argument}" for argument in parts["kargs"])
+    with LiveIso(parts["base"]["path"]) as iso:
+        if not _fresh(build, "pxe", parts["fingerprint"], outputs):
+            build.changed(*(str(path.relative_to(directory)) for path in outputs))
+            if not build.options.dry:
+                tui = parts["agent_files"]["path"]
+                archives = [Path(tui).read_bytes()] if tui else []
+                archives.append(cpio.compress(cpio.archive({"config.ign": parts["ignition"].encode()})))
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(mode=0o750, parents=True)
+                pxe.write_artifacts(iso, folder, prefix, archives, parts["base_url"], append, kernel)
+                _record(build, "pxe", parts["fingerprint"], outputs)
+        arguments = pxe.kernel_arguments(iso, append)
     if s390x:
         build.log.info(f"Created boot artefacts for s390x in {folder} directory")
     if parts["base_url"]:
         build.log.info(f"Created iPXE script {prefix}.ipxe in {folder} directory")
     build.log.info(f"PXE boot artifacts created in: {folder}")
-    build.log.info(f"Kernel parameters for PXE boot: {kargs}")
+    build.log.info(f"Kernel parameters for PXE boot: {arguments}")
     build.save_rendezvous_ip()
-
-
-def _pxe_kargs(parts: dict[str, Any]) -> str:
-    from ..coreos.iso import LiveIso
-
-    with LiveIso(parts["base"]["path"]) as iso:
-        default = iso.kargs.default if iso.kargs else ""
-    default = re.sub(r"coreos\.liveiso=\S+ ?", "", default)
-    return default + "".join(f" {argument}" for argument in parts["kargs"])
-
-
-def _write_pxe(parts: dict[str, Any], folder: Path, prefix: str, kargs: str) -> None:
-    from ..coreos import cpio, image
-    from ..coreos.iso import LiveIso
-
-    s390x = parts["arch"] == "s390x"
-    kernel = "kernel.img" if s390x else "vmlinuz"
-    tui = parts["agent_files"]["path"]
-    archives = [Path(tui).read_bytes()] if tui else []
-    archives.append(cpio.compress(cpio.archive({"config.ign": parts["ignition"].encode()})))
-    embedded = cpio.join(archives)
-    with LiveIso(parts["base"]["path"]) as iso:
-        for name, behind in (("initrd.img", embedded), ("rootfs.img", b""), (kernel, b"")):
-            source = "vmlinuz" if name == kernel and not _has(iso, f"images/pxeboot/{kernel}") else name
-            record = iso.fs.find_file(f"images/pxeboot/{source}")
-            with image.new_file(folder / f"{prefix}-{name}", mode=0o644) as out:
-                for block in image.blocks(iso.fd, record.offset, record.size):
-                    out.write(block)
-                if behind:
-                    out.write(b"\0" * (-record.size % 4) + behind)
-        if s390x:
-            size = (folder / f"{prefix}-initrd.img").stat().st_size
-            address = iso.fs.read("images/initrd.addrsize")[:8]
-            (folder / f"{prefix}-initrd.addrsize").write_bytes(address + size.to_bytes(8, "big"))
-            generic = iso.fs.read("generic.ins").decode()
-            for name in ("kernel.img", "initrd.img", "initrd.addrsize"):
-                generic = re.sub(rf"\S*/?{re.escape(name)}", f"{prefix}-{name}", generic)
-            (folder / f"{prefix}-generic.ins").write_text(generic)
-    if parts["base_url"]:
-        base = parts["base_url"]
-        script = (
-            "#!ipxe\n"
-            f"initrd --name initrd {base}/{prefix}-initrd.img\n"
-            f"kernel {base}/{prefix}-{kernel} initrd=initrd coreos.live.rootfs_url={base}/{prefix}-rootfs.img {kargs}\n"
-            "boot\n"
-        )
-        path = folder / f"{prefix}.ipxe"
-        path.write_text(script)
-        path.chmod(0o600)
-
-
-def _has(iso: Any, path: str) -> bool:
-    from ..coreos.errors import NotFound
-
-    try:
-        iso.fs.find_file(path)
-    except NotFound:
-        return False
-    return True
 
 
 # --- config image -------------------------------------------------------------------------

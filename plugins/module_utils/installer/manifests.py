@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from . import check, shapes
-from .errors import FieldErrors, InstallerError
+from . import check, gojson, shapes
+from .errors import FieldErrors, InstallerError, quote
 from .install_config import cidr, default_stream, machine_network_of, platform_name, replicas
 from .log import Log
 from .platforms import has_credentials
@@ -14,6 +13,7 @@ from .schema import decode, decode_file
 from .yamlio import dump, load_all
 
 DIRECTORY = "cluster-manifests"
+FENCING = "fencing-credentials.yaml"
 OVERRIDES = "agent-install.openshift.io/install-config-overrides"
 SELECTOR = "infraenvs.agent-install.openshift.io"
 DEFAULT_NAME = "agent-cluster"
@@ -55,35 +55,45 @@ def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None
 
 def check_pull_secret(text: str) -> str | None:
     """Why `text` is no pull secret, or None."""
-    if not text.strip():
-        return "unexpected end of JSON input"
     try:
-        secret = json.loads(text)
-    except json.JSONDecodeError as error:
-        return f"{error.msg} at line {error.lineno}, column {error.colno}"
-    auths = secret.get("auths") if isinstance(secret, dict) else None
-    if not auths or not isinstance(auths, dict):
+        secret = gojson.loads(text)
+    except gojson.JsonError as error:
+        return str(error)
+    if not isinstance(secret, dict | None):
+        return f"json: cannot unmarshal {gojson.kind(secret)} into Go value of type validate.imagePullSecret"
+    auths = next((value for key, value in (secret or {}).items() if key.lower() == "auths"), None)
+    into = "into Go struct field imagePullSecret.auths of type map[string]"
+    if not isinstance(auths, dict | None):
+        return f"json: cannot unmarshal {gojson.kind(auths)} {into}map[string]interface {{}}"
+    wrong = next((entry for entry in (auths or {}).values() if not isinstance(entry, dict | None)), None)
+    if wrong is not None:
+        return f"json: cannot unmarshal {gojson.kind(wrong)} {into}interface {{}}"
+    if not auths:
         return "auths required"
     bad = [
-        f'"{host}" requires either auth or credsStore'
+        f"{quote(host)} requires either auth or credsStore"
         for host, entry in auths.items()
-        if not isinstance(entry, dict) or not {"auth", "credsStore"} & entry.keys()
+        if not {"auth", "credsStore"} & (entry or {}).keys()
     ]
     return bad[0] if len(bad) == 1 else f"[{', '.join(bad)}]" if bad else None
+
+
+def _normal(text: str) -> str:
+    """A pull secret in the form in which it can be found, and hidden, in other files."""
+    return gojson.dumps(gojson.loads(text), indent=True)
 
 
 def pull_secret(install_config: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
     """The Secret that holds the pull secret, in normal form."""
     cluster, namespace = names(install_config)
-    text = json.dumps(json.loads(install_config["pullSecret"]), indent=2, sort_keys=True, ensure_ascii=False)
     return {
         "apiVersion": "v1", "kind": "Secret", "metadata": _meta(f"{cluster}-pull-secret", namespace, profile),
-        "stringData": {".dockerconfigjson": text},
+        "stringData": {".dockerconfigjson": _normal(install_config["pullSecret"])},
     }  # fmt: skip
 
 
-def load_pull_secret(text: str) -> dict[str, Any]:
-    """Read pull-secret.yaml; only stringData counts."""
+def load_pull_secret(text: str, profile: dict[str, Any]) -> dict[str, Any]:
+    """Read pull-secret.yaml; only stringData counts, and its JSON comes out in normal form."""
     secret: dict[str, Any] = decode_file(text, f"{DIRECTORY}/pull-secret.yaml", shapes.SECRET)
     errors = FieldErrors()
     data = secret.get("stringData") or {}
@@ -98,6 +108,9 @@ def load_pull_secret(text: str) -> dict[str, Any]:
         if why:
             errors.invalid("stringData", "<hidden>", why)
     errors.check("invalid PullSecret configuration")
+    data[".dockerconfigjson"] = _normal(data[".dockerconfigjson"])
+    if profile["creation_timestamp"]:
+        secret.setdefault("metadata", {}).setdefault("creationTimestamp", None)
     return secret
 
 
@@ -158,7 +171,7 @@ def agent_cluster_install(
     overrides = install_config_overrides(config, hosts, version, profile)
     extra = {}
     if overrides:
-        extra["annotations"] = {OVERRIDES: json.dumps(overrides, separators=(",", ":"), ensure_ascii=False)}
+        extra["annotations"] = {OVERRIDES: gojson.dumps(overrides)}
     return {
         "apiVersion": "extensions.hive.openshift.io/v1beta1", "kind": "AgentClusterInstall",
         "metadata": _meta(cluster, namespace, profile, **extra), "spec": spec, "status": _ACI_STATUS,
@@ -338,8 +351,8 @@ def overrides_of(aci: dict[str, Any] | None) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
+        found = gojson.loads(text)
+    except gojson.JsonError as error:
         raise InstallerError(f"{DIRECTORY}/agent-cluster-install.yaml: annotation {OVERRIDES}: {error}") from error
     return found if isinstance(found, dict) else {}
 
@@ -532,6 +545,12 @@ def missing(what: Any) -> Any:
     if what is None:
         raise InstallerError(_MISSING)
     return what
+
+
+def load_fencing_credentials(text: str) -> dict[str, str]:
+    """fencing-credentials.yaml as somebody wrote it: it is for all hosts, and goes on as it is."""
+    decode_file(text, FENCING, shapes.FENCING)
+    return {"": text}
 
 
 def fencing_credentials(config: dict[str, Any], hosts: list[dict[str, Any]]) -> dict[str, str]:

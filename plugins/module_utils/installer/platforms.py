@@ -60,11 +60,13 @@ def validate_agent(config: dict[str, Any], errors: FieldErrors) -> None:
 
 
 def vips(config: dict[str, Any], errors: FieldErrors) -> None:
-    """Check the VIPs of a platform that has some."""
+    """Check the VIPs of a platform that has some; Nutanix' are put into order."""
     platform = platform_name(config)
     if platform not in _WITH_VIPS:
         return
     section, path = config["platform"][platform], f"platform.{platform}"
+    if platform == "nutanix":
+        _ipv4_first(section, path, errors)
     user_managed = (section.get("loadBalancer") or {}).get("type") == "UserManaged"
     lists = {"API": section.get("apiVIPs") or [], "Ingress": section.get("ingressVIPs") or []}
     fields = {"API": f"{path}.apiVIPs", "Ingress": f"{path}.ingressVIPs"}
@@ -82,6 +84,19 @@ def vips(config: dict[str, Any], errors: FieldErrors) -> None:
             _vip_list(config, found, at, label, lists["Ingress"] if label == "API" else [], user_managed, errors)
             if not lists[other]:
                 errors.required(fields[other], lacking[label])
+
+
+def _ipv4_first(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
+    """Bring VIPs of two families into the order that Nutanix wants."""
+    for field in ("apiVIPs", "ingressVIPs"):
+        found = section.get(field) or []
+        versions = [address.version for address in map(check.address, found) if address is not None]
+        if len(versions) != len(found) or len({*versions}) < 2:
+            continue
+        if len(found) == 2:
+            section[field] = sorted(found, key=lambda vip: ":" in vip)
+        else:
+            errors.invalid(f"{path}.{field}", found, "wrong number of VIPs given. Expecting 2 VIPs for dual stack")
 
 
 def _vip_list(

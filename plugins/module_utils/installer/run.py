@@ -77,9 +77,12 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
         if target.said is not None:
             places = " and ".join(str(options.directory / part) if part else str(options.directory) for part in target.said)
             log.info(f"{target.title} created in: {places}")
+        if not options.dry and name != "agent-config-template":
+            # Whatever becomes of the next target: what was made now must not look like somebody's own files in the next run.
+            _remember(build, store)
     if not options.dry and targets != ["agent-config-template"]:
         store.own["consumed"] = consume or bool(store.own.get("consumed"))
-        _remember(build, store)
+        store.remember()
         if consume:
             _consume(store, fetched, options.directory, log)
     try:

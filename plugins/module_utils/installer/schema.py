@@ -1,15 +1,18 @@
 """Strict decoding of YAML and JSON into the shapes that Go structs give them.
 
 A shape is data: `STR`, `INT`, `BOOL`, `RAW`, `[shape]` for a list, `Map(shape)`, or `Struct(name, {field: shape})`. Keys are
-matched without regard to case, as Go's encoding/json does, and come out spelled as in the shape and in its order.
+matched without regard to case, as Go's encoding/json does, and come out spelled as in the shape and in its order. Numbers and
+booleans are taken where a string is asked for, as sigs.k8s.io/yaml does: `password: 123456` is a password.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import InstallerError
+from .gojson import kind
 from .yamlio import Position, load
 
 STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
@@ -24,10 +27,11 @@ class Map:
 
 @dataclass(frozen=True)
 class Struct:
-    """A Go struct: its name, which errors mention, and its fields in order."""
+    """A Go struct: its name, its fields in order, and its package; errors mention name and package."""
 
     name: str
     fields: dict[str, Any]
+    package: str = "types"
 
 
 def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unknown: list[str] | None = None) -> Any:
@@ -47,7 +51,7 @@ def decode(
     """Decode an already parsed document; see `decode_file`."""
     errors: list[str] = []
     strays: list[str] = []
-    result = _decode({} if value is None else value, shape, (), shape.name, position, errors, strays)
+    result = _decode({} if value is None else value, shape, (), (shape.name, ""), position, errors, strays)
     if unknown is not None:
         unknown += strays
     elif strict:
@@ -67,27 +71,51 @@ def _where(path: tuple[str | int, ...], position: Position) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+def _type(shape: Any) -> str:
+    """What Go calls the type of a shape."""
+    if isinstance(shape, list):
+        return f"[]{_type(shape[0])}"
+    if isinstance(shape, Map):
+        return f"map[string]{_type(shape.shape)}"
+    return f"{shape.package}.{shape.name}" if isinstance(shape, Struct) else str(shape)
 
 
 _GO = {STR: str, INT: int, BOOL: bool}
 
 
+def _scalar(value: Any, shape: str) -> Any:
+    """`value` as sigs.k8s.io/yaml hands it to the JSON decoder of a field of this shape."""
+    if shape == STR and isinstance(value, bool):
+        return "true" if value else "false"
+    if shape == STR and isinstance(value, int):
+        return str(value)
+    if shape == STR and isinstance(value, float):
+        return _float(value)
+    if shape == INT and isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
+
+
+def _float(value: float) -> str:
+    """As Go's strconv.FormatFloat(value, 'g', -1, 64)."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    digits = repr(value).partition("e")[0].replace(".", "").replace("-", "").strip("0")
+    mantissa, __, exponent = f"{value:.{max(len(digits), 1) - 1}e}".partition("e")
+    # Without a precision, 'g' decides as for six digits.
+    return f"{mantissa}e{exponent}" if not -4 <= int(exponent) < 6 else f"{value:.{max(0, len(digits) - 1 - int(exponent))}f}"
+
+
 def _decode(
-    value: Any, shape: Any, path: tuple[str | int, ...], owner: str, position: Position, errors: list[str],
+    value: Any, shape: Any, path: tuple[str | int, ...], owner: tuple[str, str], position: Position, errors: list[str],
     strays: list[str],
 ) -> Any:
+    """owner: the struct that has the field, and the names of fields on the way to it, as encoding/json tells them."""
     if shape is RAW:
         return value
     if isinstance(shape, str):
         wanted = _GO[shape]
+        value = _scalar(value, shape)
         if isinstance(value, wanted) and (shape == BOOL or not isinstance(value, bool)):
             return value
     elif isinstance(shape, list):
@@ -111,17 +139,13 @@ def _decode(
             if field is None:
                 strays.append(f'json: unknown field "{key}"' + _where((*path, key), position))
             elif item is not None:
-                found[field] = _decode(
-                    item, shape.fields[field], (*path, key), f"{shape.name}.{field}", position, errors, strays
-                )
+                inner = (shape.name, f"{owner[1]}.{field}".removeprefix("."))
+                found[field] = _decode(item, shape.fields[field], (*path, key), inner, position, errors, strays)
         return {field: found[field] for field in shape.fields if field in found}
-    wanted_text = (
-        shape if isinstance(shape, str) else "list" if isinstance(shape, list) else getattr(shape, "name", "map")
-    )
-    errors.append(
-        f"json: cannot unmarshal {_kind(value)} into Go struct field {owner} of type {wanted_text}"
-        + _where(path, position)
-    )
+    into = f"Go struct field {'.'.join(owner)} of type {_type(shape)}"
+    if not path:
+        into = f"Go value of type {_type(shape)}"
+    errors.append(f"json: cannot unmarshal {kind(value)} into {into}" + _where(path, position))
     return None
 
 

@@ -11,12 +11,13 @@ OBJECT_META = Struct(
         "generation": INT, "creationTimestamp": RAW, "deletionTimestamp": RAW, "deletionGracePeriodSeconds": INT,
         "labels": Map(STR), "annotations": Map(STR), "ownerReferences": RAW, "finalizers": [STR], "managedFields": RAW,
     },
+    "v1",
 )
 TYPE_META = {"kind": STR, "apiVersion": STR, "metadata": OBJECT_META}
 PROXY = Struct("Proxy", {"httpProxy": STR, "httpsProxy": STR, "noProxy": STR})
-REFERENCE = Struct("LocalObjectReference", {"name": STR})
-NAMESPACED = Struct("Reference", {"name": STR, "namespace": STR})
-SELECTOR = Struct("LabelSelector", {"matchLabels": Map(STR), "matchExpressions": RAW})
+REFERENCE = Struct("LocalObjectReference", {"name": STR}, "v1")
+NAMESPACED = Struct("ClusterReference", {"name": STR, "namespace": STR}, "v1beta1")
+SELECTOR = Struct("LabelSelector", {"matchLabels": Map(STR), "matchExpressions": RAW}, "v1")
 
 ROOT_DEVICE_HINTS = Struct(
     "RootDeviceHints",
@@ -24,9 +25,10 @@ ROOT_DEVICE_HINTS = Struct(
         "deviceName": STR, "hctl": STR, "model": STR, "vendor": STR, "serialNumber": STR, "minSizeGigabytes": INT,
         "wwn": STR, "wwnWithExtension": STR, "wwnVendorExtension": STR, "rotational": BOOL,
     },
+    "baremetal",
 )
-BMC = Struct("BMC", {"username": STR, "password": STR, "address": STR, "disableCertificateVerification": BOOL})
-INTERFACE = Struct("Interface", {"name": STR, "macAddress": STR})
+BMC = Struct("BMC", {"username": STR, "password": STR, "address": STR, "disableCertificateVerification": BOOL}, "baremetal")
+INTERFACE = Struct("Interface", {"name": STR, "macAddress": STR}, "v1beta1")
 
 AGENT_HOST = Struct(
     "Host",
@@ -34,6 +36,7 @@ AGENT_HOST = Struct(
         "hostname": STR, "interfaces": [INTERFACE], "role": STR, "rootDeviceHints": ROOT_DEVICE_HINTS,
         "networkConfig": RAW, "BMC": BMC,
     },
+    "agent",
 )
 AGENT_CONFIG = Struct(
     "Config",
@@ -42,9 +45,10 @@ AGENT_CONFIG = Struct(
         "additionalNTPSources": [STR], "rendezvousIP": STR, "bootArtifactsBaseURL": STR, "minimalISO": BOOL,
         "hosts": [AGENT_HOST],
     },
+    "agent",
 )
 
-_FENCING = Struct(
+FENCING = Struct(
     "Fencing",
     {
         "credentials": [
@@ -62,12 +66,12 @@ _POOL = Struct(
     "MachinePool",
     {
         "name": STR, "replicas": INT, "platform": RAW, "hyperthreading": STR, "architecture": STR, "diskSetup": RAW,
-        "fencing": _FENCING, "management": RAW,
+        "fencing": FENCING, "management": RAW,
     },
 )
 _LOAD_BALANCER = Struct("LoadBalancer", {"type": STR})
 _BAREMETAL = Struct(
-    "BareMetalPlatform",
+    "Platform",
     {
         "libvirtURI": STR, "clusterProvisioningIP": STR, "provisioningHostIP": STR, "bootstrapProvisioningIP": STR,
         "externalBridge": STR, "externalMACAddress": STR, "provisioningNetwork": STR, "provisioningBridge": STR,
@@ -80,6 +84,7 @@ _BAREMETAL = Struct(
                     "name": STR, "bmc": BMC, "role": STR, "bootMACAddress": STR, "hardwareProfile": STR,
                     "rootDeviceHints": ROOT_DEVICE_HINTS, "bootMode": STR, "networkConfig": RAW,
                 },
+                "baremetal",
             )
         ],
         "defaultMachinePlatform": RAW, "apiVIP": STR, "apiVIPs": [STR], "ingressVIP": STR, "ingressVIPs": [STR],
@@ -87,9 +92,10 @@ _BAREMETAL = Struct(
         "bootstrapExternalStaticGateway": STR, "bootstrapExternalStaticDNS": STR, "loadBalancer": _LOAD_BALANCER,
         "additionalNTPServers": [STR], "dnsRecordsType": STR,
     },
+    "baremetal",
 )
 _VSPHERE = Struct(
-    "VSpherePlatform",
+    "Platform",
     {
         "vCenter": STR, "username": STR, "password": STR, "datacenter": STR, "defaultDatastore": STR, "folder": STR,
         "clusterOSImage": STR, "apiVIP": STR, "apiVIPs": [STR], "ingressVIP": STR, "ingressVIPs": [STR],
@@ -98,6 +104,7 @@ _VSPHERE = Struct(
             Struct(
                 "VCenter",
                 {"server": STR, "port": INT, "user": STR, "password": STR, "datacenters": [STR]},
+                "vsphere",
             )
         ],
         "failureDomains": [
@@ -112,26 +119,30 @@ _VSPHERE = Struct(
                             "datacenter": STR, "computeCluster": STR, "networks": [STR], "datastore": STR,
                             "resourcePool": STR, "folder": STR, "template": STR, "tagIDs": [STR], "hostGroup": STR,
                         },
+                        "vsphere",
                     ),
                 },
+                "vsphere",
             )
         ],
         "nodeNetworking": RAW, "loadBalancer": _LOAD_BALANCER, "hosts": RAW, "dnsRecordsType": STR,
     },
+    "vsphere",
 )
-_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT})
+_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT}, "nutanix")
 _NUTANIX = Struct(
-    "NutanixPlatform",
+    "Platform",
     {
         "clusterOSImage": STR, "preloadedOSImageName": STR,
-        "prismCentral": Struct("PrismCentral", {"endpoint": _ENDPOINT, "username": STR, "password": STR}),
-        "prismElements": [Struct("PrismElement", {"uuid": STR, "endpoint": _ENDPOINT, "name": STR})],
+        "prismCentral": Struct("PrismCentral", {"endpoint": _ENDPOINT, "username": STR, "password": STR}, "nutanix"),
+        "prismElements": [Struct("PrismElement", {"uuid": STR, "endpoint": _ENDPOINT, "name": STR}, "nutanix")],
         "apiVIP": STR, "apiVIPs": [STR], "ingressVIP": STR, "ingressVIPs": [STR], "subnetUUIDs": [STR],
         "defaultMachinePlatform": RAW, "loadBalancer": _LOAD_BALANCER, "failureDomains": RAW,
         "prismAPICallTimeout": INT, "dnsRecordsType": STR,
     },
+    "nutanix",
 )
-_EXTERNAL = Struct("ExternalPlatform", {"platformName": STR, "cloudControllerManager": STR})
+_EXTERNAL = Struct("Platform", {"platformName": STR, "cloudControllerManager": STR}, "external")
 
 _SOURCES = [Struct("ImageSource", {"source": STR, "mirrors": [STR], "sourcePolicy": STR})]
 
@@ -175,6 +186,7 @@ INSTALL_CONFIG = Struct(
         ),
         "featureSet": STR, "featureGates": [STR], "operatorPublishingStrategy": RAW, "osImageStream": STR,
     },
+    "types",
 )
 
 AGENT_CLUSTER_INSTALL = Struct(
@@ -195,17 +207,20 @@ AGENT_CLUSTER_INSTALL = Struct(
                     },
                 ),
                 "provisionRequirements": Struct(
-                    "ProvisionRequirements", {"controlPlaneAgents": INT, "arbiterAgents": INT, "workerAgents": INT}
+                    "ProvisionRequirements", {"controlPlaneAgents": INT, "arbiterAgents": INT, "workerAgents": INT},
+                    "v1beta1",
                 ),
                 "controlPlane": RAW, "arbiter": RAW, "compute": RAW, "apiVIP": STR, "apiVIPs": [STR],
                 "ingressVIP": STR, "ingressVIPs": [STR], "holdInstallation": BOOL, "ignitionEndpoint": RAW,
-                "diskEncryption": Struct("DiskEncryption", {"enableOn": STR, "mode": STR, "tangServers": STR}),
+                "diskEncryption": Struct("DiskEncryption", {"enableOn": STR, "mode": STR, "tangServers": STR}, "v1beta1"),
                 "proxy": PROXY, "platformType": STR, "external": _EXTERNAL, "mastersSchedulable": BOOL,
                 "loadBalancer": RAW,
             },
+            "v1beta1",
         ),
         "status": RAW,
     },
+    "v1beta1",
 )
 CLUSTER_DEPLOYMENT = Struct(
     "ClusterDeployment",
@@ -220,13 +235,16 @@ CLUSTER_DEPLOYMENT = Struct(
                 "clusterInstallRef": RAW, "clusterPoolRef": RAW, "hibernateAfter": RAW, "powerState": STR,
                 "installAttemptsLimit": INT, "boundServiceAccountSigningKeySecretRef": RAW,
             },
+            "v1",
         ),
         "status": RAW,
     },
+    "v1",
 )
 CLUSTER_IMAGE_SET = Struct(
     "ClusterImageSet",
-    {**TYPE_META, "spec": Struct("ClusterImageSetSpec", {"releaseImage": STR}), "status": RAW},
+    {**TYPE_META, "spec": Struct("ClusterImageSetSpec", {"releaseImage": STR}, "v1"), "status": RAW},
+    "v1",
 )
 INFRA_ENV = Struct(
     "InfraEnv",
@@ -240,18 +258,22 @@ INFRA_ENV = Struct(
                 "kernelArguments": RAW, "ignitionConfigOverride": STR, "cpuArchitecture": STR, "ipxeScriptType": STR,
                 "osImageVersion": STR, "additionalTrustBundle": STR, "imageType": STR,
             },
+            "v1beta1",
         ),
         "status": RAW,
     },
+    "v1beta1",
 )
 SECRET = Struct(
-    "Secret", {**TYPE_META, "data": Map(STR), "stringData": Map(STR), "type": STR, "immutable": BOOL}
+    "Secret", {**TYPE_META, "data": Map(STR), "stringData": Map(STR), "type": STR, "immutable": BOOL},
+    "v1",
 )
 NMSTATE_CONFIG = Struct(
     "NMStateConfig",
     {
         **TYPE_META,
-        "spec": Struct("NMStateConfigSpec", {"interfaces": [INTERFACE], "config": RAW}),
+        "spec": Struct("NMStateConfigSpec", {"interfaces": [INTERFACE], "config": RAW}, "v1beta1"),
         "status": RAW,
     },
+    "v1beta1",
 )

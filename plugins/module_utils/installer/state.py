@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..state import write_atomic
+from . import gojson
 from .errors import InstallerError
 from .profiles import PROFILES
 
@@ -22,14 +23,15 @@ class StateError(InstallerError):
 def load(directory: Path) -> dict[str, Any]:
     """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse."""
     path = directory / FILENAME
+    where = f'failed to create asset store: failed to unmarshal state file "{path}"'
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = gojson.loads(path.read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        raise StateError(f"failed to read {path}: {error}") from error
+    except gojson.JsonError as error:
+        raise StateError(f"{where}: {error}") from error
     if not isinstance(state, dict):
-        raise StateError(f"failed to read {path}: not a mapping of assets")
+        raise StateError(f"{where}: json: cannot unmarshal {gojson.kind(state)} into Go value of type map[string]json.RawMessage")
     return state
 
 

@@ -207,7 +207,8 @@ class Store:
             if asset.load is None or self._found[name].source == "state":
                 continue
             self._read.pop(name, None)
-            texts = self._texts(asset)
+            # A file that was discarded and is not written either does not stand for the value.
+            texts = {} if self._found[name].source == "" and asset.files is None else self._texts(asset)
             hashes = [self.hashes, *([self.made] if self._found[name].source == "" else [])]
             for known in hashes:
                 if texts:

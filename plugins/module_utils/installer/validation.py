@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -150,7 +149,7 @@ def ssh_key_type(text: str) -> str:
                 continue
             try:
                 raw = base64.b64decode(blob, validate=True)
-            except binascii.Error:
+            except ValueError:
                 continue
             if raw[4 : 4 + int.from_bytes(raw[:4], "big")] == kind.encode():
                 return kind
@@ -172,9 +171,14 @@ def bad_certificates(text: str) -> str | None:
         return "invalid block"
     for block in blocks:
         try:
-            x509.load_pem_x509_certificate(block.encode())
-        except ValueError as error:
-            return f"x509: {error}"
+            lines = [line.strip() for line in block.split("-----")[2].split("\n") if ":" not in line]
+            data = base64.b64decode("".join(lines), validate=True)
+        except ValueError:
+            return "invalid block"
+        try:
+            x509.load_der_x509_certificate(data)
+        except ValueError:
+            return "x509: malformed certificate"
     return None
 
 

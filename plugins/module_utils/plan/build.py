@@ -44,7 +44,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
     for network in networks:
         network["reservations"] = _reservations(network, nodes)
     lab = profile["release"]["payload"] == "lab"
-    state_dir = f"{profile['hypervisor']['state_dir']}/{cluster}"
+    state_dir = state_directory(profile, cluster)
     installer = profile["installer"]
     plan: Plan = {
         "cluster": {
@@ -116,6 +116,16 @@ def node_names(profile: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
     counts = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
     return [(f"{role}-{i}", role, i) for role, count in counts.items() for i in range(count)]
+
+
+def machine(profile: Mapping[str, Any], name: str, role: str) -> dict[str, Any]:
+    """Return what a profile says of the machine of node `name`: its role's values, and over them its own."""
+    return {**profile["master" if role == faults.EXTRA else role], **profile["nodes"].get(name, {})}
+
+
+def state_directory(profile: Mapping[str, Any], cluster: str) -> str:
+    """Return the directory on the hypervisor in which the cluster's state is."""
+    return f"{profile['hypervisor']['state_dir']}/{cluster}"
 
 
 def mac_address(cluster: str, nic: str, index: int) -> str:
@@ -246,8 +256,7 @@ def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network], sy
     nodes: list[Node] = []
     bmc = profile["services"]["bmc"]
     for index, (name, role, number) in enumerate(node_names(profile)):
-        override = profile["nodes"].get(name, {})
-        size = {**profile["worker" if role == faults.EXTRA else role], **override}
+        size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or str(uuid.uuid5(_NAMESPACE, f"{cluster}/{name}"))
         nics: list[Nic] = []

@@ -1,13 +1,15 @@
-"""Whether a hypervisor can carry the machines of a plan."""
+"""Whether a hypervisor can carry the machines of a cluster."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
-from .model import Plan, Problem
+from .build import machine, node_names, state_directory
+from .model import Finding
 from .presets import CAPACITY, OVERCOMMIT
 
 
@@ -31,29 +33,37 @@ def measure(directory: Path) -> Facts:
     }
 
 
-def check(plan: Plan, facts: Facts, hypervisor: str = "hypervisor") -> list[Problem]:
-    """Return what a hypervisor lacks to carry the plan; empty when it can.
+def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:
+    """Return what a hypervisor lacks to carry `nodes`; empty when it can.
 
+    nodes: each with `memory_mib` and `vcpus`; payload: what is installed on them; directory: where their disks are.
     Memory is not overcommitted; processors are, `OVERCOMMIT` to one; disks are sparse, so that only what an installation
     writes to them counts.
     """
-    capacity = CAPACITY[plan["release"]["payload"]]
-    nodes = plan["nodes"]
+    capacity = CAPACITY[payload]
     memory = sum(node["memory_mib"] for node in nodes) + len(nodes) * capacity["vm_overhead_mib"]
     cpus = sum(node["vcpus"] for node in nodes)
     disk = capacity["shared_gib"] + len(nodes) * capacity["node_gib"]
     needs = (
-        ("nodes.*.memory_mib", memory, facts["memory_mib"], "MiB of memory", "available"),
-        ("nodes.*.vcpus", cpus, facts["cpus"] * OVERCOMMIT, "virtual CPUs", f"carried by {facts['cpus']} processors"),
-        ("nodes.*.disks", disk, facts["disk_free_gib"], "GiB of disk", f"free in {plan['hypervisor']['pool_dir']}"),
+        ("memory_mib", memory, facts["memory_mib"], "MiB of memory", "available"),
+        ("vcpus", cpus, facts["cpus"] * OVERCOMMIT, "virtual CPUs", f"carried by {facts['cpus']} processors"),
+        ("disks", disk, facts["disk_free_gib"], "GiB of disk", f"free in {directory}"),
     )
     return [
-        Problem(
-            hypervisor,
-            field,
-            need,
+        (
+            ("nodes", "*", field),
+            None,
             f"{need} {what} are needed for {len(nodes)} nodes, {has} are {how}; use smaller or fewer nodes",
         )
         for field, need, has, what, how in needs
         if need > has
     ]
+
+
+def check_here(profile: Mapping[str, Any], cluster: str) -> list[Finding]:
+    """Return what this host lacks to carry a complete profile; nothing for another host, or a cluster that is there already."""
+    directory = Path(state_directory(profile, cluster))
+    if profile["hypervisor"]["kind"] == "ssh" or directory.exists():
+        return []
+    nodes = [machine(profile, name, role) for name, role, __ in node_names(profile)]
+    return check(nodes, profile["release"]["payload"], str(directory), measure(directory))

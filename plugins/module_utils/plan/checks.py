@@ -1,6 +1,6 @@
 """What a schema cannot say about a profile.
 
-Each check is a generator of `Problem`s over a complete profile; `check` runs them all, so that one report names
+Each check is a generator of findings over a complete profile; `check` runs them all, so that one report names
 everything. A check passes over what another one already reports.
 """
 
@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
 from .build import mac_address, node_names
-from .model import Problem
+from .model import Finding, Path
 from .presets import FAMILIES
-from .profile import LABEL, Positions, problem
+from .profile import LABEL
 
 if TYPE_CHECKING:
     import netaddr
 else:
     netaddr = optional("netaddr")
 
-Path = tuple[Any, ...]
-Finding = tuple[Path, Any, str]
-"""Path of the field, its value, and what would be right."""
+Check = Callable[[Mapping[str, Any], str], Iterable[Finding]]
+"""What is wrong with a complete profile, for a cluster of that name."""
 
 _VERSIONS = {"ipv4": 4, "ipv6": 6}
 _BRIDGE_LENGTH = 15
+
+# Ways to boot in which each machine gets an image of its own.
+_OWN_IMAGE = ("redfish", "minimal", "cdrom")
 
 # What OVN-Kubernetes keeps for itself (join, transit and masquerade subnets).
 _OVN_INTERNAL = (
@@ -40,10 +42,47 @@ _OVN_INTERNAL = (
 )
 
 
-def check(profile: Mapping[str, Any], cluster: str, source: str, positions: Positions) -> list[Problem]:
-    """Return all that is wrong with a complete profile, for a cluster of that name."""
-    found = [item for test in _CHECKS for item in test(profile, cluster)]
-    return [problem(source, positions, path, value, remedy) for path, value, remedy in found]
+def check(profile: Mapping[str, Any], cluster: str, doubtful: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
+    """Return all that is wrong with a complete profile, for a cluster of that name.
+
+    doubtful: fields whose value is not what people meant; what a check that read any of them finds is left out. more:
+    checks beside those that need nothing but the profile.
+    """
+    unknown, found = list(doubtful), []
+    for test in (*_CHECKS, *more):
+        read: set[Path] = set()
+        findings = list(test(_Watched(profile, (), read), cluster))
+        if not any(_related(path, other) for path in read for other in unknown):
+            found += findings
+    return found
+
+
+class _Watched(Mapping[str, Any]):
+    """A mapping that notes which of its fields were read; all of them, when somebody looks which there are."""
+
+    def __init__(self, data: Mapping[str, Any], path: Path, read: set[Path]) -> None:
+        self._data, self._path, self._read = data, path, read
+
+    def __getitem__(self, key: str) -> Any:
+        path = (*self._path, key)
+        value = self._data.get(key)
+        if isinstance(value, Mapping):
+            return _Watched(value, path, self._read)
+        self._read.add(path)
+        return self._data[key]
+
+    def __iter__(self) -> Iterator[str]:
+        self._read.add(self._path)
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+
+def _related(one: Path, other: Path) -> bool:
+    """Whether one of two fields is the other, or part of it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
 
 
 def _check_cluster(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
@@ -330,6 +369,10 @@ def _check_faults(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding
             yield (*path, "kind"), fault["kind"], "needs `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules"
         if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
             yield (*path, "kind"), fault["kind"], "needs `release: {payload: lab}`: only its images are ours to spoil"
+        if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:
+            yield (*path, "node"), fault["node"], "is the rendezvous host, whose image brings the service's own key: choose another node"
+        if fault["kind"] == "wrong_token" and profile["boot"]["mode"] not in _OWN_IMAGE:
+            yield (*path, "kind"), fault["kind"], f"needs `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: elsewhere all machines have one image"
     extra = [index for index, fault in enumerate(profile["faults"]) if fault["kind"] == "extra_host"]
     for index in extra[1:]:
         yield ("faults", index, "kind"), "extra_host", "is given twice; keep one"

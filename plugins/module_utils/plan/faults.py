@@ -101,10 +101,20 @@ KINDS: dict[str, Fault] = {
     ),
     "clock": Fault(
         "the machine's clock is off by so many seconds; with `service_down` of ntp nothing sets it right",
-        "the service refuses the token; validation time-synced-between-host-and-service",
+        "validation time-synced-between-host-and-service",
         {"node": _TEXT, "offset": {"type": "integer", "minimum": -(10**9), "maximum": 10**9}},
         ("node", "offset"),
         in_plan=True,
+    ),
+    "wrong_token": Fault(
+        "the machine boots an image of another run: the key of this run's service did not sign its token",
+        "host ... is refused by the assisted service",
+        {"node": _TEXT},
+        ("node",),
+        in_plan=True,
+    ),
+    "expired_token": Fault(
+        "the tokens of the image have expired when the machines boot it", "the service refuses this run's token", in_plan=True
     ),
     "boot_order": Fault(
         "the machine starts from its medium even when its disk was written",
@@ -117,7 +127,7 @@ KINDS: dict[str, Fault] = {
     "duplicate_hostname": Fault(
         "the node has the host name of another", "validation hostname-unique", {"node": _TEXT, "of": _TEXT}, ("node", "of"), in_plan=True
     ),
-    "extra_host": Fault("a machine more, extra-0, boots the image (DHCP)", "host extra-0 is not of this plan", in_plan=True),
+    "extra_host": Fault("a machine more, extra-0, boots the image (DHCP)", "host ... is not of this plan", in_plan=True),
 }
 
 SCHEMA: dict[str, Any] = {

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypedDict
 
+Path = tuple[Any, ...]
+"""Where a field stands in a profile: keys, and indices in lists."""
+
+Finding = tuple[Path, Any, str]
+"""Path of a field, its value (None: not worth showing), and what would be right."""
+
 
 class Problem(NamedTuple):
     """One thing that is wrong with a profile.
@@ -20,6 +26,11 @@ class Problem(NamedTuple):
     field: str
     value: Any
     remedy: str
+
+    @classmethod
+    def of(cls, source: str, path: Path, value: Any, remedy: str) -> Problem:
+        """Return a finding in `source` as a problem."""
+        return cls(source, ".".join(str(part) for part in path) or "-", value, remedy)
 
     def __str__(self) -> str:
         shown = "" if self.value is None else f" is {self.value!r}"

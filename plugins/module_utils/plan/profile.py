@@ -9,12 +9,12 @@ import difflib
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
 from . import presets
-from .model import Problem, ProfileError
+from .model import Path, Problem, ProfileError
 from .schema import SCHEMA
 from .settings import lab_settings
 
@@ -27,34 +27,63 @@ else:
     netaddr = optional("netaddr")
     yaml = optional("yaml", "PyYAML")
 
-Positions = Mapping[tuple[Any, ...], tuple[int, int]]
+Positions = Mapping[Path, tuple[int, int]]
 
 _CASELESS = ("topology", "stack", "addressing")
+# What `complete` takes presets for from a field.
+_DERIVED: Mapping[Path, tuple[str, ...]] = {
+    ("topology",): presets.ROLES,
+    ("release", "payload"): (*presets.ROLES, "settings", "release"),
+}
 # In capitals only: dev-scripts' HA_IPV4 has static addresses, the profile ha_ipv4 has not.
 _SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV4|IPV6)(?P<dhcp>_DHCP)?")
 
 
-def load(name: str | Path, folder: Path | None = None, cluster: str = "ostest") -> dict[str, Any]:
+class Source(NamedTuple):
+    """What stands in a file: the fields, the file's name, line and column of each field, and the paths of fields given twice."""
+
+    raw: dict[str, Any]
+    name: str
+    positions: Positions
+    twice: list[Path]
+
+    def problem(self, path: Path, value: Any, remedy: str) -> Problem:
+        """Return a finding as a problem that tells where it stands."""
+        position = self.positions.get(path)
+        return Problem.of(f"{self.name}:{position[0]}:{position[1]}" if position else self.name, path, value, remedy)
+
+
+def load(
+    name: str | FilePath, folder: FilePath | None = None, cluster: str = "ostest", *, here: bool = False
+) -> dict[str, Any]:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 
-    Raises `ProfileError` with everything that the schema finds or, when that finds nothing, what the checks for a cluster
-    of that name do.
+    Raises `ProfileError` with everything that schema and checks find for a cluster of that name. Wrong fields are left out for
+    the checks, and what only follows from them is not reported. here: this host shall carry the machines, so that a report
+    also says what it lacks; a sound profile is not refused for that, which is up to the role `hypervisor`.
     """
+    from .capacity import check_here
     from .checks import check
 
-    raw, source, positions = read(name, folder)
-    problems = list(schema_problems(raw, source, positions))
-    if problems:
-        raise ProfileError(problems)
+    source = read(name, folder)
+    wrong = list(mismatches(source.raw))
+    found = [(path, None, "is given twice; keep one") for path in source.twice]
+    found += [(one.path, one.value, one.remedy) for one in wrong]
+    raw, doubtful = _without(source.raw, wrong, source.twice)
     profile = complete(raw)
-    problems = check(profile, cluster, source, positions)
-    if problems:
-        raise ProfileError(problems)
+    found += check(profile, cluster, doubtful)
+    if found and here:
+        found += [finding for finding in check(profile, cluster, doubtful, [check_here]) if finding not in found]
+    if found:
+        end = (1 << 32, 0)
+        raise ProfileError(
+            [source.problem(*finding) for finding in sorted(found, key=lambda one: source.positions.get(one[0], end))]
+        )
     return profile
 
 
-def read(name: str | Path, folder: Path | None = None) -> tuple[dict[str, Any], str, Positions]:
-    """Return what stands in the profile `name`, the name of its file, and the line and column of each field.
+def read(name: str | FilePath, folder: FilePath | None = None) -> Source:
+    """Return what stands in the profile `name`.
 
     Raises `ProfileError` when there is no such file, or it is not a YAML mapping.
     """
@@ -62,22 +91,25 @@ def read(name: str | Path, folder: Path | None = None) -> tuple[dict[str, Any], 
     if path is None:
         scenario_profile = scenario(str(name))
         if scenario_profile is not None:
-            return scenario_profile, f"scenario {name}", {}
+            return Source(scenario_profile, f"scenario {name}", {}, [])
         raise ProfileError([_missing(str(name), folder)])
-    return parse(path.read_text(encoding="utf-8"), str(path))
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise ProfileError([Problem(str(path), "-", None, f"not UTF-8 text: {error.reason}")]) from error
 
 
-def find(name: str | Path, folder: Path | None) -> Path | None:
+def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:
     """Return the file that `name` means: a path, or the name of a profile in `folder`; None when there is none."""
-    candidates = [Path(name)]
+    candidates = [FilePath(name)]
     if folder is not None:
         candidates += [folder / f"{name}{suffix}" for suffix in ("", ".yml", ".yaml")]
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _missing(name: str, folder: Path | None) -> Problem:
+def _missing(name: str, folder: FilePath | None) -> Problem:
     known = sorted(path.stem for path in folder.glob("*.y*ml")) if folder else []
-    near = difflib.get_close_matches(Path(name).stem.lower(), known, n=3)
+    near = difflib.get_close_matches(FilePath(name).stem.lower(), known, n=3)
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     elif known:
@@ -87,7 +119,7 @@ def _missing(name: str, folder: Path | None) -> Problem:
     return Problem(name, "-", None, f"there is no such profile; {hint}")
 
 
-def parse(text: str, source: str) -> tuple[dict[str, Any], str, Positions]:
+def parse(text: str, source: str) -> Source:
     """Parse the text of a profile; as `read`."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -98,23 +130,19 @@ def parse(text: str, source: str) -> tuple[dict[str, Any], str, Positions]:
         raise ProfileError([Problem(where, "-", None, f"not valid YAML: {error.problem}")]) from error
     except yaml.YAMLError as error:
         raise ProfileError([Problem(source, "-", None, f"not valid YAML: {error}")]) from error
-    positions: dict[tuple[Any, ...], tuple[int, int]] = {}
-    duplicates = list(_walk(node, (), positions)) if node else []
+    positions: dict[Path, tuple[int, int]] = {}
+    twice = list(_walk(node, (), positions)) if node else []
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):
         raise ProfileError([Problem(source, "-", raw, "a profile is a mapping of fields, such as `topology: sno`")])
-    if duplicates:
-        raise ProfileError([problem(source, positions, path, None, "is given twice; keep one") for path in duplicates])
     for key in _CASELESS:
         if isinstance(raw.get(key), str):
             raw[key] = raw[key].lower()
-    return raw, source, positions
+    return Source(raw, source, positions, twice)
 
 
-def _walk(
-    node: Any, path: tuple[Any, ...], positions: dict[tuple[Any, ...], tuple[int, int]]
-) -> Iterator[tuple[Any, ...]]:
+def _walk(node: Any, path: Path, positions: dict[Path, tuple[int, int]]) -> Iterator[Path]:
     """Record where each field stands; yield those given twice, of which YAML would silently keep the last."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -238,7 +266,16 @@ _TYPES = {
 }
 
 
-def schema_problems(raw: Mapping[str, Any], source: str, positions: Positions) -> Iterator[Problem]:
+class Mismatch(NamedTuple):
+    """A field that the schema refuses; `meant` is the field that its misspelled name is likely to mean."""
+
+    path: Path
+    value: Any
+    remedy: str
+    meant: Path | None = None
+
+
+def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
     """Yield everything in which a profile, as it was read, differs from the schema."""
     checker = jsonschema.FormatChecker(formats=())
     for name, (test, _meaning) in FORMATS.items():
@@ -250,22 +287,50 @@ def schema_problems(raw: Mapping[str, Any], source: str, positions: Positions) -
             known = list(error.schema["properties"])
             for key in error.instance:
                 if key not in known:
-                    yield problem(source, positions, (*path, key), None, _unknown_key(str(key), known))
+                    near = _nearest(str(key), known)
+                    yield Mismatch((*path, key), None, _unknown_key(near, known), (*path, near) if near else None)
         elif error.validator == "propertyNames" or "propertyNames" in error.absolute_schema_path:
-            yield problem(source, positions, (*path, error.instance), None, "interfaces are named eth0, eth1, ...")
+            yield Mismatch((*path, error.instance), None, "interfaces are named eth0, eth1, ...")
         elif error.validator == "required":
             # One error for each field that is missing, which only its message names: 'name' is a required property
             missing = error.message.split("'")[1]
-            yield problem(source, positions, (*path, missing), None, "is needed here")
+            yield Mismatch((*path, missing), None, "is needed here")
         else:
-            yield problem(source, positions, path, error.instance, _remedy(error))
+            yield Mismatch(path, error.instance, _remedy(error))
 
 
-def _unknown_key(key: str, known: list[str]) -> str:
+def _without(raw: Mapping[str, Any], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
+    """Return a profile without its wrong fields, and the paths of all whose value is not known because of them."""
+    sound, doubtful = merge(raw, {}), list(twice)
+    for one in wrong:
+        doubtful += [_drop(sound, one.path), *([one.meant] if one.meant else [])]
+    for source, derived in _DERIVED.items():
+        if any(path == source[: len(path)] for path in doubtful):
+            doubtful += [(name,) for name in derived]
+    return sound, doubtful
+
+
+def _drop(raw: dict[str, Any], path: Path) -> Path:
+    """Remove the field at `path`, or the list that it is in; return the path of what is removed."""
+    node = raw
+    for depth, key in enumerate(path[:-1], 1):
+        if not isinstance(node.get(key), dict):
+            node.pop(key, None)
+            return path[:depth]
+        node = node[key]
+    node.pop(path[-1], None)
+    return path
+
+
+def _nearest(key: str, known: list[str]) -> str | None:
     lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(key.lower(), lower, n=1, cutoff=0.5)
+    return lower[near[0]] if near else None
+
+
+def _unknown_key(near: str | None, known: list[str]) -> str:
     if near:
-        return f"unknown field; did you mean `{lower[near[0]]}`?"
+        return f"unknown field; did you mean `{near}`?"
     return f"unknown field; there are {', '.join(f'`{name}`' for name in sorted(known))}"
 
 
@@ -288,9 +353,3 @@ def _remedy(error: Any) -> str:
     if rule == "const":
         return f"must be {wanted}"
     return f"must match {wanted}"
-
-
-def problem(source: str, positions: Positions, path: tuple[Any, ...], value: Any, remedy: str) -> Problem:
-    position = positions.get(path)
-    where = f"{source}:{position[0]}:{position[1]}" if position else source
-    return Problem(where, ".".join(str(part) for part in path) or "-", value, remedy)

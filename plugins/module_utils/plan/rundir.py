@@ -48,11 +48,11 @@ class RunError(ValueError):
 
 
 def prepare(
-    run_dir: Path, name: str | None, folder: Path | None, cluster: str, *, refuse: bool = True
+    run_dir: Path, name: str | None, folder: Path | None, cluster: str, *, refuse: bool = True, here: bool = False
 ) -> tuple[Plan, list[Change]]:
     """Return the plan of the run in `run_dir`, and what would have to change there.
 
-    name: the profile (as `profile.load`); None: the plan that stands in the run directory, as people left it.
+    name, here: the profile (as `profile.load`); None: the plan that stands in the run directory, as people left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
     cluster which still exists (unless `refuse` is off, to look only).
     """
@@ -61,7 +61,7 @@ def prepare(
         wanted = {}
     else:
         text = _text(name, folder)
-        plan = build(profile.load(name, folder, cluster), cluster)
+        plan = build(profile.load(name, folder, cluster, here=here), cluster)
         wanted = {PROFILE: text, PLAN: dump(plan)}
         if refuse:
             _refuse_other(run_dir, plan, name)
@@ -143,7 +143,7 @@ def _text_node(dumper: Any, value: str) -> Any:
 
 def _text(name: str, folder: Path | None) -> str:
     path = profile.find(name, folder)
-    return path.read_text(encoding="utf-8") if path else dump(profile.read(name, folder)[0])
+    return path.read_text(encoding="utf-8") if path else dump(profile.read(name, folder).raw)
 
 
 def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:

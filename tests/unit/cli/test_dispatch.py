@@ -3,11 +3,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
@@ -72,6 +76,9 @@ def test_a_wrong_profile_is_reported_before_anything_runs(tmp_path: Path) -> Non
         done = agentlab(verb, str(bad), runs=tmp_path / "runs")
         assert done.returncode == 2
         assert done.stderr == f"{bad}:2:1: stak: unknown field; did you mean `stack`?\n"
+    bad.write_text("topology: ha\nstak: ipv4\nmaster: {memory_mib: 4000000}\n")
+    lines = agentlab("prepare", str(bad), runs=tmp_path / "runs").stderr.splitlines()
+    assert [line.removeprefix(str(bad)).split(" ", 2)[1] for line in lines] == ["stak:", "nodes.*.memory_mib:"]
     assert not (tmp_path / "runs").exists()
 
 
@@ -102,6 +109,26 @@ def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
     assert f"    {cause}\n    task at " in done.stdout
 
 
+def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(hypervisor: str, message: str) -> str:
+        (tmp_path / "p.yml").write_text(f"hypervisor: {{kind: {hypervisor}}}\n")
+        __, changes = rundir.prepare(tmp_path, str(tmp_path / "p.yml"), ROOT / "config_examples", "ut")
+        rundir.write(changes)
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / lab.FAILURE).write_text(json.dumps({"task": "Make the image", "host": "h", "message": message}))
+        lab._explain(tmp_path)
+        return capsys.readouterr().err.partition("     Next: ")[2].strip()
+
+    nameless = "virthost.ut.test.metalkube.org:5000/lab/release: its name does not resolve"
+    assert said("local", nameless) == (
+        "have this host's resolver ask 192.168.111.1 for ut.test.metalkube.org, "
+        "as with  resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org"
+    )
+    assert said("sandbox", nameless) == ""
+    assert said("sandbox", "192.168.111.1:5000: Connection refused") == "agentlab prepare --cluster ut  starts what the lab serves, where it does not run"
+    assert said("sandbox", "quay.io: Connection refused") == ""
+
+
 def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     """In a copy whose requirements are empty, so that nothing is fetched; started twice at once, by way of a link."""
     root, venv = tmp_path / "other name", tmp_path / "venv"
@@ -130,3 +157,41 @@ def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     refused = subprocess.run([tmp_path / "agentlab", "help"], env=env, capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert refused.stderr.endswith("Python 3.11 or newer is needed; install it, or name it in AGENTLAB_PYTHON\n")
+
+
+SLOW_TO_END = """
+import os, signal, sys, time
+def end(*args):
+    time.sleep(1.5)
+    print("cleaned up", flush=True)
+    os._exit(99)
+signal.signal(signal.SIGINT, end)
+print("started", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("whom", "number"), [("group", signal.SIGINT), ("verb", signal.SIGTERM)])
+def test_who_interrupts_a_verb_lets_ansible_end_its_tasks(tmp_path: Path, whom: str, number: int) -> None:
+    code = f"import sys; from pathlib import Path; from {PACKAGE} import lab\nsys.exit(lab._ansible(['python', '-c', {SLOW_TO_END!r}], Path()))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
+        os.killpg(process.pid, number) if whom == "group" else process.send_signal(number)
+        assert process.communicate(timeout=30)[0] == "cleaned up\n"
+    assert process.returncode == 130
+
+
+def test_stages_are_those_of_the_playbook_and_of_make() -> None:
+    plays = yaml.safe_load((ROOT / "playbooks/deploy.yml").read_text())
+    assert [(play["tags"], play["ansible.builtin.import_playbook"]) for play in plays] == [
+        ([name], f"{name}.yml") for name in ("plan", *lab.STAGES)
+    ]
+    assert lab._stages("configure") == ["--tags", "plan,prepare,configure"]
+    said = subprocess.run(
+        ["make", "-n", "run", "STOP_AFTER=boot"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert "bin/agentlab deploy  --stop-after boot" in said
+    help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert " ".join(lab.STAGES) in help_

@@ -132,6 +132,7 @@ def test_damaged_archives_are_read_or_refused(method: str, damage: list[tuple[in
         assert "\n" not in str(error)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.text(st.characters(categories=("Ll", "Lu", "Nd")), min_size=1, max_size=20),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import random
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pycdlib
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import build, cpio, minimal, miniso, pxe
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .conftest import KARGS, ROOTFS
@@ -125,6 +128,7 @@ class TestRecipe:
         ):
             miniso.extract(live, tmp_path / "min.iso")
 
+    @settings(deadline=None)
     @given(st.binary(max_size=200), st.booleans())
     def test_any_bytes(self, raw: bytes, magic: bool) -> None:
         try:
@@ -160,6 +164,24 @@ class TestNetworkBoot:
             "ignition.firstboot ignition.platform.id=metal fips=1",
             "boot",
         ]
+
+    def test_a_compressed_kernel_is_unpacked(self, iso: Path, tmp_path: Path) -> None:
+        """As RHCOS has it for arm64."""
+        kernel = random.Random(1).randbytes(3_000_000)
+        path = tmp_path / "arm64.iso"
+        build.rebuild(iso, path, {"images/pxeboot/vmlinuz": gzip.compress(kernel)})
+        with LiveIso(path) as live:
+            names = pxe.write_artifacts(live, tmp_path, "agent.aarch64", [b"x" * 10])
+        assert names[0] == "agent.aarch64-vmlinuz"
+        assert (tmp_path / names[0]).read_bytes() == kernel
+        build.rebuild(iso, path, {"images/pxeboot/vmlinuz": gzip.compress(kernel)[:-9]}, overwrite=True)
+        with LiveIso(path) as live, pytest.raises(CoreosError, match="cut off"):
+            pxe.write_artifacts(live, tmp_path, "agent.aarch64")
+
+    def test_arguments_as_upstream_cuts_them(self, make_iso) -> None:
+        for default, expected in (("coreos.liveiso=x a", "a fips=1"), ("a coreos.liveiso=x", "a  fips=1"), ("", " fips=1")):
+            live = SimpleNamespace(kargs=SimpleNamespace(default=default))
+            assert pxe.kernel_arguments(live, " fips=1") == expected
 
     def test_not_a_live_iso(self, make_iso, tmp_path: Path) -> None:
         with LiveIso(make_iso(drop=("images/pxeboot/vmlinuz",))) as live, pytest.raises(CoreosError, match="no kernel"):

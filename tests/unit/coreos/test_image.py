@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import image
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.image import Edits, Piece
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
@@ -88,6 +88,7 @@ def test_a_dangling_link_is_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+@settings(deadline=None)
 @given(
     st.binary(min_size=1, max_size=300),
     st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40), st.binary(max_size=40), st.booleans()), max_size=5),

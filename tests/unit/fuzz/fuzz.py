@@ -279,7 +279,7 @@ def _read_manifest(data: bytes) -> None:
         lambda: manifests.check_agent_cluster_install(manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile),
         lambda: manifests.overrides_of(manifests.load_agent_cluster_install(text, profile, _LOG)[0]),
         lambda: manifests.complete_infra_env(manifests.load_infra_env(text), profile),
-        lambda: manifests.load_pull_secret(text),
+        lambda: manifests.load_pull_secret(text, PROFILES["4.20"]),
         lambda: manifests.load_cluster_image_set(text, "quay.io/a:b"),
         lambda: manifests.load_cluster_deployment(text),
         lambda: manifests.check_labels({"spec": {}}, manifests.load_nmstate_configs(text)),

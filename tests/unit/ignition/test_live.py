@@ -176,7 +176,7 @@ class Service:
     """A service with one cluster that gets ready, and `hosts`; counts requests to install."""
 
     def __init__(self) -> None:
-        self.installs = 0
+        self.installs = self.refusals = 0
         self.asked: list[str] = []
         self.hosts = [["discovering"], ["known"], ["known", "known"]]
         self.statuses = ["insufficient", "ready", "installing", "ready", "installing", "installed"]
@@ -189,6 +189,10 @@ class Service:
             def do_GET(self) -> None:
                 path = self.path.removeprefix("/api/assisted-install/v2")
                 service.asked.append(self.headers["Authorization"])
+                if service.refusals:
+                    service.refusals -= 1
+                    self._send(401, {"code": 401, "message": "not valid"})
+                    return
                 if path == "/infra-envs":
                     body: Any = [{"id": "ie"}] if len(service.asked) > 2 else []
                 elif path == "/infra-envs/ie/hosts":
@@ -256,7 +260,9 @@ def test_agent_starts_with_the_infra_env(live: Path, service: Service) -> None:
     agent = live / "usr/local/bin/agent"
     agent.write_text('#!/bin/sh\necho "$@"\n')
     agent.chmod(0o755)
+    service.refusals = 2
     out = _run(live / "usr/local/bin/start-agent.sh", live, SERVICE_BASE_URL=service.url, USER_AUTH_TOKEN="t").stdout
+    assert out.count(f"{service.url} refuses the token of this host: HTTP 401 not valid\n") == 1
     assert out.splitlines()[-1] == f"--url {service.url} --infra-env-id ie --agent-version r.test/agent --insecure=true"
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+import random
+import re
 import shutil
 import stat
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import bcrypt
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher import add_router_ca
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.build import rebuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import check, dumps, files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
@@ -132,6 +137,22 @@ def test_manifests_alone(sno: Any, directory: Any, base_iso: Path, tmp_path: Pat
     assert rendezvous["SERVICE_BASE_URL"] == "http://[fd2e::20]:8090/"
 
 
+def test_a_pull_secret_of_a_manifest_comes_in_normal_form(sno: Any) -> None:
+    """Also one that somebody wrote: the same text stands in every file, so it can be found in them and hidden."""
+    sno.create("cluster-manifests")
+    sno.path.joinpath("install-config.yaml").unlink()
+    shutil.rmtree(sno.path / ".cache", ignore_errors=True)
+    (sno.path / state.FILENAME).unlink()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {".dockerconfigjson": '{"auths":{"q.io":{"auth":"YTpiPA=="}}}'}}
+    sno.write("cluster-manifests/pull-secret.yaml", secret)
+    sno.create("image")
+    files = sno.files()
+    text = '{\n  "auths": {\n    "q.io": {\n      "auth": "YTpiPA=="\n    }\n  }\n}'
+    assert files["/root/.docker/config.json"] == text
+    manifest = yaml.safe_load(files["/etc/assisted/manifests/pull-secret.yaml"])
+    assert manifest["stringData"] == {".dockerconfigjson": text}
+
+
 def test_other_release_makes_manifests_again(sno: Any) -> None:
     sno.create("cluster-manifests")
     sno.create("cluster-manifests", release_version="4.20.1")
@@ -152,6 +173,31 @@ def test_keys_survive_changes_of_the_input(sno: Any, make: Any) -> None:
     assert known == (
         "192.168.111.21", before["*gencrypto.AuthConfig"]["WatcherAuthToken"], "watcher", 2400.0
     )  # fmt: skip
+
+
+def test_a_kubeconfig_that_trusts_the_router_is_left_alone(sno: Any) -> None:
+    sno.create("image")
+    path = sno.path / "auth/kubeconfig"
+    made = path.read_text()
+    assert add_router_ca(path, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    trusting = path.read_text()
+    assert sno.create("image").changed == []
+    assert path.read_text() == trusting
+    path.write_text(trusting.replace("server: https://api.", "server: https://other."))
+    assert sno.create("image").changed == ["auth/kubeconfig"]
+    assert path.read_text() == made
+
+
+def test_tokens_of_another_life_are_new(sno: Any) -> None:
+    def made(**options: Any) -> str:
+        sno.create("image", **options)
+        return str(state.load(sno.path)["*gencrypto.AuthConfig"]["AuthTokenExpiry"])
+
+    assert made() == ""
+    expired = made(token_hours=0)
+    assert datetime.fromisoformat(expired) <= datetime.now(UTC)
+    assert made(token_hours=0) == expired
+    assert made() == ""
 
 
 def test_wait_for_without_state(tmp_path: Path) -> None:
@@ -208,6 +254,112 @@ def test_host_files(sno: Any, make: Any) -> None:
     assert "address0=192.168.111.20/24" in keyfile
 
 
+def test_all_root_device_hints(sno: Any, make: Any) -> None:
+    hints = {
+        "deviceName": "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", "hctl": "1:0:0:0", "model": "m", "vendor": "v", "serialNumber": "0123",
+        "minSizeGigabytes": 120, "wwn": "0x5000", "rotational": True,
+    }  # fmt: skip
+    sno.write("agent-config.yaml", make.agent_config(hosts=[make.host("m0", 0) | {"rootDeviceHints": hints}]))
+    sno.create("image")
+    text = sno.files()["/etc/assisted/hostconfig/m0/root-device-hints.yaml"]
+    assert yaml.safe_load(text) == hints
+    assert [line.partition(":")[0] for line in text.splitlines()] == sorted(hints)
+
+
+def overrides(directory: Any) -> str:
+    aci = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())
+    return str(aci["metadata"]["annotations"]["agent-install.openshift.io/install-config-overrides"])
+
+
+def test_overrides_in_their_order(directory: Any, make: Any) -> None:
+    """What the service has no field for, byte by byte; features alone differ between releases."""
+    config = make.install_config(
+        controlPlane={"name": "master", "replicas": 3}, fips=True, cpuPartitioningMode="AllNodes", additionalTrustBundlePolicy="Always",
+        capabilities={"baselineCapabilitySet": "vCurrent", "additionalEnabledCapabilities": ["NodeTuning"]},
+        featureSet="CustomNoUpgrade", featureGates=["Some=true"], osImageStream="rhel-10",
+    )  # fmt: skip
+    config["networking"]["networkType"] = "Calico"
+    directory.write("install-config.yaml", config)
+    directory.write("agent-config.yaml", make.agent_config())
+    directory.create("cluster-manifests")
+    assert overrides(directory) == (
+        '{"fips":true,"capabilities":{"baselineCapabilitySet":"vCurrent","additionalEnabledCapabilities":["NodeTuning"]},'
+        '"networking":{"networkType":"Calico","machineNetwork":[{"cidr":"192.168.111.0/24"}],"clusterNetwork":[{"cidr":"10.128.0.0/14",'
+        '"hostPrefix":23}],"serviceNetwork":["172.30.0.0/16"]},"cpuPartitioningMode":"AllNodes","additionalTrustBundlePolicy":"Always",'
+        '"featureSet":"CustomNoUpgrade","featureGates":["Some=true"],"osImageStream":"rhel-10"}'
+    )
+
+
+def test_nutanix_has_ipv4_first(directory: Any, make: Any) -> None:
+    """Its VIPs of both families are put into that order; other platforms keep the user's."""
+    networks = {
+        "networkType": "OVNKubernetes", "machineNetwork": [{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e:6f44:5dd8:c956::/120"}],
+        "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}, {"cidr": "fd01::/48", "hostPrefix": 64}],
+        "serviceNetwork": ["172.30.0.0/16", "fd02::/112"],
+    }  # fmt: skip
+    section = {
+        "apiVIPs": ["fd2e:6f44:5dd8:c956::5", "192.168.111.5"], "ingressVIPs": ["fd2e:6f44:5dd8:c956::4", "192.168.111.4"],
+        "prismCentral": {"endpoint": {"address": "pc.test", "port": 9440}, "username": "u", "password": "p"},
+        "prismElements": [{"endpoint": {"address": "pe.test", "port": 9440}, "uuid": "u"}], "subnetUUIDs": ["s"],
+    }  # fmt: skip
+    config = make.install_config(controlPlane={"name": "master", "replicas": 3}, networking=networks, platform={"nutanix": section})
+    directory.write("install-config.yaml", config)
+    directory.create("cluster-manifests")
+    spec = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())["spec"]
+    assert spec["apiVIPs"] == ["192.168.111.5", "fd2e:6f44:5dd8:c956::5"]
+    assert spec["ingressVIPs"] == ["192.168.111.4", "fd2e:6f44:5dd8:c956::4"]
+
+
+def test_vsphere_in_its_first_form(directory: Any, make: Any) -> None:
+    """Credentials at the top of the platform become a vCenter and a failure domain; what JSON escapes in Go is escaped."""
+    old = {
+        "vCenter": "vcenter.test", "username": "u", "password": "p<&>", "datacenter": "dc", "defaultDatastore": "store", "cluster": "c",
+        "network": "n", "folder": "/dc/vm/f", "apiVIP": "192.168.111.5", "ingressVIP": "192.168.111.4",
+    }  # fmt: skip
+    config = make.install_config(controlPlane={"name": "master", "replicas": 3}, platform={"vsphere": old})
+    directory.write("install-config.yaml", config)
+    directory.write("agent-config.yaml", make.agent_config())
+    directory.create("cluster-manifests")
+    text = overrides(directory)
+    assert '"password":"p\\u003c\\u0026\\u003e"' in text
+    section = json.loads(text)["platform"]["vsphere"]
+    assert section["vcenters"] == [{"server": "vcenter.test", "user": "u", "password": "p<&>", "datacenters": ["dc"]}]
+    assert section["failureDomains"] == [
+        {
+            "name": "generated-failure-domain", "region": "generated-region", "zone": "generated-zone", "server": "vcenter.test",
+            "topology": {
+                "datacenter": "dc", "computeCluster": "/dc/host/c", "networks": ["n"], "datastore": "/dc/datastore/store",
+                "resourcePool": "/dc/host/c/Resources", "folder": "/dc/vm/f",
+            },
+        }
+    ]  # fmt: skip
+
+
+def test_manifests_with_mirrors_and_hosts_beside_them(sno: Any, directory: Any, make: Any, base_iso: Path, tmp_path: Path) -> None:
+    """Without an install-config: the manifests are the cluster, agent-config has the hosts, and the mirrors are the user's own."""
+    sno.create("cluster-manifests")
+    other = type(directory)(tmp_path / "other", base_iso)
+    shutil.copytree(sno.path / "cluster-manifests", other.path / "cluster-manifests")
+    conf = '[[registry]]\nlocation = "127.0.0.1:9/lab/release"\n[[registry.mirror]]\nlocation = "mirror.test:5000/lab"\n'
+    other.write("mirror/registries.conf", conf)
+    other.write("agent-config.yaml", make.agent_config(hosts=[make.host("m0", 0, "master")], minimalISO=True,
+                                                       bootArtifactsBaseURL="http://192.0.2.1"))  # fmt: skip
+    other.write("openshift/a.yaml", "kind: ConfigMap\n")
+    other.create("image")
+    files = other.files()
+    assert files["/etc/containers/registries.conf"] == conf
+    service = env(files["/usr/local/share/assisted-service/assisted-service.env"])
+    assert service["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"] == f"mirror.test:5000/lab{make.release.removeprefix('127.0.0.1:9/lab/release')}"
+    assert service["PUBLIC_CONTAINER_REGISTRIES"] == "127.0.0.1:9"
+    assert files["/etc/assisted/hostconfig/m0/role"] == "master"
+    assert files["/etc/assisted/extra-manifests/a-0.yaml"] == "kind: ConfigMap"
+    assert (other.path / "boot-artifacts/agent.x86_64-rootfs.img").exists()
+    # Networks of agent-config are for the cluster of an install-config, as upstream has it.
+    other.write("agent-config.yaml", make.agent_config(hosts=[make.host("m0", 0, "master", static=True)]))
+    with pytest.raises(InstallerError, match="infraEnv and agent-cluster-0 NMState Config labels do not match"):
+        other.create("image")
+
+
 def test_early_spec_form_of_agent_config(sno: Any) -> None:
     sno.write("agent-config.yaml", {"kind": "AgentConfig", "metadata": {"name": "a"}, "spec": {"rendezvousIP": "192.168.111.7"}})
     assert sno.create("image").rendezvous_ip == "192.168.111.7"
@@ -234,6 +386,18 @@ def test_mirrors(sno: Any, make: Any) -> None:
     assert 'Mirror registry "virthost:5000" is not found in pullSecret' in sno.said("warning")
     unit = next(unit for unit in sno.ignition()["systemd"]["units"] if unit["name"] == "assisted-service.service")
     assert "-v /etc/containers:/etc/containers " in unit["contents"]
+
+
+def test_manifests_of_a_run_that_failed_are_made_again(sno: Any, make: Any) -> None:
+    """They are not taken for a user's own files."""
+    sources = [{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    with pytest.raises(InstallerError):
+        sno.create("cluster-manifests", "image", os_image={"": str(sno.path / "none.iso")})
+    sources[0]["mirrors"] = ["other.test/x"]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    sno.create("cluster-manifests", "image")
+    assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
 
 
 def test_credentials(sno: Any) -> None:
@@ -282,6 +446,26 @@ def test_extra_manifests_one_file_a_document(sno: Any) -> None:
     assert not any("extra-manifests" in name for name in sno.files())
     sno.write("openshift/a.yaml", "a: [")
     with pytest.raises(InstallerError, match=r'failed to load asset "Extra Manifests": could not decode YAML for openshift/a.yaml'):
+        sno.create("image")
+
+
+def test_an_area_that_grows_is_told(sno: Any) -> None:
+    sno.write("openshift/large.yaml", {"data": base64.b64encode(random.Random(1).randbytes(400_000)).decode()})
+    sno.create("image")
+    assert any(
+        re.search("ignition content length.*exceeds default embed area size.*increasing final image size", text) for text in sno.said("debug")
+    )
+    assert "/etc/assisted/extra-manifests/large-0.yaml" in sno.files()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("{", "unexpected end of JSON input"), ("[]", "json: cannot unmarshal array into Go value of type map[string]json.RawMessage")],
+)
+def test_a_broken_state_file(sno: Any, text: str, error: str) -> None:
+    sno.write(state.FILENAME, text)
+    path = sno.path / state.FILENAME
+    with pytest.raises(InstallerError, match=re.escape(f'failed to create asset store: failed to unmarshal state file "{path}": {error}')):
         sno.create("image")
 
 
@@ -360,6 +544,30 @@ def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
     assert files[f"{folder}/fencing-credentials.yaml"] == text.format("hostname: m1", "1.2.3.5")
 
 
+def test_fencing_credentials_from_a_file(sno: Any) -> None:
+    """Beside manifests, fencing-credentials.yaml goes into the image as it is, and is consumed with them."""
+    text = "# ours\ncredentials:\n- hostname: m0\n  username: a\n  password: b\n  address: redfish+https://1.2.3.4/x\n"
+    place = "/etc/assisted/hostconfig/fencing-credentials.yaml"
+    path = sno.path / "fencing-credentials.yaml"
+    path.write_text(text)
+    sno.create("image")
+    warnings = [line for line in sno.said("warning") if "Discarding the Fencing Credentials that was provided" in line]
+    assert len(warnings) == 1
+    assert place not in sno.files()
+    sno.create("cluster-manifests", consume=True)
+    path.write_text(text + "bmc: {}\n")
+    with pytest.raises(InstallerError, match=r'failed to unmarshal fencing-credentials.yaml.*unknown field "bmc"'):
+        sno.create("image")
+    path.write_text(text)
+    sno.create("image", consume=True)
+    assert sno.files()[place] == text
+    assert not path.exists()
+    sno.create("image", release_profile="4.19", release_version="4.19.0")
+    assert place not in sno.files()
+    sno.create("image")
+    assert sno.files()[place] == text
+
+
 def test_published_rootfs() -> None:
     place = "https://rhcos.mirror.openshift.com/art/storage/prod/streams"
     assert published_rootfs("rhcos-418.94.202501221327-0", "x86_64") == (
@@ -407,6 +615,27 @@ def test_pxe_files(sno: Any, make: Any) -> None:
     assert sno.create("pxe-files").changed == []
 
 
+def test_pxe_files_of_s390x(sno: Any, make: Any) -> None:
+    """Its kernel has another name, and a logical partition wants two files more."""
+    ins = b"* minimal lpar ins file\nimages/kernel.img 0x0\nimages/initrd.img 0x2000000\nimages/initrd.addrsize 0x10408\n"
+    base = sno.path / "s390x.iso"
+    rebuild(sno.base_iso, base, {"images/initrd.addrsize": b"PSWPSWPS" + bytes(8), "generic.ins": ins})
+    pools = {"controlPlane": {"name": "master", "replicas": 1, "architecture": "s390x"},
+             "compute": [{"name": "worker", "replicas": 0, "architecture": "s390x"}]}  # fmt: skip
+    sno.write("install-config.yaml", make.install_config(**pools))
+    sno.create("pxe-files", os_image={"s390x": str(base)})
+    folder = sno.path / "boot-artifacts"
+    assert {path.name.removeprefix("agent.s390x-") for path in folder.iterdir()} == {
+        "initrd.img", "rootfs.img", "kernel.img", "generic.ins", "initrd.addrsize"
+    }  # fmt: skip
+    assert (folder / "agent.s390x-kernel.img").read_bytes() == b"kernel"
+    assert (folder / "agent.s390x-generic.ins").read_text().splitlines()[1:] == [
+        "agent.s390x-kernel.img 0x0", "agent.s390x-initrd.img 0x2000000", "agent.s390x-initrd.addrsize 0x10408",
+    ]  # fmt: skip
+    assert f"Created boot artefacts for s390x in {folder} directory" in sno.said("info")
+    assert sno.create("pxe-files", os_image={"s390x": str(base)}).changed == []
+
+
 def test_unconfigured_ignition(directory: Any) -> None:
     secret = {"kind": "Secret", "stringData": {".dockerconfigjson": '{"auths": {"q": {"auth": "eA=="}}}'}}
     directory.write("cluster-manifests/pull-secret.yaml", secret)
@@ -416,7 +645,9 @@ def test_unconfigured_ignition(directory: Any) -> None:
     directory.create("unconfigured-ignition")
     config = json.loads((directory.path / "unconfigured-agent.ign").read_text())
     check(config)
+    assert "passwd" not in config
     units = {unit["name"]: unit.get("enabled", False) for unit in config["systemd"]["units"]}
+    assert units["pre-network-manager-config.service"] is False
     assert units["agent-check-config-image.service"] is True
     assert units["start-cluster-installation.service"] is False
     files = files_of(config)
@@ -427,7 +658,21 @@ def test_unconfigured_ignition(directory: Any) -> None:
     older = files_of(json.loads((directory.path / "unconfigured-agent.ign").read_text()))
     assert b"AUTH_TYPE=none\n" in older["/usr/local/share/assisted-service/assisted-service.env"]
     assert "/etc/assisted/interactive-ui" in older
-    assert "passwordHash" not in config["passwd"]["users"][0]
+    spec = {"cpuArchitecture": "arm64", "sshAuthorizedKey": "ssh-ed25519 AAAA"}
+    directory.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": spec})
+    state = {"interfaces": [{"name": "eth0", "type": "ethernet", "state": "up"}]}
+    directory.write("cluster-manifests/nmstateconfig.yaml", {
+        "kind": "NMStateConfig", "metadata": {"name": "m0", "labels": {"a": "b"}},
+        "spec": {"config": state, "interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:01"}]},
+    })  # fmt: skip
+    directory.create("unconfigured-ignition")
+    config = json.loads((directory.path / "unconfigured-agent.ign").read_text())
+    assert config["passwd"] == {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA"]}]}
+    units = {unit["name"]: unit.get("enabled", False) for unit in config["systemd"]["units"]}
+    assert units["pre-network-manager-config.service"] is True
+    files = files_of(config)
+    assert "/etc/assisted/network/host0/eth0.nmconnection" in files
+    assert not [name for name in files if name.endswith("nmstateconfig.yaml")]
     assert not (directory.path / "auth").exists()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import exit_code
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.schema import INT, STR, Map, Struct, decode_file
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import dump
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINS7en3jGSyO+WKV4SMs5aLrrhBVWqFUbW0rMrtFbhGz"
@@ -27,6 +28,7 @@ BARE_HOST = {"name": "m0", "bootMACAddress": "52:54:00:00:00:01", "bmc": BMC}
 CREDENTIAL = {
     "hostName": "m0", "username": "u", "password": "p", "address": "redfish+https://192.168.111.1:8000/redfish/v1/Systems/1"
 }  # fmt: skip
+PEM = "-----BEGIN CERTIFICATE-----\nname: x\n\n{}\n-----END CERTIFICATE-----\n"
 
 
 def merged(base: Any, change: Any) -> Any:
@@ -63,13 +65,22 @@ def credentials(*entries: dict[str, Any]) -> dict[str, Any]:
 REFUSED = {
     # general
     "key": ({"sshKey": "nonsense"}, 'sshKey: Invalid value: "nonsense": ssh: no key found'),
+    "key no ascii": ({"sshKey": "ssh-rsa é"}, 'sshKey: Invalid value: "ssh-rsa é": ssh: no key found'),
     "fips key": ({"sshKey": ED25519, "fips": True}, "SSH key type ssh-ed25519 unavailable when FIPS is enabled. Please use rsa or ecdsa."),
     "bundle": ({"additionalTrustBundle": "x"}, 'additionalTrustBundle: Invalid value: "x": invalid block'),
+    "bundle base64": ({"additionalTrustBundle": PEM.format("a!")}, ": invalid block"),
+    "bundle no certificate": ({"additionalTrustBundle": PEM.format("AAAA")}, ": x509: malformed certificate"),
     "bundle policy": ({"additionalTrustBundlePolicy": "x"}, 'additionalTrustBundlePolicy: Invalid value: "x": supported values "Proxyonly", "Always"'),
     "name dot": (merged(COMPACT, {"metadata": {"name": "a.b"}}), "metadata.name: Invalid value: \"a.b\": cluster name must not contain '.'"),
     "name long": ({"metadata": {"name": "a" * 55}}, "must be no more than 54 characters"),
     "domain": ({"baseDomain": "Test"}, 'baseDomain: Invalid value: "Test": a lowercase RFC 1123 subdomain must consist of'),
     "pull secret": ({"pullSecret": "{}"}, "auths required"),
+    "pull secret text": ({"pullSecret": "foo"}, "pullSecret: Invalid value: \"<hidden>\": invalid character 'o' in literal false (expecting 'a')"),
+    "pull secret empty": ({"pullSecret": ""}, 'pullSecret: Invalid value: "": unexpected end of JSON input'),
+    "pull secret list": ({"pullSecret": "[]"}, "json: cannot unmarshal array into Go value of type validate.imagePullSecret"),
+    "pull secret auths": ({"pullSecret": '{"auths": "x"}'}, "json: cannot unmarshal string into Go struct field imagePullSecret.auths of type map[string]map[string]interface {}"),  # noqa: E501
+    "pull secret entry": ({"pullSecret": '{"auths": {"quay.io": 1}}'}, "json: cannot unmarshal number into Go struct field imagePullSecret.auths of type map[string]interface {}"),  # noqa: E501
+    "pull secret null": ({"pullSecret": "null"}, "auths required"),
     "pull secret host": ({"pullSecret": '{"auths": {"quay.io": {}}}'}, '"quay.io" requires either auth or credsStore'),
     "publish": ({"publish": "Internal"}, 'Internal publish strategy is not supported on "none" platform'),
     # networking
@@ -114,6 +125,7 @@ REFUSED = {
     "vsphere old": (platform("vsphere", vCenter="v", username="u"), "platform.vsphere.vcenters[0].password: Required value: All credential fields are required"),  # noqa: E501
     "vsphere server": (platform("vsphere", vcenters=[VCENTER], failureDomains=[{**DOMAIN, "server": "other"}]), 'platform.vsphere.failureDomains.server: Invalid value: "other": server does not exist in vcenters'),  # noqa: E501
     "nutanix": (platform("nutanix"), "platform.nutanix.prismCentral.endpoint.address: Required value: must specify the Prism Central endpoint address"),
+    "nutanix vips": (platform("nutanix", apiVIPs=["192.168.111.5", "fd2e::5", "fd2e::6"]), 'platform.nutanix.apiVIPs: Invalid value: ["192.168.111.5","fd2e::5","fd2e::6"]: wrong number of VIPs given. Expecting 2 VIPs for dual stack'),  # noqa: E501
     "nutanix subnets": (platform("nutanix", subnetUUIDs=["a", "a"]), "should not configure duplicate value"),
     # pools
     "replicas": ({"controlPlane": {"replicas": 6}, "platform": {"none": {}}}, 'controlPlane.replicas: Unsupported value: 6: supported values: "3", "1", "4", "5", "2 (with arbiter)", "2 (with fencing)"'),  # noqa: E501
@@ -299,6 +311,63 @@ def test_wrong_types_and_unknown_fields_are_told_together(directory: Any, make: 
         directory.create("cluster-manifests")
     for text in ('unknown field "foo" (foo, line', 'unknown field "bar"', "cannot unmarshal array into", "cannot unmarshal string into"):
         assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("install-config.yaml", "types.InstallConfig"),
+        ("agent-config.yaml", "agent.Config"),
+        ("cluster-manifests/pull-secret.yaml", "v1.Secret"),
+        ("cluster-manifests/infraenv.yaml", "v1beta1.InfraEnv"),
+        ("cluster-manifests/agent-cluster-install.yaml", "v1beta1.AgentClusterInstall"),
+        ("cluster-manifests/cluster-deployment.yaml", "v1.ClusterDeployment"),
+        ("cluster-manifests/cluster-image-set.yaml", "v1.ClusterImageSet"),
+    ],
+)
+def test_a_text_that_is_no_mapping(directory: Any, name: str, kind: str) -> None:
+    directory.write(name, "This is not a yaml file")
+    text = f"failed to unmarshal {name}: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal string into Go value of type {kind}"
+    with pytest.raises(InstallerError, match=re.escape(text)):
+        directory.create("image")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("123456", "123456"), ("0x10", "16"), ("017", "15"), ("true", "true"), ("no", "false"), ("1.50", "1.5"), ("100000.0", "100000"),
+        ("1234567.5", "1.2345675e+06"), ("1e-5", "1e-5"), ("0.00001", "1e-05"), ("-0.5", "-0.5"), (".inf", "+Inf"), ("4.20", "4.2"),
+    ],
+)  # fmt: skip
+def test_scalars_are_taken_for_strings(text: str, expected: str) -> None:
+    """As sigs.k8s.io/yaml does it: a password of digits needs no quotes."""
+    shape = Struct("Config", {"password": STR, "labels": Map(STR), "names": [STR]})
+    found = decode_file(f"password: {text}\nlabels: {{a: {text}}}\nnames: [{text}]\n", "x.yaml", shape)
+    assert found == {"password": expected, "labels": {"a": expected}, "names": [expected]}
+
+
+def test_whole_floats_are_integers() -> None:
+    assert decode_file("replicas: 3.0", "x.yaml", Struct("Pool", {"replicas": INT})) == {"replicas": 3}
+    for text in ("3.5", '"3"', "true"):
+        with pytest.raises(InstallerError, match=r"cannot unmarshal \w+ into Go struct field Pool.replicas of type int64"):
+            decode_file(f"replicas: {text}", "x.yaml", Struct("Pool", {"replicas": INT}))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"controlPlane": {"replicas": "x"}}, "string into Go struct field MachinePool.controlPlane.replicas of type int64"),
+        ({"compute": [{"name": "worker", "replicas": []}]}, "array into Go struct field MachinePool.compute.replicas of type int64"),
+        ({"networking": []}, "array into Go struct field InstallConfig.networking of type types.Networking"),
+        ({"platform": {"baremetal": {"apiVIPs": 5}}}, "number into Go struct field Platform.platform.baremetal.apiVIPs of type []string"),
+        ({"metadata": {"labels": {"a": {}}}}, "object into Go struct field ObjectMeta.metadata.labels of type string"),
+        ({"compute": {}}, "object into Go struct field InstallConfig.compute of type []types.MachinePool"),
+    ],
+)
+def test_wrong_types_are_told_as_go_does(directory: Any, make: Any, change: dict[str, Any], error: str) -> None:
+    directory.write("install-config.yaml", make.install_config() | change)
+    with pytest.raises(InstallerError, match=re.escape(f"while decoding JSON: json: cannot unmarshal {error} (")):
+        directory.create("cluster-manifests")
 
 
 def test_an_input_that_is_a_directory_is_refused(directory: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, presets, profile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SCENARIOS = [
@@ -36,6 +36,7 @@ def test_every_address_is_in_its_network_and_only_once(name: str) -> None:
     assert plan["rendezvous_ip"] == plan["nodes"][0]["nics"][0]["addresses"][0]["ip"]
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[a-z]([-a-z0-9]{0,11}[a-z0-9])?", fullmatch=True))
 def test_macs_and_uuids_follow_from_the_names(cluster: str) -> None:
     plan = plan_of("HA_IPV4", cluster)

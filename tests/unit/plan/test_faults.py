@@ -50,6 +50,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         ("{kind: service_down, service: registri}", "faults.0.service is 'registri': did you mean registry?"),
         ("{kind: mtu, node: master-1, nic: eth3, mtu: 1400}", "faults.0.nic is 'eth3': did you mean eth0?"),
         ("{kind: arp_one_way, node: master-1, peer: master-1}", "faults.0.node is 'master-1': must be another node"),
+        ("{kind: wrong_token, node: master-0}", "faults.0.node is 'master-0': is the rendezvous host"),
         ("{kind: extra_host}, {kind: extra_host}", "faults.1.kind is 'extra_host': is given twice"),
     ],
 )
@@ -64,6 +65,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
     ("text", "told"),
     [
         ("addressing: static\nfaults: [{kind: extra_host}]", "needs `addressing: dhcp`"),
+        ("boot: {mode: pxe}\nfaults: [{kind: wrong_token, node: master-1}]", "redfish, minimal, cdrom"),
         ("hypervisor: {kind: local}\nfaults: [{kind: arp_one_way, node: master-0, peer: master-1}]", "needs `hypervisor: {kind: sandbox}`"),
     ],
 )

@@ -53,6 +53,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
     [
         ("a: [b\nc: d", "p.yml:2:2: not valid YAML: expected ',' or ']', but got ':'"),
         ("topology: sno\ntopology: ha\n", "p.yml:2:1: topology: is given twice; keep one"),
+        ("1: 2\n", "p.yml: 1: unknown field; there are"),
         ("- sno\n", "p.yml: a profile is a mapping of fields, such as `topology: sno`"),
         ("topology: {}\n", "p.yml:1:1: topology is {}: must be one of sno,"),
         (
@@ -131,6 +132,68 @@ def test_checks_report_everything_at_once(tmp_path: Path) -> None:
     assert len(problems(tmp_path, text, "a-very-long-name")) == 5
 
 
+def test_one_report_has_what_the_schema_and_what_the_checks_find(tmp_path: Path) -> None:
+    text = """\
+platfrm: none
+topology: compact
+topology: compact
+vips: {api: [10.0.0.1], ingress: [192.168.111.9]}
+master: {memory_mib: lots}
+services: {http: {port: 5000}}
+"""
+    assert problems(tmp_path, text, "a-very-long-name") == [
+        "p.yml:1:1: platfrm: unknown field; did you mean `platform`?",
+        "p.yml:3:1: topology: is given twice; keep one",
+        "p.yml:4:14: vips.api.0 is '10.0.0.1': lies outside of its network, 192.168.111.0/24",
+        "p.yml:5:10: master.memory_mib is 'lots': must be a whole number",
+        "p.yml:6:19: services.http.port is '5000': is already that of services.registry.port; each must be its own",
+        "p.yml: network.bridge is 'a-very-long-namebm': the name of a bridge has at most 15 characters, this has 18; "
+        "choose a shorter cluster name, or give `network.bridge`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hidden"),
+    [
+        (
+            "network: {ipv4: 10.9.0.1/24}",
+            "vips: {api: [10.9.0.5]}\ntopology: compact",
+        ),  # what the address lies in is not known
+        ("stak: ipv6", "network: {ipv4: 192.168.111.0/28}"),  # nor which family was meant
+        ("topology: compct", "nodes: {master-2: {}}"),  # nor how many nodes
+        ("release: {paylod: ocp}", "release: {paylod: ocp, image: x}"),
+        ("extra_networks: [{ipv4: 10.9.0.0/24}]", "nodes: {master-0: {nics: {eth1: {}}}}"),
+    ],
+)
+def test_nothing_is_reported_that_only_follows(tmp_path: Path, wrong: str, hidden: str) -> None:
+    text = hidden if hidden.startswith(wrong[:8]) else f"{wrong}\n{hidden}\n"
+    assert len(problems(tmp_path, text)) == 1
+
+
+def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "p.yml"
+    path.write_text(
+        "topology: ha\nstak: ipv6\nmaster: {memory_mib: 1000000}\nnodes: {worker-0: {memory_mib: 3000000}}\n"
+    )
+    with pytest.raises(ProfileError) as caught:
+        profile.load(path, None, here=True)
+    assert [item.field for item in caught.value.problems] == ["stak", "nodes.*.memory_mib"]
+    assert caught.value.problems[1].remedy.startswith(
+        f"{3 * 1000000 + 3000000 + 2048 + 5 * 150} MiB of memory are needed for 5 nodes, "
+    )
+    path.write_text("hypervisor: {kind: ssh, host: lab.example}\nmaster: {memory_mib: 1000000}\nstak: ipv6\n")
+    with pytest.raises(ProfileError) as caught:
+        profile.load(path, None, here=True)
+    assert [item.field for item in caught.value.problems] == ["stak"]
+
+
+def test_a_profile_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "p.yml"
+    path.write_bytes(b"topology: \xff\n")
+    with pytest.raises(ProfileError, match=r"p\.yml: not UTF-8 text"):
+        profile.load(path)
+
+
 def test_missing_profile_names_the_nearest() -> None:
     with pytest.raises(ProfileError, match="snoipv4: there is no such profile; did you mean sno_ipv4"):
         profile.load("snoipv4", PROFILES)
@@ -158,11 +221,9 @@ def test_empty_profile_is_the_default() -> None:
 def test_capacity() -> None:
     plan = build.build(profile.load("ha_ipv4", PROFILES), "ostest")
     assert set(capacity.measure(Path("/no/such/directory"))) == {"memory_mib", "cpus", "disk_free_gib"}
-    assert capacity.check(plan, {"memory_mib": 16384, "cpus": 2, "disk_free_gib": 30}) == []
-    lacking = [str(p) for p in capacity.check(plan, {"memory_mib": 8192, "cpus": 1, "disk_free_gib": 5}, "h1")]
-    assert [line.split(":")[1].strip().split(" ")[0] for line in lacking] == [
-        "nodes.*.memory_mib",
-        "nodes.*.vcpus",
-        "nodes.*.disks",
-    ]
-    assert "14062 MiB of memory are needed for 5 nodes, 8192 are available" in lacking[0]
+    enough = {"memory_mib": 16384, "cpus": 2, "disk_free_gib": 30}
+    assert capacity.check(plan["nodes"], "lab", "/pool", enough) == []
+    little = {"memory_mib": 8192, "cpus": 1, "disk_free_gib": 5}
+    lacking = capacity.check(plan["nodes"], "lab", "/pool", little)
+    assert [path[-1] for path, __, __ in lacking] == ["memory_mib", "vcpus", "disks"]
+    assert "14062 MiB of memory are needed for 5 nodes, 8192 are available" in lacking[0][2]

@@ -7,9 +7,18 @@ set -euo pipefail
 
 echo "Waiting for the infra-env at ${SERVICE_BASE_URL}"
 infra_env_id=
-until [[ -n $infra_env_id ]]; do
-    infra_env_id=$(curl_assisted_service /infra-envs GET --fail 2> /dev/null | jq -r '.[0].id // empty') || infra_env_id=
-    [[ -n $infra_env_id ]] || sleep 5
+told=
+while true; do
+    answer=$(curl_assisted_service /infra-envs GET --write-out '\n%{http_code}' 2> /dev/null) || answer=
+    status=${answer##*$'\n'}
+    if [[ $status == 200 ]]; then
+        infra_env_id=$(jq -r '.[0].id // empty' <<< "${answer%$'\n'*}") || infra_env_id=
+        [[ -z $infra_env_id ]] || break
+    elif [[ $status == 401 && -z $told ]]; then
+        told=yes
+        echo "${SERVICE_BASE_URL} refuses the token of this host: HTTP 401 $(jq -r '.message // empty' <<< "${answer%$'\n'*}")"
+    fi
+    sleep 5
 done
 echo "The infra-env is $infra_env_id"
 

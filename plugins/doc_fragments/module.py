@@ -1,0 +1,34 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What modules document about themselves."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """A module that changes something; `reads` is for one that does not."""
+
+    DOCUMENTATION = r"""
+options: {}
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode and return what would change.
+    support: full
+  diff_mode:
+    description: Returns what is different, without secrets.
+    support: full
+"""
+
+    READS = r"""
+options: {}
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Changes nothing.
+    support: full
+  diff_mode:
+    description: Changes nothing that could differ.
+    support: none
+"""

@@ -1,0 +1,129 @@
+"""The base ISO out of a release payload: a registry with TLS and credentials, behind the mirrors of the install-config."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.build import rebuild
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
+
+_SPEC = importlib.util.spec_from_file_location("fake_registry", Path(__file__).parents[1] / "release/test_registry.py")
+assert _SPEC and _SPEC.loader
+fakes = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(fakes)
+
+
+class Payload:
+    """A release in a registry: its pullspec, and the install-config that reaches it."""
+
+    def __init__(self, registry: Any, files: dict[str, bytes], version: str = "4.22.0") -> None:
+        self.registry = registry
+        images = registry.image({f"coreos/{name}": data for name, data in files.items()})
+        tags = [{"name": "machine-os-images", "from": {"name": f"registry.agentlab.test/lab/payload@{images}"}}]
+        references = {"metadata": {"name": version}, "spec": {"tags": tags}}
+        digest = registry.image(
+            {
+                "release-manifests/image-references": json.dumps(references).encode(),
+                "release-manifests/release-metadata": json.dumps({"version": version}).encode(),
+            }
+        )
+        self.pullspec = f"registry.agentlab.test/lab/release@{digest}"
+
+    def install_config(self, make: Any, **more: Any) -> dict[str, Any]:
+        sources = [
+            {"source": f"registry.agentlab.test/lab/{name}", "mirrors": [f"{self.registry.place}/lab/{name}"]} for name in ("release", "payload")
+        ]
+        secret = {"auths": {self.registry.place: {"auth": fakes.basic_auth("u", "p")}}}
+        found: dict[str, Any] = make.install_config(
+            imageDigestSources=sources, pullSecret=json.dumps(secret), additionalTrustBundle=self.registry.ca, **more
+        )
+        return found
+
+
+def stream(release: str) -> bytes:
+    disk = {"location": f"https://example/{release}.iso"}
+    metal = {"release": release, "formats": {"iso": {"disk": disk}, "pxe": {"rootfs": {"location": f"https://example/{release}.img"}}}}
+    return json.dumps({"architectures": {"x86_64": {"artifacts": {"metal": metal}}}}).encode()
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Any]:
+    found = fakes.Fake("127.0.0.1", tmp_path)
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+@pytest.fixture
+def files(base_iso: Path, tmp_path: Path) -> dict[str, bytes]:
+    """The images of both streams, with their sums and metadata."""
+    newer = tmp_path / "newer.iso"
+    rebuild(base_iso, newer, {"images/pxeboot/vmlinuz": b"kernel of 10"})
+    found = {}
+    for prefix, path, release in (("coreos", base_iso, "9.6.1"), ("coreos10", newer, "10.0.1")):
+        data = path.read_bytes()
+        found[f"{prefix}-x86_64.iso"] = data
+        found[f"{prefix}-x86_64.iso.sha256"] = f"{hashlib.sha256(data).hexdigest()}  {prefix}-x86_64.iso\n".encode()
+        found[f"{prefix}-stream.json"] = stream(release)
+    return found
+
+
+def create(directory: Any, payload: Payload, *targets: str) -> None:
+    directory.create(*(targets or ("pxe-files",)), os_image={}, release_image=payload.pullspec, release_version="")
+
+
+def test_it_is_fetched_once(directory: Any, make: Any, registry: Any, files: dict[str, bytes]) -> None:
+    payload = Payload(registry, files)
+    directory.write("install-config.yaml", payload.install_config(make))
+    directory.write("agent-config.yaml", make.agent_config())
+    create(directory, payload, "image", "pxe-files")
+    kernel = directory.path / "boot-artifacts/agent.x86_64-vmlinuz"
+    assert kernel.read_bytes() == b"kernel"
+    said = directory.said("info")
+    assert "Extracting base ISO from release payload" in said
+    (cached,) = (directory.path / ".cache").rglob("coreos-x86_64.iso")
+    assert f"Base ISO obtained from release and cached at [{cached}]" in said
+    assert "https://example/9.6.1.iso" in directory.files()["/usr/local/share/assisted-service/images.env"]
+    registry.requests.clear()
+    shutil.rmtree(kernel.parent)
+    create(directory, payload)
+    assert f"Using cached Base ISO {cached}" in directory.said("info")
+    assert kernel.exists() and not registry.requests
+
+
+@pytest.mark.parametrize(("version", "asked", "kernel"), [
+    ("4.22.0", "rhel-10", b"kernel of 10"), ("5.0.0", None, b"kernel of 10"), ("5.0.0", "rhel-9", b"kernel"), ("4.22.0", "rhel-9", b"kernel"),
+])  # fmt: skip
+def test_the_stream_chooses_the_image(
+    directory: Any, make: Any, registry: Any, files: dict[str, bytes], version: str, asked: str | None, kernel: bytes
+) -> None:
+    payload = Payload(registry, files, version)
+    directory.write("install-config.yaml", payload.install_config(make, osImageStream=asked))
+    directory.write("agent-config.yaml", make.agent_config(minimalISO=True))
+    create(directory, payload, "pxe-files", "image")
+    assert (directory.path / "boot-artifacts/agent.x86_64-vmlinuz").read_bytes() == kernel
+    release = "10.0.1" if b"10" in kernel else "9.6.1"
+    assert f"https://example/{release}.iso" in directory.files()["/usr/local/share/assisted-service/images.env"]
+    assert f"https://example/{release}.img".encode() in (directory.path / "agent.x86_64.iso").read_bytes()
+
+
+@pytest.mark.parametrize(("change", "error"), [
+    ({"coreos-x86_64.iso": None}, "base ISO for x86_64 not found in release image, check release image architecture"),
+    ({"coreos-x86_64.iso.sha256": b"0" * 64}, "/coreos/coreos-x86_64.iso has sha256"),
+])  # fmt: skip
+def test_what_is_not_there_or_is_another(
+    directory: Any, make: Any, registry: Any, files: dict[str, bytes], change: dict[str, bytes | None], error: str
+) -> None:
+    payload = Payload(registry, {name: data for name, data in (files | change).items() if data is not None})
+    directory.write("install-config.yaml", payload.install_config(make))
+    directory.write("agent-config.yaml", make.agent_config())
+    with pytest.raises(InstallerError, match=f"failed to get base ISO image: .*{error}"):
+        create(directory, payload)
+    assert not list((directory.path / ".cache").rglob("coreos-x86_64.iso"))
