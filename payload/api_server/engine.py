@@ -12,7 +12,6 @@ import functools
 import json
 import logging
 import time
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -33,6 +32,7 @@ from .tables import (
     FINALIZING_NOT_FAILING,
     PROGRESSING,
     REBOOTING,
+    STATUS_SEVERITY,
     WAITING_FOR_OTHERS,
     finalizing_setting,
     stage_setting,
@@ -119,10 +119,6 @@ class Engine:
     # -- documents ---------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        for documents in self.store.kinds.values():
-            order = sorted(documents.items(), key=lambda item: str(item[1].get("created_at", "")))
-            documents.clear()
-            documents.update(order)
         for host in self.hosts.values():
             self._join(host)
             if "inventory" in host:
@@ -274,12 +270,7 @@ class Engine:
     def needed_images(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
         """Images every host must have pulled before the installation."""
         images = self.images(cluster)
-        names = (
-            "machine-config-operator",
-            "must-gather",
-            "agent-installer-orchestrator",
-            "agent-installer-csr-approver",
-        )
+        names = ("release", "machine-config-operator", "must-gather", "agent-installer-orchestrator")
         return tuple(dict.fromkeys(images[name] for name in names if images.get(name)))
 
     def release_host(self, cluster: Mapping[str, Any]) -> str:
@@ -295,10 +286,11 @@ class Engine:
         host: Mapping[str, Any] | None = None,
         cluster_id: str | None = None,
         infra_env_id: str | None = None,
+        severity: str | None = None,
         **props: Any,
     ) -> None:
         """Adds an event of the table; host events bring their host's name, cluster and infra-env."""
-        scope, severity, template = EVENTS[name]
+        scope, usual, template = EVENTS[name]
         if host is not None:
             props = {"host_name": self.hostname(host), **props}
             cluster_id, infra_env_id = host.get("cluster_id"), host.get("infra_env_id")
@@ -309,12 +301,10 @@ class Engine:
                 "cluster_id": cluster_id,
                 "host_id": host["id"] if host else None,
                 "infra_env_id": infra_env_id,
-                "severity": severity,
+                "severity": severity or usual,
                 "category": "user",
                 "message": template.format(**values).rstrip(),
                 "event_time": time_text(self.clock()),
-                "request_id": str(uuid.uuid4()),
-                "props": json.dumps(props, default=str),
             },
             cluster_level=scope == "cluster",
         )
@@ -333,7 +323,12 @@ class Engine:
             now = self.clock()
             host.set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
             self.event(
-                "host_status_updated", host=host, src_status=before, new_status=status, info=f"({info})" if info else ""
+                "host_status_updated",
+                host=host,
+                severity=STATUS_SEVERITY.get(status),
+                src_status=before,
+                new_status=status,
+                info=f"({info})" if info else "",
             )
             self.touch_cluster(host.get("cluster_id"))
             self.dirty.add(host["id"])
@@ -902,6 +897,8 @@ class Engine:
             if effect == "stage-timed-out":
                 host["progress"] = {**host["progress"], "stage_timed_out": True}
                 self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
+            elif effect == "reset-failed-images" and results["container-images-available"][1] == "failure":
+                host.drop("images_status")
             elif effect in ("lost", "found"):
                 host["connection_timed_out"] = effect == "lost"
             elif effect == "restart-stage-clock":
@@ -1203,6 +1200,7 @@ class Engine:
         for name, content in files.items():
             self.store.put_file(ident, name, content)
         cluster["last-installation-preparation"] = {"status": "success", "reason": ""}
+        self.event("cluster_prepare_installation_started", cluster_id=ident)
         self.dirty.add(ident)
         self.store.commit()
 

@@ -22,7 +22,7 @@ from .engine import ApiError, Engine, time_text
 from .models import MODELS, STEP_OUTPUTS, Invalid, parse_json
 from .network import contains, network
 from .store import Document
-from .tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS, FINALIZING_STAGES, OPEN_CLUSTER
+from .tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS, MEDIA_DISCONNECTED, OPEN_CLUSTER
 
 # -- shown forms ------------------------------------------------------------------------------------------------------
 
@@ -281,7 +281,6 @@ def register_cluster(e: Engine, call: Call) -> Any:
     cluster = e.store.create("cluster", ident, fields)
     e.event("cluster_registration_succeeded", cluster_id=ident)
     e.touch_cluster(ident)
-    e.refresh_cluster(cluster)
     e.start_release(cluster)
     return cluster_model(e, cluster)
 
@@ -556,14 +555,10 @@ def install_cluster(e: Engine, call: Call) -> Any:
     for ident, host in members.items():
         if host.get("role", "auto-assign") == "auto-assign":
             host["role"] = host.get("suggested_role", "worker")
-        host["bootstrap"] = False
         if host["role"] == "master":
             masters.append(ident)
     mac = e.config.get("BOOTSTRAP_HOST_MAC")
     chosen = next((ident for ident in masters if mac and inv.has_mac(e.inventories.get(ident, {}), mac)), masters[-1])
-    members[chosen]["bootstrap"] = True
-    e.event("cluster_prepare_installation_started", cluster_id=cluster["id"])
-    e.event("host_bootstrap_set", host=members[chosen])
     now = e.clock()
     cluster.set(
         **{"last-installation-preparation": {"status": "not_started", "reason": ""}},
@@ -574,6 +569,10 @@ def install_cluster(e: Engine, call: Call) -> Any:
     for host in members.values():
         host.drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    for ident, host in members.items():
+        if ident == chosen and not host.get("bootstrap"):
+            e.event("host_bootstrap_set", host=host)
+        host["bootstrap"] = ident == chosen
     e.cluster_progress(cluster)
     e.start_preparation(cluster)
     return cluster_model(e, cluster)
@@ -678,9 +677,6 @@ def update_finalizing(e: Engine, call: Call) -> Any:
         raise ApiError(400, f"Cluster {cluster['id']} is in status {cluster['status']}: it is not finalizing")
     stage, before = call.body.get("finalizing_stage", ""), cluster.get("progress", {})
     if stage and stage != before.get("finalizing_stage"):
-        order = FINALIZING_STAGES
-        if before.get("finalizing_stage") in order and order.index(stage) < order.index(before["finalizing_stage"]):
-            raise ApiError(400, f"finalizing stage {stage!r} comes before {before['finalizing_stage']!r}")
         now = e.clock()
         cluster["progress"] = {
             **before,
@@ -1098,6 +1094,8 @@ def register_host(e: Engine, call: Call) -> Any:
         if cluster is not None and cluster["status"] not in OPEN_CLUSTER:
             raise ApiError(409, f"Cannot add hosts to cluster {cluster['id']} in status {cluster['status']}")
         day2 = cluster is not None and validations.is_day2(cluster)
+        single = cluster is not None and not day2 and validations.is_sno(cluster)
+        role = "worker" if day2 else "master" if single else "auto-assign"
         host = e.store.create(
             "host",
             ident,
@@ -1113,8 +1111,9 @@ def register_host(e: Engine, call: Call) -> Any:
                 "_status_at": now,
                 "created_at": time_text(now),
                 "updated_at": time_text(now),
-                "role": "worker" if day2 else "auto-assign",
-                "suggested_role": "worker" if day2 else "auto-assign",
+                "role": role,
+                "suggested_role": role,
+                "bootstrap": single or None,
                 "user_name": "admin",
                 "media_status": "connected",
             },
@@ -1404,16 +1403,13 @@ def post_reply(e: Engine, call: Call) -> Any:
     if code != 0:
         e.ask_again(host["id"], kind)
     if code == MEDIA_EXIT:
-        if e.trigger(host, "media-disconnect", lambda name: True) is not None:
-            host["media_status"] = "disconnected"
-            e.event("host_media_disconnected", host=host)
-        return None
+        _media_lost(e, host)
     if code != 0 and kind not in _FREE_ON_FAILURE:
         failed = _FAILURES.get(kind)
         if failed:
             failed(e, host, reply)
         return None
-    if host.get("media_status") == "disconnected":
+    if code == 0 and host.get("media_status") == "disconnected":
         host["media_status"] = "connected"
         e.dirty.add(host["id"])
     if kind not in STEP_OUTPUTS or kind not in REPLIES:
@@ -1424,6 +1420,19 @@ def post_reply(e: Engine, call: Call) -> Any:
         output = MODELS.check(STEP_OUTPUTS[kind], parse_json(text), f"output of {kind}", lenient=True)
     REPLIES[kind](e, host, output, code)
     return None
+
+
+def _media_lost(e: Engine, host: Document) -> None:
+    """Told once: the agent says it at every step. A host that has failed already keeps what it failed of."""
+    if host.get("media_status") == "disconnected" or state.decide(state.HOST["media-disconnect"], host["status"], lambda name: True) is None:
+        return
+    reason, before = MEDIA_DISCONNECTED, host.get("status_info", "")
+    if host["status"] == "error":
+        reason = f"Failed - {reason}"
+        reason = before if reason in before else f"{reason}. {before}"
+    host["media_status"] = "disconnected"
+    e.event("host_media_disconnected", host=host)
+    e.trigger(host, "media-disconnect", lambda name: True, REASON=reason)
 
 
 def _install_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:
@@ -1520,11 +1529,15 @@ def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
     ]
     for image in images:
         name = image.get("name", "")
-        if name not in wanted or known.get(name) == image:
+        if name not in wanted:
+            continue
+        if name in known:
+            known[name]["result"] = image.get("result", "")
             continue
         known[name] = image
         time, size, rate = (float(image.get(key, 0)) for key in ("time", "size_bytes", "download_rate"))
-        info = f"time: {time:.2f} seconds; size: {size:.2f} bytes; download rate: {rate:.2f} MBps"
+        pulled = f"time: {time:.2f} seconds; size: {size / 2**20:.2f} Megabytes; download rate: {rate:.2f} MBps"
+        info = pulled if size else ""
         e.event("image_status_updated", host=host, image_status=name, result=image.get("result", ""), info=info)
     host["images_status"] = json.dumps(known)
     e.dirty.add(host["id"])

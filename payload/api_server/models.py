@@ -1,7 +1,7 @@
 """Models of requests and step outputs, as data, and the check that compiles from them.
 
 The notation: a model's name at the left margin, below it its fields with type; `*` after a field: required, `?` after
-a type: null is allowed. Names, types and enums are those of the service's API description (Swagger 2.0).
+a type: null is allowed; for a list it always is, and means none. Names, types and enums are those of the service's API description (Swagger 2.0).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .tables import FINALIZING_STAGES, STAGES_ALL
 
@@ -563,8 +563,17 @@ def _map(item: Check) -> Check:
     return check
 
 
-def _object(fields: dict[str, tuple[Check, bool, bool]]) -> Check:
-    required = [name for name, field in fields.items() if field[1]]
+class _Field(NamedTuple):
+    """listed: a list; what is written in Go sends null for one that is empty."""
+
+    check: Check
+    required: bool
+    nullable: bool
+    listed: bool
+
+
+def _object(fields: dict[str, _Field]) -> Check:
+    required = [name for name, field in fields.items() if field.required]
 
     def check(value: Any, path: str, lenient: bool) -> Any:
         if not isinstance(value, dict):
@@ -575,12 +584,12 @@ def _object(fields: dict[str, tuple[Check, bool, bool]]) -> Check:
             if known is None:
                 continue
             if entry is None:
-                if known[2]:
+                if known.nullable:
                     found[name] = None
-                elif not lenient:
+                elif not lenient and not known.listed:
                     raise Invalid(f"{path}.{name} in body should not be null")
                 continue
-            found[name] = known[0](entry, f"{path}.{name}", lenient)
+            found[name] = known.check(entry, f"{path}.{name}", lenient)
         for name in required:
             if name not in found:
                 raise Invalid(f"{path}.{name} in body is required")
@@ -618,7 +627,8 @@ class Models:
         if kind in self._lines:
             fields = {}
             for name, of in self._lines[kind]:
-                fields[name.rstrip("*")] = (self.compile(of.removesuffix("?")), name.endswith("*"), of.endswith("?"))
+                check = self.compile(of.removesuffix("?"))
+                fields[name.rstrip("*")] = _Field(check, name.endswith("*"), of.endswith("?"), of.startswith("["))
             return _object(fields)
         if kind.startswith("["):
             return _list(self.compile(kind[1:-1]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .tables import MEDIA_DISCONNECTED, STAGES
+from .tables import STAGES
 
 SAME = "="
 
@@ -51,7 +51,6 @@ INSUFFICIENT_HW = "Host does not meet the minimum hardware requirements: $FAILIN
 PENDING_INPUT = "Waiting for user input: $FAILING_VALIDATIONS"
 NOT_READY = "Host cannot be installed due to following failing validation(s): $FAILING_VALIDATIONS"
 READY = "Host is ready to be installed"
-PREPARING = "Host is preparing for installation"
 PREPARED = "Host finished successfully to prepare for installation"
 PREPARE_FAILED = "Host failed to prepare for installation due to following failing validation(s): $FAILING_VALIDATIONS"
 PREPARE_TIMEOUT = "The host has encountered a preparation timeout, the following conditions failed: $FAILING_CONDITIONS"
@@ -130,14 +129,14 @@ HOST_RULES: tuple[Rule, ...] = (
         "discovering insufficient known pending-for-input disconnected binding",
         "disconnected",
         "",
-        MEDIA_DISCONNECTED,
+        "$REASON",
     ),
     _r(
         "media-disconnect",
         "preparing-for-installation preparing-failed preparing-successful installing installing-in-progress error",
         "error",
         "",
-        MEDIA_DISCONNECTED,
+        "$REASON",
     ),
     _r(
         "cancel",
@@ -180,8 +179,8 @@ HOST_RULES: tuple[Rule, ...] = (
         "known",
         "preparing-for-installation",
         "cluster-preparing connected role",
-        PREPARING,
-        "reset-preparation",
+        PREPARED,  # so early: upstream's own text
+        "reset-failed-images",
     ),
     _r(
         "refresh",

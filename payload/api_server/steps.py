@@ -176,7 +176,7 @@ def _disk_speed(v: StepView) -> list[str] | None:
 
 def _images(v: StepView) -> list[str] | None:
     known = json.loads(v.host.get("images_status") or "{}")
-    images = [image for image in v.needed_images if known.get(image, {}).get("result") != "success"]
+    images = [image for image in v.needed_images if image not in known]
     if not images:
         return None
     return [_dump({"images": images, "timeout": int(v.settings("IMAGE_AVAILABILITY_TIMEOUT"))})]

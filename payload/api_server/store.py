@@ -22,6 +22,8 @@ CREATE INDEX IF NOT EXISTS event_infra_env ON event (infra_env_id);
 CREATE TABLE IF NOT EXISTS file (owner TEXT, name TEXT, content BLOB, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
 
+#: Field of a document that keeps the order in which documents were made: two may be made in one millisecond.
+NTH = "_nth"
 EVENT_FIELDS = (
     "name",
     "cluster_id",
@@ -34,6 +36,8 @@ EVENT_FIELDS = (
     "request_id",
     "props",
 )
+#: What of an event the API shows, where it has it: upstream's keeps category and request to itself.
+SHOWN_FIELDS = tuple(name for name in EVENT_FIELDS if name not in ("category", "request_id"))
 
 
 class Document(dict[str, Any]):
@@ -95,6 +99,11 @@ class Store:
         self._files: dict[tuple[str, str], bytes | None] = {}
         for kind, ident, name, value in self.db.execute("SELECT kind, id, name, value FROM field"):
             dict.__setitem__(self._document(kind, ident), name, json.loads(value))
+        for documents in self.kinds.values():
+            order = sorted(documents.items(), key=lambda item: item[1].get(NTH, 0))
+            documents.clear()
+            documents.update(order)
+        self._nth = max((document.get(NTH, 0) for documents in self.kinds.values() for document in documents.values()), default=0)
 
     def _document(self, kind: str, ident: str) -> Document:
         return self.kinds[kind].setdefault(ident, Document(self, kind, ident))
@@ -103,6 +112,8 @@ class Store:
         """A new document in place of any with the same id."""
         self.delete(kind, ident)
         document = self._document(kind, ident)
+        self._nth += 1
+        document[NTH] = self._nth
         for name, value in fields.items():
             if value is not None:
                 document[name] = value
@@ -159,13 +170,14 @@ class Store:
         run = self.db
         run.execute("BEGIN")
         try:
-            run.executemany("DELETE FROM field WHERE kind = ? AND id = ?", self._gone)
-            run.executemany("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes)
-            run.executemany("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts)
-            run.executemany(
-                f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-                self._events,
-            )
+            for statement, rows in (
+                ("DELETE FROM field WHERE kind = ? AND id = ?", self._gone),
+                ("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes),
+                ("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts),
+                (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?,?)", self._events),
+            ):
+                if rows:
+                    run.executemany(statement, rows)
             for (owner, name), content in self._files.items():
                 if content is None:
                     run.execute("DELETE FROM file WHERE owner = ? AND name = ?", (owner, name))
@@ -186,10 +198,10 @@ class Store:
         """Events that match a clause, as the API shows them. `where` and `order` are the service's own text."""
         self.commit()
         rows = self.db.execute(
-            f"SELECT {', '.join(EVENT_FIELDS)} FROM event WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
+            f"SELECT {', '.join(SHOWN_FIELDS)} FROM event WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
             [*values, limit, offset],
         )
-        return [{k: v for k, v in zip(EVENT_FIELDS, row, strict=True) if v is not None} for row in rows]
+        return [{k: v for k, v in zip(SHOWN_FIELDS, row, strict=True) if v or k == "message"} for row in rows]
 
     def severities(self, where: str, values: list[Any]) -> dict[str, int]:
         self.commit()

@@ -231,6 +231,14 @@ EVENTS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
+#: Severity of the event that a host has this status now; of all others it is `info`.
+STATUS_SEVERITY: dict[str, str] = {
+    "disconnected": "warning",
+    "installing-pending-user-action": "warning",
+    "insufficient": "warning",
+    "error": "error",
+}
+
 #: Statuses of a cluster in which a host may register.
 OPEN_CLUSTER: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input", "adding-hosts"})
 BEFORE_INSTALL: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input"})

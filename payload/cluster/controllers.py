@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
 from .facts import ClusterFacts, count, single_node
+from .olm import Lifecycle
 from .operators import Operators
 from .pki import Signer
 from .store import Object, Store, now
@@ -39,9 +40,11 @@ class Controllers:
     bootstrap: bool = False
     _since: float = field(default_factory=time.monotonic)
     _operators: Operators = field(init=False)
+    _lifecycle: Lifecycle = field(init=False)
 
     def __post_init__(self) -> None:
         self._operators = Operators(self.store, self.facts, self.settle)
+        self._lifecycle = Lifecycle(self.store, self.facts, self.settle)
 
     def step(self) -> None:
         """Do whatever is due; called about once a second."""
@@ -54,6 +57,7 @@ class Controllers:
             self._ingress,
             self._finish_bootstrap,
             self._operators.step,
+            self._lifecycle.step,
         )
         for step in steps:
             step()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from typing import Any
 
@@ -32,7 +31,7 @@ def fetch(request: dict[str, Any]) -> dict[str, Any]:
     if encoded := request.get("ca_certificate"):
         try:
             context = rest.tls(pem=base64.b64decode(encoded, validate=True).decode())
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:
             raise ValueError("ignition endpoint CA certificate is not valid base64") from None
         except OSError as error:
             raise ValueError(f"unable to parse cert: {error}") from None

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,19 @@ CONFIG = Path("/etc/kubernetes/controller.json")
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 VERSION = "/apis/config.openshift.io/v1/clusterversions/version"
 OPERATORS = "/apis/config.openshift.io/v1/clusteroperators"
+OLM = "/apis/operators.coreos.com/v1alpha1/namespaces"
+OLM_MANIFESTS = f"/api/v1/namespaces/{NAMESPACE}/configmaps/olm-operator-manifests"
 INGRESS_CERT = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
 MCS_PODS = "/api/v1/namespaces/openshift-machine-config-operator/pods"
 # With the agent-installer the service may be gone for good.
 READY_LIMIT_SECONDS = 300
 AUTHORIZATION_ERRORS = 3
+LOGS_UPLOAD_SECONDS = 300.0
+# For so many looks an operator may have failed before that is told: it may still recover.
+FAILED_LOOKS = 10
+# Phase of a ClusterServiceVersion -> status of the operator; any other is progressing.
+PHASES = {"Succeeded": "available", "Failed": "failed"}
+CSV_INITIALIZATION, APPLYING, CSV = "Waiting for olm operators csv initialization", "Applying olm manifests", "Waiting for olm operators csv"
 BEFORE_JOINED = ("Rebooting", "Waiting for ignition", "Configuring")
 log = logging.getLogger("controller")
 
@@ -53,6 +62,8 @@ class Controller:
         self.agent_based = config["invoker"] == "agent-installer"
         self.single = config["control_plane_count"] == 1
         self.done = threading.Event()
+        self.lines: deque[str] = deque(maxlen=20000)
+        self._failed_looks: Counter[str] = Counter()
         self._cluster_path = f"/v2/clusters/{config['cluster_id']}"
         self._denied = 0
 
@@ -72,9 +83,12 @@ class Controller:
                     target=self._loop, args=("node status", self.update_hosts, self.kube.again()), daemon=True
                 )
             )
+            loops.append(threading.Thread(target=self._keep_logs, daemon=True))
         for loop in loops:
             loop.start()
         if self.agent_based:
+            # The installation does not wait for it: as upstream's, it ends with this program.
+            threading.Thread(target=self._apply_without_service, args=(self.kube.again(),), daemon=True).start()
             self.until("the cluster version is available and the control plane complete", self.complete)
         else:
             self.post_install()
@@ -213,11 +227,7 @@ class Controller:
         self.until("the monitored operators are available", self._operators_available)
         self.finalizing("Adding router ca")
         self.until("the router's certificate is uploaded", self._upload_ingress)
-        self.finalizing("Waiting for olm operators csv initialization")
-        if any(operator.get("operator_type") == "olm" for operator in self._operators()):
-            self.finalizing("Applying olm manifests")
-            self._apply_manifests()
-            self.finalizing("Waiting for olm operators csv")
+        self.olm()
         self.finalizing("Done")
         self.service.send(
             "POST", f"{self._cluster_path}/actions/complete-installation", {"is_success": True, "error_info": ""}
@@ -250,12 +260,7 @@ class Controller:
             name = operator["name"]
             obj = self.kube.find(VERSION if name == "cvo" else f"{OPERATORS}/{name}")
             state, info, version = operator_state(obj)
-            if (operator.get("status"), operator.get("status_info")) != (state, info):
-                self.service.send(
-                    "PUT",
-                    f"{self._cluster_path}/monitored-operators",
-                    {"name": name, "status": state, "status_info": info, "version": version},
-                )
+            self._tell(operator, state, info, version)
             waiting = waiting or state != "available"
         return not waiting
 
@@ -266,27 +271,124 @@ class Controller:
         self.service.send("POST", f"{self._cluster_path}/uploads/ingress-cert", found["data"]["ca-bundle.crt"])
         return True
 
-    def _apply_manifests(self) -> None:
-        try:
-            text = self.service.download(f"{self._cluster_path}/downloads/files?file_name=custom_manifests.json")
-        except ServiceError as error:
-            log.info("no custom manifests: %s", error)
+    def olm(self) -> None:
+        """See the cluster's OLM operators through; a stage that the service calls too long is left, and what is unfinished then failed."""
+        self.finalizing(CSV_INITIALIZATION)
+        operators = [operator for operator in self._operators() if operator.get("operator_type") == "olm"]
+        if not operators:
             return
-        registry = Registry()
-        for manifest in json.loads(text or b"[]"):
-            for document in yaml.safe_load_all(base64.b64decode(manifest["content"])):
-                if document:
-                    self._apply(registry, document)
+        stages: tuple[tuple[str, str, Callable[[], bool]], ...] = (
+            (CSV_INITIALIZATION, "all operators have a ClusterServiceVersion", lambda: all(self._version_of(operator) for operator in operators)),
+            (APPLYING, "the operators' manifests are applied", lambda: self._apply_manifests(operators)),
+            (CSV, "all operators are available", self._olm_available),
+        )
+        finished = True
+        for stage, what, test in stages:
+            if stage != CSV_INITIALIZATION:
+                self.finalizing(stage)
+            finished = self.until(what, test, over=lambda stage=stage: self._timed_out(stage)) and finished  # type: ignore[misc]
+        if not finished:
+            self.until("unfinished operators are called failed", self._fail_unfinished)
 
-    def _apply(self, registry: Registry, document: dict[str, Any]) -> None:
+    def _timed_out(self, stage: str) -> bool:
+        progress = self.service.get(self._cluster_path).get("progress") or {}
+        return progress.get("finalizing_stage") == stage and bool(progress.get("finalizing_stage_timed_out"))
+
+    def _version_of(self, operator: dict[str, Any], kube: KubeClient | None = None) -> dict[str, Any] | None:
+        """The ClusterServiceVersion that an operator's Subscription is at."""
+        kube, namespace = kube or self.kube, f"{OLM}/{operator['namespace']}"
+        subscription = kube.find(f"{namespace}/subscriptions/{operator['subscription_name']}") or {}
+        name = (subscription.get("status") or {}).get("currentCSV")
+        return kube.find(f"{namespace}/clusterserviceversions/{name}") if name else None
+
+    def _olm_available(self) -> bool:
+        waiting = False
+        for operator in self._operators():
+            if operator.get("operator_type") != "olm" or operator.get("status") == "available":
+                continue
+            version = self._version_of(operator)
+            status: dict[str, Any] = (version or {}).get("status") or {}
+            state = PHASES.get(status.get("phase", ""), "progressing")
+            waiting = waiting or state != "available"
+            if state == "failed" and self._failed_looks[operator["name"]] < FAILED_LOOKS:
+                self._failed_looks[operator["name"]] += 1
+            elif version is not None:
+                self._tell(operator, state, status.get("message", ""), str(version["spec"].get("version", "")))
+        return not waiting
+
+    def _fail_unfinished(self) -> bool:
+        for operator in self._operators():
+            if operator.get("operator_type") == "olm" and operator.get("status") not in ("available", "failed"):
+                self._tell(operator, "failed", "Waiting for operator timed out", operator.get("version", ""))
+        return True
+
+    def _tell(self, operator: dict[str, Any], state: str, info: str, version: str) -> None:
+        if (operator.get("status"), operator.get("status_info")) != (state, info):
+            report = {"name": operator["name"], "status": state, "status_info": info, "version": version}
+            self.service.send("PUT", f"{self._cluster_path}/monitored-operators", report)
+
+    def _apply_manifests(self, operators: list[dict[str, Any]]) -> bool:
+        if not all(self._version_of(operator) for operator in operators):
+            return False
+        text = self.service.download(f"{self._cluster_path}/downloads/files?file_name=custom_manifests.json")
+        names = {operator["name"] for operator in operators}
+        return self._apply_all(self.kube, [entry["content"] for entry in json.loads(text or b"[]") if entry["name"] in names])
+
+    def _apply_without_service(self, kube: KubeClient) -> None:
+        """Apply the operators' manifests from the ConfigMap that the service left: it is gone when they can be."""
+
+        def applied() -> bool:
+            data = (kube.find(OLM_MANIFESTS) or {}).get("data")
+            if data is None:
+                return False
+            contents: list[str] = []
+            for name in (name for name in data if name.endswith(".metadata.yaml")):
+                operator = yaml.safe_load(data[name])
+                place = {"namespace": operator["namespace"], "subscription_name": operator["subscriptionName"]}
+                if not self._version_of(place, kube):
+                    return False
+                contents += [data[file] for file in operator["manifests"]]
+            return self._apply_all(kube, contents)
+
+        while not self.done.is_set():
+            try:
+                if applied():
+                    log.info("the operators' manifests are applied")
+                    return
+            except KubeError as error:
+                log.info("the operators' manifests: %s", error)
+            self.done.wait(self.poll)
+
+    def _apply_all(self, kube: KubeClient, contents: list[str]) -> bool:
+        """Apply manifests, base64 of YAML each; tell whether all of them were taken."""
+        registry = Registry()
+        documents = [document for content in contents for document in yaml.safe_load_all(base64.b64decode(content)) if document]
+        results = [self._apply(kube, registry, document) for document in documents]  # one that is refused holds up no other
+        return all(results)
+
+    def _apply(self, kube: KubeClient, registry: Registry, document: dict[str, Any]) -> bool:
         resource, metadata = registry.for_object(document), document["metadata"]
         prefix = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
         place = f"/namespaces/{metadata['namespace']}" if resource.namespaced else ""
         path = f"{prefix}{place}/{resource.plural}/{metadata['name']}?fieldManager=assisted-installer-controller&force=true"
         try:
-            self.kube.patch(path, document, "application/apply-patch+yaml")
+            kube.patch(path, document, "application/apply-patch+yaml")
         except KubeError as error:
             log.warning("%s %s was not applied: %s", document["kind"], metadata["name"], error)
+            return False
+        return True
+
+    def _keep_logs(self) -> None:
+        """Send this program's own log every few minutes, as long as there is a service."""
+        while not self.done.wait(LOGS_UPLOAD_SECONDS):
+            try:
+                self._send_logs({})
+            except ServiceError as error:
+                log.warning("logs were not uploaded: %s", error)
+
+    def _send_logs(self, texts: dict[str, str]) -> None:
+        archive = tarball({"assisted-installer-controller.logs": "\n".join(self.lines) + "\n", **texts})
+        self.service.upload(f"{self._cluster_path}/logs?logs_type=controller", "controller_logs.tar.gz", archive)
 
     def _upload_logs(self) -> None:
         path = f"{self._cluster_path}/logs-progress"
@@ -297,27 +399,39 @@ class Controller:
         }
         try:
             self.service.send("PUT", path, {"logs_state": "requested"})
-            texts = {name: json.dumps(content, indent=1) for name, content in summary.items()}
-            self.service.upload(
-                f"{self._cluster_path}/logs?logs_type=controller", "controller_logs.tar.gz", tarball(texts)
-            )
+            self._send_logs({name: json.dumps(content, indent=1) for name, content in summary.items()})
             self.service.send("PUT", path, {"logs_state": "completed"})
         except ServiceError as error:
             log.warning("logs were not uploaded: %s", error)
 
-    def until(self, what: str, test: Callable[[], bool]) -> bool:
-        """Poll until a test holds; False when the installation ended otherwise. The service's and wait-for's timeouts bound it."""
+    def until(self, what: str, test: Callable[[], bool], over: Callable[[], bool] = lambda: False) -> bool:
+        """Poll until a test holds; False when the installation ended otherwise, or `over` says so. The service's and wait-for's timeouts bound it."""
         log.info("waiting until %s", what)
         while True:
             try:
                 if test():
                     return True
+                if over():
+                    log.warning("stopped waiting until %s", what)
+                    return False
             except _Ended as error:
                 log.info("the cluster is %s", error)
                 return False
             except (ServiceError, KubeError) as error:
                 log.info("%s: %s", what, error)
             time.sleep(self.poll)
+
+
+class _Kept(logging.Handler):
+    """Keeps the last lines of the log."""
+
+    def __init__(self, lines: deque[str]) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+        self.lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
 
 
 class _Ended(Exception):
@@ -332,11 +446,15 @@ def operator_state(obj: dict[str, Any] | None) -> tuple[str, str, str]:
     version = (obj.get("status", {}).get("versions") or [{}])[0].get("version", "") or obj.get("status", {}).get(
         "desired", {}
     ).get("version", "")
-    if status(obj, "Available") == "True" and status(obj, "Progressing") != "True":
-        return "available", conditions["Available"].get("message", ""), version
-    if status(obj, "Degraded") == "True":
-        return "failed", conditions["Degraded"].get("message", ""), version
-    return "progressing", conditions.get("Progressing", {}).get("message", ""), version
+    for state, kind, wanted in (
+        ("available", "Available", "True"),
+        ("progressing", "Progressing", "True"),
+        ("failed", "Degraded", "True"),
+        ("failed", "Available", "False"),
+    ):
+        if status(obj, kind) == wanted:
+            return state, conditions[kind].get("message", ""), version
+    return "progressing", "", version
 
 
 def _stage(host: dict[str, Any]) -> str:
@@ -364,7 +482,9 @@ def main(argv: list[str] | None = None) -> int:
     config = json.loads(options.config.read_text())
     kube = KubeClient(options.server, options.ca.read_text(), token=config["token"])
     service = Service(config["base_url"], config["service_token"], busy_tries=CONTROLLER_BUSY_TRIES)
-    Controller(kube, service, config).run()
+    controller = Controller(kube, service, config)
+    logging.getLogger().addHandler(_Kept(controller.lines))
+    controller.run()
     return 0
 
 

@@ -79,6 +79,7 @@ class Installer:
     def run(self) -> None:
         """Install this host up to its reboot."""
         self.report("Starting installation", self.options.role)
+        self.clean_disk()
         self.host.path(INSTALL_DIR).mkdir(parents=True, exist_ok=True)
         bootstrapping: threading.Thread | None = None
         if self.bootstrap or self.single:
@@ -92,7 +93,6 @@ class Installer:
             self.report("Waiting for bootkube")
             self.wait_for_bootkube()
         ignition_file = self.host_ignition()
-        self.clean_disk()
         self.write_image(ignition_file)
         self.copy_registry()
         if self.bootstrap and not self.single and bootstrapping:
@@ -279,9 +279,18 @@ class Installer:
         return self.save(f"{self.role}-{self.options.host_id}.ign", data)
 
     def clean_disk(self) -> None:
-        """Remove signatures from the installation disk, and quickly format the disks that are to be formatted."""
+        """Remove signatures from the installation disk, and quickly format the disks that are to be formatted.
+
+        A disk that cannot be cleaned is told, and written to all the same.
+        """
+        device = self.options.boot_device
         if not self.options.skip_installation_disk_cleanup:
-            self.host.run(["wipefs", "--all", "--force", self.options.boot_device], check=False)
+            try:
+                self.host.run(["wipefs", "--all", "--force", device])
+            except HostError as error:
+                log.error("failed to prepare install device %s, err %s", device, error)
+                text = f"Could not clean install device {device}. The installation will continue. If the installation fails, clean the disk and try again"
+                self.report("Starting installation", text)
         for disk in self.options.format_disk or ():
             self.host.run(["dd", "if=/dev/zero", f"of={disk}", "bs=512", "count=1"], check=False)
 

@@ -93,7 +93,7 @@ def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, An
         "openshift_version": version,
         "ocp_release_image": image,
         "pull_secret": pull_secret(folder),
-        "high_availability_mode": "None" if masters == 1 else "Full",
+        "high_availability_mode": "None" if masters == 1 and not agents.get("workerAgents") else None,
         "control_plane_count": masters,
         "vip_dhcp_allocation": False,
         "ssh_public_key": spec.get("sshPublicKey"),
@@ -128,11 +128,7 @@ def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, An
         "https_proxy": proxy.get("httpsProxy"),
         "no_proxy": proxy.get("noProxy"),
     }
-    sources = (infra.get("spec") or {}).get("additionalNTPSources") or []
-    if sources:
-        params["additional_ntp_source"] = ",".join(sources)
-    if spec.get("mastersSchedulable") is not None:
-        params["schedulable_masters"] = bool(spec["mastersSchedulable"])
+    params["schedulable_masters"] = bool(spec.get("mastersSchedulable"))
     encryption = spec.get("diskEncryption") or {}
     if encryption:
         params["disk_encryption"] = {
@@ -153,12 +149,14 @@ def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, An
     return {key: value for key, value in params.items() if value not in (None, [])}
 
 
-def _hyperthreading(spec: Mapping[str, Any]) -> str:
-    control = (spec.get("controlPlane") or {}).get("hyperthreading", "Enabled") == "Enabled"
-    workers = all((pool or {}).get("hyperthreading", "Enabled") == "Enabled" for pool in spec.get("compute") or [])
-    return {(True, True): "all", (True, False): "masters", (False, True): "workers", (False, False): "none"}[
-        (control, workers)
-    ]
+def _hyperthreading(spec: Mapping[str, Any]) -> str | None:
+    """Which pools have it, as `masters,workers` or `none`; None when the manifest does not speak of it."""
+    workers = [pool for pool in spec.get("compute") or [] if pool and pool.get("name") == "worker"]
+    pools = {"masters": [spec.get("controlPlane") or {}], "arbiters": [spec.get("arbiter") or {}], "workers": workers}
+    if not any(pool.get("hyperthreading") for members in pools.values() for pool in members):
+        return None
+    on = [name for name, members in pools.items() if any(pool.get("hyperthreading") == "Enabled" for pool in members)]
+    return ",".join(on) or "none"
 
 
 def register_cluster(rest: Rest, folder: Path, extra: Path, environment: Mapping[str, str], client_config: Path) -> str:
@@ -235,9 +233,6 @@ def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: s
             {"operation": str(entry.get("operation", "append")).lower(), "value": entry.get("value", "")}
             for entry in spec["kernelArguments"]
         ]
-    if (folder / "cluster-image-set.yaml").is_file():
-        version = (one(folder, "cluster-image-set.yaml", "ClusterImageSet").get("metadata") or {}).get("name", "")
-        params["openshift_version"] = version.removeprefix("openshift-")
     params["static_network_config"] = static_networks(folder, infra)
     return {key: value for key, value in params.items() if value not in (None, [])}
 

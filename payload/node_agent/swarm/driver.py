@@ -388,6 +388,7 @@ class Swarm:
             "service_networks": [{"cidr": "172.30.0.0/16"}],
             **({"machine_networks": [{"cidr": str(cluster.network)}]} if single else {}),
             **({"ocp_release_image": settings.release_image} if settings.release_image else {}),
+            **({"olm_operators": [{"name": name} for name in settings.operators]} if settings.operators else {}),
         }
         made = await self._ask("POST", "/clusters", body)
         cluster.id, cluster.created = made["id"], True

@@ -33,6 +33,7 @@ PLACES = {
     "ClusterDeployment": "/apis/hive.openshift.io/v1/namespaces/{}/clusterdeployments",
     "AgentClusterInstall": "/apis/extensions.hive.openshift.io/v1beta1/namespaces/{}/agentclusterinstalls",
     "InfraEnv": "/apis/agent-install.openshift.io/v1beta1/namespaces/{}/infraenvs",
+    "NMStateConfig": "/apis/agent-install.openshift.io/v1beta1/namespaces/{}/nmstateconfigs",
     "Agent": "/apis/agent-install.openshift.io/v1beta1/namespaces/{}/agents",
 }
 INFRA_ENVS = "/apis/agent-install.openshift.io/v1beta1/infraenvs"
@@ -94,7 +95,7 @@ def ask(name: str, method: str, path: str, body: Any = None) -> Talk:
 
 
 def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Object]:
-    """What makes one cluster, in order of creation; `settings.template` laid over."""
+    """What makes one cluster, in order of creation; `settings.template` laid over. NMStateConfig comes from the template alone."""
     single, name = cluster.masters == 1, cluster.name
     workers = cluster.size - cluster.masters - cluster.arbiters
     secret = base64.b64encode(settings.pull_secret.encode()).decode()
@@ -121,6 +122,7 @@ def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Obje
         "pullSecretRef": {"name": "pull-secret"},
     }
     specs: dict[str, Object] = {
+        **({"NMStateConfig": {}} if "NMStateConfig" in settings.template else {}),
         "Secret": {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": secret}},
         "ClusterDeployment": {"spec": deployment},
         "AgentClusterInstall": {"spec": install},

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..protocol import API, Identity, Request, Response, Talk, Wait
 from .hardware import Cluster, Host
-from .settings import FINALIZING_STAGES, STAGE_SECONDS, Settings
+from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
 
 TRIES = 360
 OVER = ("installed", "error", "cancelled", "adding-hosts")
@@ -159,21 +159,34 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
     """
     base, settings = f"{API}/clusters/{cluster.id}", pace.settings
     monitored: Response = yield from persist(Request("operators", "GET", f"{base}/monitored-operators"), settings)
-    operators = [entry["name"] for entry in monitored.body or ()] if monitored.ok else []
+    operators: dict[str, list[str]] = {"builtin": [], "olm": []}
+    for entry in (monitored.body or ()) if monitored.ok else ():
+        operators.setdefault(entry.get("operator_type") or "builtin", []).append(entry["name"])
+
+    def become_available(kind: str, seconds: float) -> Talk:
+        for status in ("progressing", "available"):
+            for name in operators[kind]:
+                report = {"name": name, "status": status, "status_info": f"{name} is {status}", "version": "4.22.0"}
+                yield from persist(Request("operator", "PUT", f"{base}/monitored-operators", report), settings)
+            yield Wait(pace.seconds(seconds))
+
     for stage in FINALIZING_STAGES:
+        if stage in OLM_STAGES and not operators["olm"]:
+            continue
         told: Response = yield from persist(
             Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}), settings
         )
         if told.status == 400:  # the service has called the cluster installed already
             break
         if stage == "Waiting for cluster operators":
-            for status in ("progressing", "available"):
-                for name in operators:
-                    report = {"name": name, "status": status, "status_info": f"{name} is {status}", "version": "4.22.0"}
-                    yield from persist(Request("operator", "PUT", f"{base}/monitored-operators", report), settings)
-                yield Wait(pace.seconds(120))
+            yield from become_available("builtin", 120)
         if stage == "Adding router ca":
             yield from persist(Request("ingress certificate", "POST", f"{base}/uploads/ingress-cert", certificate), settings)
+        if stage == "Applying olm manifests":
+            for kind, name in (("files", "custom_manifests.json"), ("credentials", "kubeconfig-noingress")):
+                yield from persist(Request(name, "GET", f"{base}/downloads/{kind}?file_name={name}"), settings)
+        if stage == "Waiting for olm operators csv":
+            yield from become_available("olm", 60)
     last = Request("complete", "POST", f"{base}/actions/complete-installation", {"is_success": True})
     done: Response = yield from persist(last, settings)
     return done.ok

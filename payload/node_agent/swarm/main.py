@@ -48,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     word("--base-domain", "of the clusters")
     word("--openshift-version", "of the clusters")
     word("--release-image", "of the clusters; without it the service's for the version")
+    top.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, as lso,metallb (REST mode)")
     word("--agent-version", "image that the agents say they are; without it the service's own")
     top.add_argument("--pull-secret-file", type=Path, help="pull secret for registering clusters")
     top.add_argument("--insecure", action="store_true", help="do not verify the service's certificate")
@@ -116,6 +117,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         values["template"] = load_template(values["template"])
     else:
         values["template"] = {}
+    values["operators"] = tuple(filter(None, values["operators"].split(",")))
     values["topology"] = shares(values["topology"], "--topology")
     values["part"] = part_of(values["part"])
     values["failures"] = shares(values["failures"], "--failures")

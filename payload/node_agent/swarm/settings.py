@@ -54,10 +54,11 @@ STAGE_SECONDS = {
     "Waiting for bootkube": 300.0, "Waiting for controller": 120.0, "Rebooting": 180.0, "Waiting for ignition": 60.0,
     "Configuring": 120.0, "Joined": 90.0,
 }  # fmt: skip
-# The controller's, in its order. With no OLM operator, and the swarm's clusters have none, it goes from the third straight
-# to the last. The service may call the cluster installed any time after the router's certificate.
+# The controller's, in its order. Without an OLM operator it goes from the third straight to the last, and the service may call
+# the cluster installed any time after the router's certificate.
+OLM_STAGES = ("Applying olm manifests", "Waiting for olm operators csv")
 FINALIZING_STAGES = (
-    "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", "Done",
+    "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *OLM_STAGES, "Done",
 )  # fmt: skip
 
 
@@ -73,7 +74,7 @@ class Settings:
     `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
-    `stall`: a cluster of which nothing changes for so long is given up.
+    `operators`: OLM operators that each cluster is registered with. `stall`: a cluster of which nothing changes for so long is given up.
     """
 
     url: str = ""
@@ -88,6 +89,7 @@ class Settings:
     base_domain: str = "swarm.test"
     openshift_version: str = "4.22"
     release_image: str = ""
+    operators: tuple[str, ...] = ()
     agent_version: str = ""
     pull_secret: str = field(default='{"auths":{"registry.agentlab.test":{"auth":"dXNlcjpwYXNz"}}}', repr=False)
     agent_token: str = field(default="", repr=False)

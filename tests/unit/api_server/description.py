@@ -25,7 +25,10 @@ def find() -> Path | None:
 
 
 class Description:
-    """The description as JSON schemas. In answers fields that it does not know are an error, too."""
+    """The description as JSON schemas. In answers fields that it does not know are an error, too.
+
+    In requests a list may be null: so the real client, written in Go, says that it has none.
+    """
 
     def __init__(self, path: Path) -> None:
         self.document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -65,7 +68,7 @@ class Description:
             made["properties"] = {key: self.schema(value, closed) for key, value in node["properties"].items()}
             if closed and "additionalProperties" not in node:
                 made["additionalProperties"] = False
-        if made.get("x-nullable") and isinstance(made.get("type"), str):
+        if (made.get("x-nullable") or (made.get("type") == "array" and not closed)) and isinstance(made.get("type"), str):
             made["type"] = [made["type"], "null"]
             if "enum" in made:
                 made["enum"] = [*made["enum"], None]

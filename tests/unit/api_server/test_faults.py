@@ -304,12 +304,26 @@ async def test_media_lost(tmp_path: Path, when: str) -> None:
         else:
             __, agent = await installing(lab)
             await agent.stage("Installing")
-        await agent.reply({"step_type": "inventory", "step_id": "x"}, None, code=256)
+        # The agent finds it gone before every step that it is given.
+        for kind in ("inventory", "ntp-synchronizer", "container-image-availability"):
+            await agent.reply({"step_type": kind, "step_id": "x"}, None, code=256)
         host = await lab.call("GET", agent.path)
-        assert host["status"] == ("disconnected" if when == "discovery" else "error")
+        assert (host["status"], host["status_info"]) == (
+            ("disconnected", MEDIA_DISCONNECTED) if when == "discovery" else ("error", MEDIA_DISCONNECTED)
+        )
         assert host["media_status"] == "disconnected"
         [event] = [e for e in await lab.call("GET", "/events") if e["name"] == "host_media_disconnected"]
         assert (event["severity"], event["message"]) == ("error", MEDIA_DISCONNECTED)
+
+
+async def test_media_lost_after_an_error(tmp_path: Path) -> None:
+    """What was wrong first is still told."""
+    async with Lab(tmp_path) as lab:
+        __, agent = await installing(lab)
+        await agent.reply({"step_type": "install", "step_id": "x"}, None, code=125)
+        await agent.reply({"step_type": "inventory", "step_id": "x"}, None, code=256)
+        host = await lab.call("GET", agent.path)
+        assert (host["status"], host["status_info"]) == ("error", f"Failed - {MEDIA_DISCONNECTED}. installation command failed")
 
 
 async def test_installer_cannot_start(tmp_path: Path) -> None:

@@ -163,8 +163,9 @@ async def test_release_tells_the_images(tmp_path: Path, monkeypatch: pytest.Monk
         cluster = lab.engine.cluster((await lab.cluster())["id"])
         await lab.engine._releases[cluster["id"]]
         assert asked == [(cluster["ocp_release_image"], cluster["_pull_secret"], "m.test/x@sha256:3")]
-        assert lab.engine.needed_images(cluster)[0] == "r.test/mco@sha256:1"
-        assert lab.engine.images(cluster)["agent-installer-orchestrator"] == lab.config.env["INSTALLER_IMAGE"]
+        installer = lab.config.env["INSTALLER_IMAGE"]
+        assert lab.engine.needed_images(cluster) == (cluster["ocp_release_image"], "r.test/mco@sha256:1", installer)
+        assert lab.engine.images(cluster)["agent-installer-orchestrator"] == installer
         assert lab.engine.release_host(cluster) == "m.test"
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterClient
 
 kubernetes = pytest.importorskip("kubernetes")
 pytest.importorskip("kubernetes.dynamic")
@@ -55,3 +58,16 @@ def use(client: Any) -> None:
     with pytest.raises(kubernetes.client.ApiException) as caught:
         core.read_namespaced_config_map("none", "default")
     assert caught.value.status == 404
+
+
+async def test_cluster_client_with_a_token(api: Any, tmp_path: Path) -> None:
+    api.store.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bootstrap", "namespace": "kube-system"},
+                                    "data": {"status": "complete"}})  # fmt: skip
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "admin",
+        "clusters": [{"name": "c", "cluster": {"server": str(api.http.make_url("")).rstrip("/")}}],
+        "users": [{"name": "admin", "user": {"token": "admin"}}],
+        "contexts": [{"name": "admin", "context": {"cluster": "c", "user": "admin"}}],
+    }  # fmt: skip
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
+    assert await asyncio.to_thread(lambda: ClusterClient(tmp_path / "kubeconfig").bootstrap_status()) == "complete"

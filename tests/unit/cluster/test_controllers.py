@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.payload.cluster import controllers as module
 from ansible_collections.agentlab.ocp.payload.cluster import facts as cluster_facts
-from ansible_collections.agentlab.ocp.payload.cluster import pki, seed
+from ansible_collections.agentlab.ocp.payload.cluster import olm, pki, seed
 from ansible_collections.agentlab.ocp.payload.cluster.conditions import condition, is_true, merged
 from ansible_collections.agentlab.ocp.payload.cluster.controllers import Controllers
 from ansible_collections.agentlab.ocp.payload.cluster.operators import OPERATORS
@@ -217,3 +217,29 @@ def test_pools_count_their_nodes() -> None:
     lab.store.update("nodes", {**node, "metadata": {**node["metadata"], "annotations": notes}})
     lab.steps(2)
     assert is_true(lab.store.get(module.POOLS, "", "master"), "Updated")
+
+
+SUBSCRIPTION = {
+    "apiVersion": "operators.coreos.com/v1alpha1",
+    "kind": "Subscription",
+    "metadata": {"name": "lvms", "namespace": "openshift-storage"},
+    "spec": {"name": "lvms-operator", "source": "redhat-operators", "sourceNamespace": "openshift-marketplace"},
+}
+
+
+def test_a_subscription_gets_its_operator_once_there_is_olm() -> None:
+    lab = Lab(HA[:1], high_availability_mode="None")
+    lab.store.create(olm.SUBSCRIPTIONS, SUBSCRIPTION)
+    lab.steps(5)
+    assert not lab.store.items(olm.VERSIONS)
+    lab.node("m0", "master", "control-plane", "worker")
+    lab.steps()
+    [version] = lab.store.items(olm.VERSIONS)
+    release = lab.facts["version"].partition("-")[0]
+    assert version["metadata"]["name"] == f"lvms-operator.v{release}"
+    assert (version["status"]["phase"], version["status"]["message"]) == ("Succeeded", "install strategy completed with no errors")
+    status = lab.store.get(olm.SUBSCRIPTIONS, "openshift-storage", "lvms")["status"]
+    assert (status["currentCSV"], status["installedCSV"], status["state"]) == (*[version["metadata"]["name"]] * 2, "AtLatestKnown")
+    before = lab.store.items(olm.SUBSCRIPTIONS)
+    lab.steps(3)
+    assert lab.store.items(olm.SUBSCRIPTIONS) == before

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+from ansible_collections.agentlab.ocp.payload.api_server.engine import Engine
 from ansible_collections.agentlab.ocp.payload.node_agent.steps import STEPS
 from ansible_collections.agentlab.ocp.tests.recorded.replay import Exchange, Replay, load
 from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import V2, Lab
@@ -41,8 +43,10 @@ def step_type(exchange: Exchange) -> str:
     return str(exchange.request["step_type"]) if replied else ""
 
 
-def test_real_agent(tmp_path: Path) -> None:
+def test_real_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = load("agent")
+    pulled = next(json.loads(exchange.request["output"]) for exchange in said if step_type(exchange) == "container-image-availability")
+    monkeypatch.setattr(Engine, "needed_images", lambda self, cluster: tuple(image["name"] for image in pulled["images"]))
     install = next(at for at, exchange in enumerate(said) if exchange.path.endswith("/actions/install"))
     before, after = said[:install], said[install:]
     assert {"inventory", "connectivity-check", "ntp-synchronizer", "domain-resolution", "verify-vips", "free-network-addresses"} <= {

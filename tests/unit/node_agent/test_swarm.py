@@ -98,7 +98,7 @@ def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ansible_collections.agentlab.ocp.plugins.module_utils.cli", "swarm", "--url", service.url,
                "--clusters", "3", "--watch", "60", "--report", str(tmp_path / "report")]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while len(service.hosts) < 9:
         assert time.monotonic() < end and process.poll() is None
         time.sleep(0.05)

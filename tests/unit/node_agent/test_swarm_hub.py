@@ -36,12 +36,16 @@ def run(tmp_path: Path, **more: Any) -> tuple[Swarm, dict[str, Any]]:
 
 
 def test_clusters_are_installed_and_removed(fake: FakeHub, service: FakeAssisted, tmp_path: Path) -> None:
-    template = {"AgentClusterInstall": {"spec": {"sshPublicKey": "ssh-ed25519 key"}}}
+    template = {
+        "AgentClusterInstall": {"spec": {"sshPublicKey": "ssh-ed25519 key"}},
+        "NMStateConfig": {"spec": {"config": {"interfaces": []}, "interfaces": []}},
+        "InfraEnv": {"spec": {"nmStateConfigLabelSelector": {"matchLabels": {"agentlab.io/swarm": "true"}}}},
+    }
     swarm, result = run(tmp_path, clusters=3, topology={"sno": 1, "tna": 1, "ha": 1}, template=template, keep=True)
     assert result["ends"] == {"installed": 3} and not result["errors"] and not service.errors and not fake.refused
     kinds = {plural for plural, __, __ in fake.objects}
     assert kinds == {
-        "namespaces", "secrets", "clusterimagesets", "clusterdeployments", "agentclusterinstalls", "infraenvs", "agents",
+        "namespaces", "secrets", "clusterimagesets", "clusterdeployments", "agentclusterinstalls", "nmstateconfigs", "infraenvs", "agents",
     }  # fmt: skip
     installs = {name: found["spec"] for (plural, __, name), found in fake.objects.items() if plural == "agentclusterinstalls"}
     assert installs["swarm-1"]["provisionRequirements"] == {"controlPlaneAgents": 2, "arbiterAgents": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import stat
@@ -141,6 +142,19 @@ def test_master_and_arbiter(played: Played, host: Path, role: str) -> None:
     assert upload == "/v2/clusters/c/logs?logs_type=host&host_id=h&infra_env_id=i"
 
 
+def test_a_disk_that_cannot_be_cleaned_is_told(played: Played, host: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin/wipefs").write_text("#!/bin/sh\nexit 1\n")
+    assert install(played, "master") == 0
+    assert played.stages()[:3] == [
+        ("Starting installation", "master"),
+        (
+            "Starting installation",
+            "Could not clean install device /dev/sda. The installation will continue. If the installation fails, clean the disk and try again",
+        ),
+        ("Installing", "master"),
+    ]
+
+
 def test_worker_waits_for_two_masters(played: Played, host: Path) -> None:
     done, joined = {"progress": {"current_stage": "Done"}}, {"progress": {"current_stage": "Joined"}}
     played.answers["GET /v2/clusters/c/hosts?role=master"] = [(200, [joined, done]), (200, [done, done])]
@@ -249,13 +263,16 @@ def test_operator_states() -> None:
         }
 
     assert operator_state(None) == ("progressing", "", "")
-    assert operator_state(conditions(Available="True", Progressing="False")) == ("available", "Available", "4")
+    assert operator_state(conditions(Available="True", Progressing="True")) == ("available", "Available", "4")
     assert operator_state(conditions(Available="False", Progressing="True")) == ("progressing", "Progressing", "4")
     assert operator_state(conditions(Available="False", Degraded="True")) == ("failed", "Degraded", "4")
+    assert operator_state(conditions(Available="False", Degraded="False")) == ("failed", "Available", "4")
 
 
 class Api:
-    """A cluster's API in which every operator is available."""
+    """A cluster's API in which every operator is available, and OLM's are in a phase."""
+
+    phase = "Succeeded"
 
     def again(self) -> Api:
         return self
@@ -264,6 +281,10 @@ class Api:
         return {"items": []}
 
     def find(self, path: str) -> Any:
+        if "/subscriptions/" in path:
+            return {"status": {"currentCSV": "s.v4"}}
+        if "/clusterserviceversions/" in path:
+            return {"spec": {"version": "4"}, "status": {"phase": self.phase, "message": "of the phase"}}
         conditions = [{"type": "Available", "status": "True", "message": "all is well"}]
         return {"status": {"conditions": conditions, "versions": []}, "data": {"ca-bundle.crt": "PEM"}}
 
@@ -274,7 +295,9 @@ class Api:
 def test_finalizing_stages(played: Played, kinds: list[str], between: list[str]) -> None:
     """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
     played.answers["GET /v2/clusters/c"] = 200, {"status": "finalizing", "hosts": []}
-    operators = [{"name": name, "operator_type": name} for name in kinds]
+    operators = [
+        {"name": name, "operator_type": name, "namespace": "ns", "subscription_name": "s", "status": "available"} for name in kinds
+    ]
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
@@ -284,3 +307,74 @@ def test_finalizing_stages(played: Played, kinds: list[str], between: list[str])
         "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *between, "Done",
     ]  # fmt: skip
     assert ("POST", "/v2/clusters/c/actions/complete-installation") in [call[:2] for call in played.calls]
+
+
+OLM = {
+    "name": "lvm", "operator_type": "olm", "namespace": "openshift-storage", "subscription_name": "lvms", "status": "progressing", "status_info": "",
+}  # fmt: skip
+CR = b"apiVersion: lvm.topolvm.io/v1alpha1\nkind: LVMCluster\nmetadata: {name: x, namespace: openshift-storage}\n"
+TOO_LONG = {"progress": {"finalizing_stage": "Waiting for olm operators csv", "finalizing_stage_timed_out": True}}
+
+
+class Applied(Api):
+    def __init__(self, phase: str) -> None:
+        self.phase, self.paths = phase, list[str]()
+
+    def patch(self, path: str, body: Any, kind: str) -> None:
+        self.paths.append(path.partition("?")[0])
+
+
+def olm(played: Played, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the controller tells of operators, to a service that shows them, and the cluster, one after the other."""
+    played.answers["GET /v2/clusters/c/monitored-operators"] = [(200, [operator]) for operator in operators]
+    played.answers["GET /v2/clusters/c"] = [(200, cluster) for cluster in clusters]
+    manifests = [{"name": name, "content": base64.b64encode(CR).decode()} for name in ("lvm", "other")]
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, manifests
+    config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
+    controller = Controller(api, Service(played.url, ""), config)  # type: ignore[arg-type]
+    controller.poll = 0.01
+    controller.olm()
+    return [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
+
+
+def test_olm_operators_are_told_and_get_their_manifests(played: Played) -> None:
+    api = Applied("Succeeded")
+    told = olm(played, api, [OLM], [{"status": "finalizing"}])
+    assert told == [{"name": "lvm", "status": "available", "status_info": "of the phase", "version": "4"}]
+    assert api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
+
+
+def test_an_olm_operator_that_takes_too_long_has_failed(played: Played) -> None:
+    told = olm(played, Applied("Installing"), [OLM], [TOO_LONG])
+    assert told[-1] == {"name": "lvm", "status": "failed", "status_info": "Waiting for operator timed out", "version": ""}
+
+
+def test_a_failed_olm_operator_may_recover_for_a_while(played: Played) -> None:
+    told = olm(played, Applied("Failed"), [OLM], [*[{"status": "finalizing"}] * 12, TOO_LONG])
+    assert told[0] == {"name": "lvm", "status": "failed", "status_info": "of the phase", "version": "4"}
+    calls = [call[:2] for call in played.calls]
+    told_at = calls.index(("PUT", "/v2/clusters/c/monitored-operators"))
+    assert calls[:told_at].count(("GET", "/v2/clusters/c")) == 10
+
+
+def test_manifests_of_operators_without_a_service() -> None:
+    """In an agent-based installation they come from a ConfigMap, once the operators are there."""
+
+    class Cluster(Applied):
+        def find(self, path: str) -> Any:
+            if path.endswith("/configmaps/olm-operator-manifests"):
+                about = "manifests: [lvm-01.yaml]\nnamespace: openshift-storage\nsubscriptionName: lvms\n"
+                return {"data": {"lvm.metadata.yaml": about, "lvm-01.yaml": base64.b64encode(CR).decode()}}
+            if "/subscriptions/" in path:
+                self.looks += 1
+                return {"status": {"currentCSV": "s.v4"}} if self.looks > 2 else {}
+            return super().find(path)
+
+        looks = 0
+
+    api = Cluster("Succeeded")
+    config = {"cluster_id": "c", "invoker": "agent-installer", "control_plane_count": 1}
+    controller = Controller(api, Service("http://127.0.0.1:9", ""), config)  # type: ignore[arg-type]
+    controller.poll = 0.01
+    controller._apply_without_service(api)  # type: ignore[arg-type]
+    assert api.looks == 3 and api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]

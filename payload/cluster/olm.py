@@ -1,0 +1,78 @@
+"""Operators that a Subscription asks for: a ClusterServiceVersion appears, installs, and has succeeded.
+
+As OLM does it, without catalog, bundle and operator: names, phases and messages are those that clients of an installation
+wait for (`operators.coreos.com/v1alpha1`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from . import nodes as node_list
+from .conditions import is_true
+from .facts import ClusterFacts
+from .store import Object, Store, now
+
+SUBSCRIPTIONS = "subscriptions.operators.coreos.com"
+VERSIONS = "clusterserviceversions.operators.coreos.com"
+OPERATORS = "clusteroperators.config.openshift.io"
+NEEDS = ("operator-lifecycle-manager", "operator-lifecycle-manager-catalog", "marketplace")
+"""ClusterOperators that are OLM itself."""
+# Phase -> the next one, with its reason and message.
+_NEXT = {
+    "": ("Pending", "RequirementsUnknown", "requirements not yet checked"),
+    "Pending": ("InstallReady", "AllRequirementsMet", "all requirements found, attempting install"),
+    "InstallReady": ("Installing", "InstallSucceeded", "waiting for install components to report healthy"),
+    "Installing": ("Succeeded", "InstallSucceeded", "install strategy completed with no errors"),
+}
+
+
+@dataclass
+class Lifecycle:
+    """Moves every Subscription's version on by one phase whenever `settle` seconds have passed."""
+
+    store: Store
+    facts: ClusterFacts
+    settle: float
+    _next: float = field(default=0.0)
+
+    def step(self) -> None:
+        """Let versions follow their subscriptions, once OLM is there and a node for workloads is ready."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + self.settle
+        operators = [self.store.find(OPERATORS, "", name) for name in NEEDS]
+        if not all(obj and is_true(obj, "Available") for obj in operators) or not node_list.ready(self.store.items("nodes"), "worker"):
+            return
+        for subscription in self.store.items(SUBSCRIPTIONS):
+            self._follow(subscription)
+
+    def _follow(self, subscription: Object) -> None:
+        namespace, spec = subscription["metadata"]["namespace"], subscription["spec"]
+        release = self.facts["version"].partition("-")[0]
+        name = f"{spec['name']}.v{release}"
+        version = self.store.find(VERSIONS, namespace, name)
+        if version is None:
+            self.store.create(
+                VERSIONS,
+                {
+                    "apiVersion": "operators.coreos.com/v1alpha1",
+                    "kind": "ClusterServiceVersion",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "spec": {"displayName": spec["name"], "version": release},
+                    "status": {"phase": ""},
+                },
+            )
+        elif following := _NEXT.get(version["status"].get("phase", "")):
+            phase, reason, message = following
+            status = {"phase": phase, "reason": reason, "message": message, "lastTransitionTime": now(), "lastUpdateTime": now()}
+            self.store.update(VERSIONS, {**version, "status": status})
+        done = version is not None and version["status"].get("phase") in ("Installing", "Succeeded")
+        told = {"installedCSV": name, "state": "AtLatestKnown"} if done else {"state": "UpgradePending"}
+        self._tell(subscription, {"currentCSV": name, **told})
+
+    def _tell(self, subscription: Object, status: Object) -> None:
+        known = subscription.get("status") or {}
+        if known | status != known:
+            self.store.update(SUBSCRIPTIONS, {**subscription, "status": known | status | {"lastUpdated": now()}})
