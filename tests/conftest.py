@@ -5,6 +5,9 @@ With `-n`, tests that use the machine as a whole (sandboxes, guests, namespaces)
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +39,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return Scheduler(config, log)
+
+
+@pytest.fixture
+def guests() -> Iterator[None]:
+    """Hold the lock for guests, if `AGENTLAB_VM_LOCK` names one."""
+    path = os.environ.get("AGENTLAB_VM_LOCK")
+    if not path:
+        yield
+        return
+    with open(path, "w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +12,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ["hypervisor", "networks", "nodes", "image", "boot"]
 LIMIT = 900
-
-
-@pytest.fixture
-def guests() -> Iterator[None]:
-    """Hold the lock for guests, if `AGENTLAB_VM_LOCK` names one."""
-    path = os.environ.get("AGENTLAB_VM_LOCK")
-    with contextlib.ExitStack() as stack:
-        if path:
-            fcntl.flock(stack.enter_context(open(path, "w")), fcntl.LOCK_EX)
-        yield
 
 
 def test_every_scenario_is_run() -> None:

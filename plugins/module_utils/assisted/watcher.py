@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..cluster.client import ClusterError
 from .client import AssistedError
@@ -51,29 +54,42 @@ class Cause(Protocol):
     def patience(self) -> float | None: ...
 
 
-Diagnose = Callable[["dict[str, Any] | None", bool], Sequence[Cause]]
-"""Tells the causes that can be seen, those that explain others first; it gets the cluster as the service told it last, if it ever did,
-and whether the OpenShift API has answered."""
+class Seen(NamedTuple):
+    """What a wait knows: cluster and its events as the service told them last, whether the OpenShift API has answered, and what the
+    service said to the wait's token if it refused it."""
+
+    cluster: dict[str, Any] | None = None
+    events: Sequence[dict[str, Any]] = ()
+    kube: bool = False
+    refusal: str = ""
 
 
-def no_diagnosis(__: dict[str, Any] | None, ___: bool) -> Sequence[Cause]:
+Diagnose = Callable[[Seen], Sequence[Cause]]
+"""Tells the causes that can be seen, those that explain others first."""
+
+
+def no_diagnosis(__: Seen) -> Sequence[Cause]:
     return ()
 
 
 class Stall:
-    """Bounds a wait by progress: `check` raises when nothing changed for `seconds` (0: never), or for the patience with a known cause."""
+    """Bounds a wait by progress: `check` raises when nothing was new for `seconds` (0: never), or for the patience with a known cause.
+
+    What comes again is not new: a service that tries and fails for ever makes no progress.
+    """
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self.seconds, self.clock = seconds, clock
-        self.last: object = None
+        self.seen: set[Hashable] = set()
         self.since = clock.time()
         self.known: dict[str, float] = {}
 
-    def check(self, fingerprint: object, causes: Sequence[Cause] = ()) -> None:
-        """fingerprint: anything that is equal as long as nothing moves."""
+    def check(self, facts: AbstractSet[Hashable], causes: Sequence[Cause] = ()) -> None:
+        """facts: what is so now; one that was never seen before is progress."""
         now = self.clock.time()
-        if fingerprint != self.last:
-            self.last, self.since = fingerprint, now
+        if not facts <= self.seen:
+            self.seen |= facts
+            self.since = now
         if not self.seconds:
             return
         self.known = {cause.text: self.known.get(cause.text, now) for cause in causes}
@@ -82,7 +98,7 @@ class Stall:
             if now - max(self.since, self.known[cause.text]) > patience:
                 raise FatalError(cause.text)
         if now - self.since > self.seconds:
-            raise FatalError(f"nothing happened for {self.seconds / 60:g} minutes")
+            raise FatalError(f"nothing new happened for {self.seconds / 60:g} minutes")
 
 
 @dataclass
@@ -90,7 +106,7 @@ class BootstrapWatcher:
     """Follows one installation until its bootstrap is complete.
 
     say: gets every message; show: gets each cluster with its hosts (for a live view and for records).
-    stall: seconds without any change after which to give up; 0 keeps to upstream's limit of 60 minutes alone; diagnose: sees causes
+    stall: seconds without anything new after which to give up; 0 keeps to upstream's limit of 60 minutes alone; diagnose: sees causes
     for which that is sooner.
     """
 
@@ -112,13 +128,14 @@ class BootstrapWatcher:
         stall = Stall(self.stall, self.clock)
         self._rest_seen = self._kube_seen = self._complete = False
         self._retryable: str | None = None
-        self._fingerprint: object = None
         self._cluster: dict[str, Any] | None = None
+        self._events: list[dict[str, Any]] = []
+        self._refusal = ""
         while True:
             try:
                 if self._iterate(self.clock.time() - start):
                     return
-                stall.check((self._fingerprint, self._rest_seen, self._kube_seen), self._causes())
+                stall.check(self._facts(), self._causes())
             except FatalError as error:
                 raise BootstrapFailed(f"bootstrap process returned error: {error}") from error
             if self.clock.time() - start > self.limit:
@@ -126,7 +143,11 @@ class BootstrapWatcher:
             self.clock.sleep(INTERVAL)
 
     def _causes(self) -> Sequence[Cause]:
-        return self.diagnose(self._cluster, self._kube_seen) if self.stall else ()
+        return self.diagnose(Seen(self._cluster, self._events, self._kube_seen, self._refusal)) if self.stall else ()
+
+    def _facts(self) -> AbstractSet[Hashable]:
+        of_the_service = facts(self._cluster, self._events) if self._cluster else ()
+        return {("service", self._rest_seen), ("cluster", self._kube_seen), *of_the_service}
 
     def _iterate(self, elapsed: float) -> bool:
         if self._complete:
@@ -150,9 +171,11 @@ class BootstrapWatcher:
         return False
 
     def _infra_envs(self) -> list[dict[str, Any]] | None:
+        self._refusal = ""
         try:
             return self.rest.infra_envs()
-        except AssistedError:
+        except AssistedError as error:
+            self._refusal = refusal(error)
             return None
 
     def _bootstrap_status(self) -> str | None:
@@ -192,7 +215,7 @@ class BootstrapWatcher:
         except AssistedError as error:
             self._retry(f"Unable to retrieve cluster metadata from Agent Rest API: {error}")
             return
-        self._cluster, self._fingerprint = cluster, fingerprint(cluster, len(events))
+        self._cluster, self._events = cluster, events
         messages = self.monitor.update(cluster, events, self.clock.time())
         for message in messages:
             self.say(message)
@@ -206,10 +229,21 @@ class BootstrapWatcher:
             self.say(Message("info", text))
 
 
-def fingerprint(cluster: dict[str, Any], events: int) -> object:
-    """Equal for two states of a cluster between which nothing moved."""
-    hosts = [(h["id"], h["status"], str(h.get("progress")), h.get("validations_info")) for h in cluster.get("hosts") or []]
-    return cluster["status"], cluster.get("status_info"), tuple(sorted(hosts)), events
+def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator[Hashable]:
+    """What a service tells of an installation, without what differs each time that the same happens: figures in a text, times."""
+    yield "status", cluster["status"], cluster.get("status_info")
+    for thing in (cluster, *(cluster.get("hosts") or ())):
+        for checks in json.loads(thing.get("validations_info") or "{}").values():
+            yield from (("validation", thing["id"], check["id"], check["status"]) for check in checks)
+    for host in cluster.get("hosts") or ():
+        progress = host.get("progress") or {}
+        yield "host", host["id"], host["status"], progress.get("current_stage"), progress.get("progress_info")
+    yield from (("event", re.sub(r"[0-9.]+", "", event["message"])) for event in events)
+
+
+def refusal(error: AssistedError) -> str:
+    """The error's text when the service refused the token; else nothing."""
+    return str(error) if "HTTP 401" in str(error) else ""
 
 
 def tcp_open(host: str, port: int, timeout: float = 10) -> bool:

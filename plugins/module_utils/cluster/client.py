@@ -34,8 +34,10 @@ class ClusterClient:
         self.session.verify = settings.ssl_ca_cert
         if settings.cert_file:
             self.session.cert = (settings.cert_file, settings.key_file)
-        if "authorization" in settings.api_key:
-            self.session.headers["Authorization"] = settings.api_key["authorization"]
+        # Newer clients call the token otherwise.
+        token = settings.api_key.get("BearerToken") or settings.api_key.get("authorization")
+        if token:
+            self.session.headers["Authorization"] = token
 
     def get(self, path: str) -> dict[str, Any]:
         """The decoded object at `path`, ClusterError otherwise."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from .._deps import optional
 from ..assisted.monitor import FatalError
-from ..assisted.watcher import Diagnose, Stall, no_diagnosis
+from ..assisted.watcher import Diagnose, Seen, Stall, no_diagnosis
 from .client import ClusterClient, ClusterError, conditions, is_true
 
 yaml = optional("yaml", "PyYAML")
@@ -53,7 +54,7 @@ class Clock(Protocol):
 class InstallWatcher:
     """Follows one cluster from its bootstrap to `Install complete!`.
 
-    say(level, text) gets every message; initialize_limit in seconds; stall: seconds without any change of
+    say(level, text) gets every message; initialize_limit in seconds; stall: seconds without anything new of
     ClusterVersion and operators after which to give up (0: never); diagnose: sees causes for which that is sooner.
     """
 
@@ -100,14 +101,15 @@ class InstallWatcher:
                 raise InstallFailed(f"failed to initialize the cluster: {last or 'the API does not answer'}")
             if self.stall:
                 try:
-                    stall.check((last, self._fingerprint()), self.diagnose(None, True))
+                    stall.check(self._facts(last), self.diagnose(Seen(kube=True)))
                 except FatalError as error:
                     raise InstallFailed(f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}") from error
             self.clock.sleep(POLL)
 
-    def _fingerprint(self) -> object:
+    def _facts(self, version: str) -> AbstractSet[Hashable]:
         operators = self._kube(self.kube.cluster_operators) or []
-        return str([(o["metadata"]["name"], o["metadata"].get("resourceVersion")) for o in operators])
+        said = {(o["metadata"]["name"], kind, c.get("status"), c.get("message")) for o in operators for kind, c in conditions(o).items()}
+        return {version, *said}
 
     def _still(self, message: str) -> None:
         if message != self._told:

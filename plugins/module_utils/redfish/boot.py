@@ -12,12 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..state import write_atomic
 
 FILE = "boot.json"
 PARALLEL = 4
+
+
+class Image(NamedTuple):
+    """What a machine boots from: where it is, and what tells it from another one at the same place."""
+
+    url: str
+    identity: str
 
 
 class Machine(Protocol):
@@ -49,17 +56,15 @@ def order(nodes: Sequence[Mapping[str, Any]], rendezvous_ip: str) -> list[Mappin
 def boot(
     nodes: Sequence[Mapping[str, Any]],
     connect: Callable[[Mapping[str, Any]], Machine],
-    image_url: str,
-    image_id: str,
+    image: Callable[[Mapping[str, Any]], Image],
     state_dir: Path,
     blank: Callable[[Mapping[str, Any]], None],
     *,
     check: bool = False,
 ) -> list[dict[str, str]]:
-    """Boot `nodes`, in their order, from `image_url`; return what was done (`name`, `before`, `after`).
+    """Boot `nodes`, in their order, each from its image; return what was done (`name`, `before`, `after`).
 
-    connect: gives the machine of a node; image_id: identity of the image behind the URL; blank: empties the disks
-    of a node that is off.
+    connect: gives the machine of a node; blank: empties the disks of a node that is off.
     """
     path, lock = state_dir / FILE, Lock()
     booted: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
@@ -67,21 +72,21 @@ def boot(
     machines: dict[str, Machine] = {}
 
     def prepare(node: Mapping[str, Any]) -> None:
-        name = node["name"]
+        name, (url, identity) = node["name"], image(node)
         machine = machines[name] = connect(node)
         power = machine.power()
-        if booted.get(name) == image_id:
+        if booted.get(name) == identity:
             if power == "off":
                 done[name] = {"name": name, "before": "off\n", "after": "on\n"}
             return
-        done[name] = {"name": name, "before": f"{power}\n", "after": f"on, from {image_url}\n"}
+        done[name] = {"name": name, "before": f"{power}\n", "after": f"on, from {url}\n"}
         if check:
             return
         machine.power_off()
         blank(node)
         # The emulator takes the file that the URL had when it was inserted, so a new image needs a new insertion.
         machine.eject()
-        machine.insert(image_url)
+        machine.insert(url)
         machine.boot_from_cd()
 
     def start(node: Mapping[str, Any]) -> None:
@@ -90,7 +95,7 @@ def boot(
             return
         machines[name].power_on()
         with lock:
-            booted[name] = image_id
+            booted[name] = image(node).identity
             write_atomic(path, json.dumps(booted, indent=1) + "\n")
 
     with ThreadPoolExecutor(PARALLEL) as pool:

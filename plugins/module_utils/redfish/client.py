@@ -153,8 +153,24 @@ class Bmc:
             return function()
         except sushy.exceptions.AccessError as error:
             raise LabError(
-                f"BMC of {self.name} ({self.address}): cannot {what}: it refuses the credentials (HTTP {error.status_code})"
+                f"BMC of {self.name} ({self.address}): cannot {what}: it refuses the credentials (HTTP {error.status_code}): "
+                f"give others (nodes.{self.name}.bmc)"
             ) from error
+        except sushy.exceptions.ConnectionError as error:
+            raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {_system_error(error) or _line(error)}") from error
         except sushy.exceptions.SushyError as error:
-            reason = getattr(error, "detail", None) or str(error)
-            raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {' '.join(str(reason).split())}") from error
+            reason = getattr(error, "detail", None) or error
+            raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {_line(reason)}") from error
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def _system_error(error: BaseException | None) -> str | None:
+    """Return the operating system's words (`Connection refused`) behind a failed request, if there are any."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        error = error.__cause__ or error.__context__
+    return None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,6 +28,10 @@ CONSOLE_SIGNS = (
 SURE, LIKELY = 60.0, 360.0
 """Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
 RESTARTS = 3
+PREPARING_FAILED = re.compile(
+    r"Host (\S+): updated status from \S+ to preparing-failed "
+    r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
+)
 LASTING = frozenset({"has-min-cpu-cores", "has-min-memory", "has-min-valid-disks", "has-cpu-cores-for-role", "has-memory-for-role"})
 # Status of a host that cannot go on by itself -> patience.
 BROKEN: dict[str, float | None] = {
@@ -64,14 +69,15 @@ class Facts:
     plan: the plan; domains: libvirt domain -> state ("running", "shut off", ...); consoles: domain -> last text;
     cluster, events: as the service last told them; nodes, operators: of the OpenShift API; reachable: host name -> ssh
     answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
-    other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token.
+    other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token;
+    refused: host name -> what its agent tells of having been refused.
     """
 
     plan: dict[str, Any]
     domains: dict[str, str] | None = None
     consoles: dict[str, str] = field(default_factory=dict)
     cluster: dict[str, Any] | None = None
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: Sequence[dict[str, Any]] = ()
     nodes: list[dict[str, Any]] | None = None
     operators: list[dict[str, Any]] | None = None
     reachable: dict[str, bool] = field(default_factory=dict)
@@ -79,12 +85,13 @@ class Facts:
     node_zero: dict[str, Unit] = field(default_factory=dict)
     rendezvous_ip: str = ""
     refusal: str = ""
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
-    for ask in (_services, _domains, _consoles, _node_zero, _registered, _hosts, _remarks, _cluster, _operators, _other_services):
+    for ask in (_services, _domains, _consoles, _node_zero, _registered, _preparation, _hosts, _remarks, _cluster, _operators, _other_services):
         found += [cause for cause in ask(facts) if cause not in found]
     return found
 
@@ -128,7 +135,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
     address = facts.rendezvous_ip or facts.plan["rendezvous_ip"]
     if facts.refusal:
         yield Cause(f"the assisted service at {address}:8090 refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
-                    "compare the clock of the rendezvous host, and whether it was booted from this run's image")
+                    "have its tokens expired? was the rendezvous host booted from this run's image?  agentlab image, agentlab boot  begin anew", SURE)
     if facts.cluster is not None or facts.nodes is not None:
         return
     for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].broken(item[0])):
@@ -164,7 +171,12 @@ def _registered(facts: Facts) -> Iterator[Cause]:
     there = {_planned(facts, host) for host in hosts}
     planned = [node["name"] for node in facts.plan["nodes"] if node["role"] != EXTRA]
     for name in planned:
-        if name not in there:
+        if name in there:
+            continue
+        if said := facts.refused.get(name):
+            yield Cause(f"host {name} is refused by the assisted service: {said}",
+                        "was it booted from an image of another run? agentlab boot  boots it from this one's", LIKELY)
+        else:
             yield Cause(f"host {name} never registered",
                         f"is its VM up, and can it reach {facts.rendezvous_ip or facts.plan['rendezvous_ip']}? read its console log", LIKELY)
     for host in hosts:
@@ -179,6 +191,17 @@ def _failing(thing: dict[str, Any]) -> Iterator[tuple[str, float]]:
         for check in checks:
             if check["status"] in ("failure", "error"):
                 yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY
+
+
+def _preparation(facts: Facts) -> Iterator[Cause]:
+    """A service tries for ever: its cluster falls back to ready, and is prepared again."""
+    if facts.nodes is not None or (facts.cluster or {}).get("status") not in ("ready", "insufficient", "preparing-for-installation"):
+        return
+    failed = Counter(match.groups() for event in facts.events if (match := PREPARING_FAILED.match(event["message"])))
+    for (name, reason), times in failed.items():
+        if times >= RESTARTS:
+            yield Cause(f"host {name} fails to prepare for the installation, again and again: {reason}",
+                        "mend what the message names; the service tries again by itself", LIKELY)
 
 
 def _hosts(facts: Facts) -> Iterator[Cause]:

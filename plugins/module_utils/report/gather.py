@@ -17,11 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..assisted import watcher
 from ..assisted.client import AssistedClient, AssistedError
 from ..cluster.client import ClusterClient, ClusterError
 from ..sandbox import services
 from .causes import Cause, Facts, causes
-from .probe import domain_states, rendezvous_ip, run, ssh, units
+from .probe import domain_states, refusal, rendezvous_ip, run, ssh, units
 from .redact import redact
 
 SSH_LIMIT = 240.0
@@ -127,7 +128,7 @@ class Gatherer:
             cluster = client.cluster(clusters[0]["id"]) if clusters else None
             events = client.events(envs[0]["id"]) if envs else []
         except AssistedError as error:
-            self.facts.refusal = str(error) if "HTTP 401" in str(error) else ""
+            self.facts.refusal = watcher.refusal(error)
             record = self.run_dir / "logs"
             if not (record / "cluster.json").exists():
                 raise RuntimeError(str(error)) from error
@@ -156,6 +157,8 @@ class Gatherer:
         self.facts.reachable[node["name"]] = True
         if address == self.facts.rendezvous_ip:
             self.facts.node_zero.update(units(self.run_dir, address))
+        if said := refusal(self.run_dir, address):
+            self.facts.refused[node["name"]] = said
         archive = subprocess.run([*enter, "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"],
                                  capture_output=True, timeout=SSH_LIMIT, check=True).stdout
         if not archive.startswith(b"\xfd7zXZ"):

@@ -8,21 +8,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..assisted.watcher import Seen
 from ..sandbox import services
 from .causes import Cause, Facts, Unit, causes
 
 PACE = 10.0
+# Units are asked by ssh, which takes the rendezvous host from its work: not while it may just be booting, and seldom.
+UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
        "-o", "LogLevel=ERROR", "-o", "BatchMode=yes")
 NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
                    "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
-# A line per unit: name, state, restarts, and the last error of the program itself, not what systemd and podman tell of it.
-_ASK_UNITS = (
-    "for unit in " + " ".join(NODE_ZERO_UNITS) + "; do "
-    "echo $unit.service $(systemctl is-active $unit) $(systemctl show -P NRestarts $unit) "
-    "$(sudo journalctl -u $unit -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E \"^$unit.service: |^[0-9]{4}-.* m=.* container \" "
-    "| grep -i -E 'error|fail|cannot|unable' | tail -n 1); done"
-)  # fmt: skip
+# A line per unit: name, state, restarts, and of one that does not run the last error of the program itself, not what systemd and
+# podman tell of it. Few processes: each costs an emulated machine tenths of a second, while it is busy with what is waited for.
+_ASK_UNITS = r"""
+tell() {
+  case $state$restarts in active0 | inactive0) said= ;; *)
+    said=$(sudo journalctl -u "$id" -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E "^$id: |^[0-9]{4}-.* m=.* container " |
+      grep -i -E 'error|fail|cannot|unable' | tail -n 1) ;;
+  esac
+  echo "$id $state $restarts $said"
+}
+{ systemctl show -p Id,ActiveState,NRestarts @; echo; } | while IFS== read -r key value; do
+  case $key in Id) id=$value ;; ActiveState) state=$value ;; NRestarts) restarts=$value ;; *) [ -z "$id" ] || tell; id= ;; esac
+done
+""".replace("@", " ".join(f"{unit}.service" for unit in NODE_ZERO_UNITS))
+# What start-agent.sh and the agent say before they stop trying.
+_ASK_REFUSAL = (
+    "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
+)
 
 
 def run(*command: str, limit: float = 30) -> str:
@@ -58,6 +72,11 @@ def units(run_dir: Path, address: str) -> dict[str, Unit]:
     return found
 
 
+def refusal(run_dir: Path, address: str) -> str:
+    """What the agent of a host tells of being refused by the assisted service; nothing when it is not."""
+    return run(*ssh(run_dir, address), _ASK_REFUSAL).strip()
+
+
 def rendezvous_ip(plan: Mapping[str, Any], run_dir: Path) -> str:
     """The address that the image was made for: files of the run directory can have been changed after the plan."""
     path = run_dir / "rendezvousIP"
@@ -71,16 +90,22 @@ class Probe:
         self.plan, self.run_dir = plan, run_dir
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.asked = Facts(plan=plan, rendezvous_ip=self.address), 0.0
+        self.ask_units = time.monotonic() + UNITS_AFTER
 
-    def __call__(self, cluster: dict[str, Any] | None, kube_seen: bool) -> Sequence[Cause]:
+    def __call__(self, seen: Seen) -> Sequence[Cause]:
+        if seen.cluster or seen.kube:
+            self.facts.node_zero = {}
         if not self.asked or time.monotonic() - self.asked > PACE:
             self.facts.services = services.errors(self.plan)
             try:
                 # On another host than the hypervisor there is no libvirt of ours.
                 self.facts.domains = None if self.plan["hypervisor"]["kind"] == "ssh" else domain_states(self.plan)
-                self.facts.node_zero = {} if cluster or kube_seen else units(self.run_dir, self.address)
+                if not (seen.cluster or seen.kube or seen.refusal) and time.monotonic() > self.ask_units:
+                    self.ask_units = time.monotonic() + UNITS_PACE
+                    self.facts.node_zero = units(self.run_dir, self.address)
             except (OSError, ValueError, subprocess.SubprocessError):
                 self.facts.node_zero = {}
             self.asked = time.monotonic()
-        self.facts.cluster, self.facts.nodes = cluster, [] if kube_seen else None
+        self.facts.cluster, self.facts.events, self.facts.refusal = seen.cluster, seen.events, seen.refusal
+        self.facts.nodes = [] if seen.kube else None
         return causes(self.facts)

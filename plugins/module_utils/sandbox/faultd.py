@@ -91,15 +91,22 @@ class Lab:
         run("nft", "delete", "table", "bridge", table)
 
     def eject(self, fault: Fault) -> list[str]:
-        for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():
+        """Out of the definition, too: what was taken out is not there again when the power comes back."""
+        out = [self._eject(self.domain(fault), change, *which) for change, *which in (("--config", "--inactive"), ("--live",))]
+        if not out[-1]:
+            raise FaultError(f"{self.domain(fault)} has no medium")
+        return out[-1]
+
+    def _eject(self, domain: str, change: str, *which: str) -> list[str]:
+        for line in run("virsh", "domblklist", "--details", *which, domain).splitlines():
             fields = line.split(maxsplit=3)
             if len(fields) == 4 and fields[1] == "cdrom" and fields[3] != "-":
-                run("virsh", "change-media", self.domain(fault), fields[2], "--eject", "--force", "--live")
+                run("virsh", "change-media", domain, fields[2], "--eject", "--force", change)
                 return fields[2:]
-        raise FaultError(f"{self.domain(fault)} has no medium")
+        return []
 
     def insert(self, fault: Fault, medium: list[str]) -> None:
-        run("virsh", "change-media", self.domain(fault), *medium, "--insert", "--force", "--live")
+        run("virsh", "change-media", self.domain(fault), *medium, "--insert", "--force", "--live", "--config")
 
     def disk_lost(self, fault: Fault) -> None:
         for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():

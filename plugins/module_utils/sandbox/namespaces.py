@@ -87,7 +87,8 @@ def require(cluster: str, state_dir: Path) -> Running:
 def enter(running: Running, directory: str | None = None) -> list[str]:
     """Return the start of a command line that runs the rest in the sandbox, in `directory` (default `/`)."""
     place = [f"--wdns={directory}"] if directory else []
-    return ["nsenter", f"--target={running.pid}", "--net", "--mount", "--pid", *place, "--"]
+    # The root is that of the sandbox, too: in a chroot the mount namespace's own is another.
+    return ["nsenter", f"--target={running.pid}", "--net", "--mount", "--pid", "--root", *place, "--"]
 
 
 def as_caller() -> list[str]:

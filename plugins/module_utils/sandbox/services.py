@@ -195,9 +195,7 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
     files = {
         base / "emulator.py": (emulator_source(), 0o644),
         base / "emulator.conf": ("".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()), 0o644),
-        base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
-        base / "server.crt": (tls["certificate"], 0o644),
-        base / "server.key": (tls["key"], 0o600),
+        **_protected(base, settings, tls),
     }
     program = processes.Program(
         "bmc",
@@ -233,9 +231,7 @@ def _registry(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addre
     }
     files = {
         base / "config.yml": (json.dumps(config, indent=1) + "\n", 0o644),
-        base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
-        base / "server.crt": (tls["certificate"], 0o644),
-        base / "server.key": (tls["key"], 0o600),
+        **_protected(base, settings, tls),
     }
     argv = [_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
     program = processes.Program("registry", argv, base / "log", {}, tuple(files))
@@ -248,6 +244,15 @@ def _registry(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addre
         lambda: _get(url, tls["ca"], settings["username"], settings["password"]),
         (base / "storage",),
     )
+
+
+def _protected(base: Path, settings: Mapping[str, Any], tls: Mapping[str, str]) -> dict[Path, tuple[str, int]]:
+    """What a service with TLS and users reads: content and mode of each file in `base`."""
+    return {
+        base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
+        base / "server.crt": (tls["certificate"], 0o644),
+        base / "server.key": (tls["key"], 0o600),
+    }
 
 
 def _http(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -66,8 +64,8 @@ class Lab:
 
     def inside(self) -> list[str]:
         """Return the start of a command line that runs the rest in the cluster's sandbox."""
-        pid = json.loads((self.state_dir / "sandbox.json").read_text())["pid"]
-        return [*namespaces.enter(self.host), "nsenter", f"--target={pid}", "--net", "--mount", "--pid", "--"]
+        running = namespaces.Running(**json.loads((self.state_dir / "sandbox.json").read_text()))
+        return [*namespaces.enter(self.host), *namespaces.enter(running)]
 
     def enter(self, *command: str) -> str:
         """Run a command in the cluster's sandbox and return its output."""
@@ -109,24 +107,13 @@ def lab(base: Path, host: namespaces.Running) -> Iterator[Any]:
         subprocess.run(one.command("destroy"), capture_output=True, timeout=TIMEOUT, env=one.environment(), cwd=ROOT, check=False)
 
 
-@pytest.fixture
-def guests() -> Iterator[None]:
-    """Hold the lock for guests, if there is one."""
-    path = os.environ.get("AGENTLAB_VM_LOCK")
-    with contextlib.ExitStack() as stack:
-        if path:
-            stream = stack.enter_context(open(path, "w"))
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
 TRACES = r"""
 ip netns list | sort
 echo --links; ip -o link | cut -d: -f2 | sort
 echo --addresses; ip -o address | awk '{print $2, $4}' | sort
 echo --routes; ip route; ip -6 route | sed 's/ expires.*//' | grep -v ra
 echo --nft; nft list ruleset | sed 's/packets [0-9]* bytes [0-9]*//'
-echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agentlab|/run/netns$' | sort
+echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$' | sort
 echo --ports; ss -Hlntu | awk '{print $1, $5}' | sort
 echo --forwarding; grep -r . /proc/sys/net/ipv[46]/conf/*/forwarding /proc/sys/net/ipv4/ip_forward
 echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm' | sort

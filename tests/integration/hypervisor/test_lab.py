@@ -20,19 +20,21 @@ sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
 BOOT_SECONDS = 60
+CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
 
 def test_prepare_again_and_destroy(lab: Any, traces: Any) -> None:
     before = traces()
     one = lab("agtest", {"topology": "ha", "stack": "dualstack"})
-    old = one.run_dir / "logs" / "events.json"
-    old.parent.mkdir()
-    old.write_text("[]")
+    old = [one.run_dir / "logs/events.json", one.run_dir / "report/summary.txt"]
+    for path in old:
+        path.parent.mkdir()
+        path.write_text("of the last cluster")
     assert one.play("prepare", "--check")[0] >= 2
-    assert traces() == before and old.exists()
+    assert traces() == before and all(path.exists() for path in old)
     begin = time.monotonic()
     assert one.play("prepare")[0] >= 5
-    assert not old.exists()
+    assert not any(path.exists() for path in old)
     first, begin = time.monotonic() - begin, time.monotonic()
     assert one.play("prepare")[0] == 0
     print(f"prepare {first:.1f} s, again {time.monotonic() - begin:.1f} s")
@@ -73,18 +75,31 @@ def until_gone(pids: set[int], seconds: float) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("verb", ["prepare", "destroy"])
+# What comes before a verb, and how many seconds it takes.
+INTERRUPTED: dict[str, tuple[list[str], float]] = {
+    "prepare": ([], 4.5),
+    "configure": ([], 1.5),
+    "image": (["prepare", "configure"], 5),
+    "destroy": (["prepare"], 1.5),
+}
+
+
+@pytest.mark.parametrize("verb", INTERRUPTED)
 def test_interrupted_anywhere(lab: Any, traces: Any, verb: str) -> None:
+    if verb == "image":
+        # Built with the host's way out, which the host of this test has not.
+        subprocess.run([sys.executable, "-m", CLI, "payload", "build"], check=True, capture_output=True)
     before = traces()
     one = lab("agtest", {"topology": "compact", "stack": "ipv4"})
-    if verb == "destroy":
-        one.play("prepare")
+    earlier, seconds = INTERRUPTED[verb]
+    for stage in earlier:
+        one.play(stage)
     generator = random.Random(os.environ.get("AGENTLAB_SEED", "1"))
     for __ in range(4):
         process = subprocess.Popen(
             one.command(verb), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=one.environment()
         )
-        time.sleep(generator.uniform(0.5, 4.5 if verb == "prepare" else 1.5))
+        time.sleep(generator.uniform(0.5, seconds))
         workers = descendants(process.pid)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -107,6 +122,49 @@ def test_destroy_removes_what_half_exists(lab: Any, traces: Any) -> None:
     (one.state_dir / "sandbox.json").unlink()
     one.play("destroy")
     assert traces() == before
+
+
+def test_prepare_after_the_host_was_restarted(lab: Any, traces: Any) -> None:
+    """Files are there, processes and what /run had are gone; and a number that was one of ours is another process."""
+    before = traces()
+    one = lab("agtest", {"topology": "compact", "stack": "dualstack"})
+    one.play("prepare")
+    pid = json.loads((one.state_dir / "sandbox.json").read_text())["pid"]
+    # umount makes /run/mount.
+    gone = "ip netns delete agentlab-agtest; umount -R /run/netns; rm -r /run/netns /run/mount"
+    script = f"kill -9 {pid}; while [ -e /proc/{pid}/exe ]; do sleep 0.1; done; {gone}"
+    subprocess.run([*namespaces.enter(one.host), "sh", "-c", script], check=True)
+    other = one.state_dir / "processes" / "http.json"
+    other.write_text(json.dumps(json.loads(other.read_text()) | {"pid": os.getpid()}))
+    checked, __ = one.play("prepare", "--check")
+    assert checked >= 1
+    assert one.play("prepare")[0] >= 3
+    assert one.play("prepare")[0] == 0
+    assert len(one.enter("virsh", "list", "--all", "--name").split()) == 3
+    assert one.enter("getent", "ahosts", "x.apps.agtest.test.metalkube.org")
+    one.play("destroy")
+    assert traces() == before
+
+
+IN_A_CHROOT = """
+import subprocess, sys
+from pathlib import Path
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+place = Path(sys.argv[1])
+namespaces.ensure("agtest", "agentlab-agtest", place, ["127.0.0.1"], "test")
+print(subprocess.check_output([*namespaces.enter(namespaces.require("agtest", place), "/srv"), "ls"], text=True))
+namespaces.remove("agentlab-agtest", place)
+"""
+
+
+def test_a_host_that_is_a_chroot(base: Path, host: namespaces.Running) -> None:
+    """As schroot and debootstrap make: the root of the mount namespace is another's."""
+    root, state = base / "root", base / "state" / "agtest"
+    root.mkdir()
+    script = 'mount --rbind / "$0"; mount -t tmpfs none "$0/srv"; touch "$0/srv/marker"; exec chroot "$0" "$@"'
+    command = ["unshare", "--mount", "sh", "-ec", script, str(root), sys.executable, "-c", IN_A_CHROOT, str(state)]
+    done = subprocess.run([*namespaces.enter(host), *command], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.returncode) == (["marker"], 0), done.stderr
 
 
 def test_changed_definition_is_seen_and_mended(lab: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -26,18 +27,18 @@ def refused(base: Path, host: namespaces.Running) -> Iterator[Any]:
     env = {**os.environ, "AGENTLAB_RUNS": str(base / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
 
     def agentlab(verb: str, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [*namespaces.enter(host), str(ROOT / "bin/agentlab"), verb, *options, "--cluster", CLUSTER]
+        command = [*namespaces.enter(host), str(ROOT / "bin/agentlab"), verb, "--cluster", CLUSTER, *options]
         return subprocess.run(command, capture_output=True, text=True, env=env, timeout=180, check=False)
 
-    def run(verb: str, profile: dict[str, Any] | None = None, status: int = 2) -> str:
+    def run(verb: str, profile: dict[str, Any] | None = None, status: int = 2, *options: str) -> str:
         given = []
         if profile is not None:
             path = base / "profile.yml"
             path.write_text(yaml.safe_dump({**profile, "hypervisor": {"state_dir": str(base / "state"), **profile.get("hypervisor", {})}}))
             given = [str(path)]
-        done = agentlab(verb, *given)
+        done = agentlab(verb, *given, *options)
         assert done.returncode == status, done.stdout + done.stderr
-        return done.stderr.strip().splitlines()[-1] if status else done.stdout
+        return done.stderr.rstrip().splitlines()[-1] if status else done.stdout
 
     yield run
     agentlab("destroy")
@@ -86,7 +87,18 @@ def test_a_bmc_that_refuses_and_an_image_that_is_not_there(refused: Any, base: P
     guest.iso(image, "an image")
     said = refused("boot")
     assert said.startswith(f"{task}BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
-    assert said.endswith(": it refuses the credentials (HTTP 401)")
+    assert said.endswith(": it refuses the credentials (HTTP 401): give others (nodes.master-0.bmc)")
+
+
+def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
+    refused("prepare", {}, 0)
+    guest.iso(base / "runs" / CLUSTER / "agent.x86_64.iso", "an image")
+    refused("exec", None, 0, "--", "sh", "-c", f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1")
+    said = refused("boot")
+    assert said == f"     Next: agentlab prepare --cluster {CLUSTER}  starts what the lab serves, where it does not run"
+    failure = json.loads((base / "runs" / CLUSTER / "logs/failure.json").read_text())["message"]
+    assert failure.startswith("BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
+    assert failure.endswith("): cannot connect: Connection refused")
 
 
 def test_files_that_are_not_there_or_are_none(refused: Any, base: Path) -> None:

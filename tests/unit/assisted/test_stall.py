@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.monitor import FatalError
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import Stall
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import Stall, facts
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
 
 OFF = Cause("VM x is shut off", "start it", 60.0)
@@ -19,14 +19,14 @@ class Clock:
 
 
 def ends(stall, script):
-    """When a wait of `script`, second -> (fingerprint, causes), ends, and why; its last line goes on for ever."""
+    """When a wait of `script`, second -> (facts, a letter each; causes), ends, and why; its last line goes on for ever."""
     clock = stall.clock
-    fingerprint, causes = script[0]
+    facts, causes = script[0]
     for second in range(0, 4000, 5):
         clock.now = float(second)
-        fingerprint, causes = script.get(second, (fingerprint, causes))
+        facts, causes = script.get(second, (facts, causes))
         try:
-            stall.check(fingerprint, causes)
+            stall.check(set(facts), causes)
         except FatalError as error:
             return second, str(error)
     return None
@@ -35,13 +35,30 @@ def ends(stall, script):
 def test_a_known_cause_shortens_the_wait():
     assert ends(Stall(900, Clock()), {0: ("a", [OFF])}) == (65, "VM x is shut off")
     assert ends(Stall(900, Clock()), {0: ("a", [SLOW])}) == (905, "still activating")
-    assert ends(Stall(900, Clock()), {0: ("a", [])}) == (905, "nothing happened for 15 minutes")
+    assert ends(Stall(900, Clock()), {0: ("a", [])}) == (905, "nothing new happened for 15 minutes")
     assert ends(Stall(30, Clock()), {0: ("a", [OFF])}) == (35, "VM x is shut off")
 
 
 def test_patience_counts_from_the_last_progress_and_from_when_the_cause_was_seen():
     assert ends(Stall(900, Clock()), {0: ("a", [OFF]), 50: ("b", [OFF])}) == (115, "VM x is shut off")
     assert ends(Stall(900, Clock()), {0: ("a", []), 300: ("a", [OFF])}) == (365, "VM x is shut off")
+
+
+def test_what_comes_again_is_no_progress():
+    script = {second: ("ab" if second % 100 else "ac", [SLOW]) for second in range(0, 4000, 50)}
+    assert ends(Stall(900, Clock()), script) == (955, "still activating")
+    assert ends(Stall(900, Clock()), {**script, 800: ("d", [SLOW])}) == (1705, "still activating")
+
+
+def test_a_round_of_a_service_is_told_in_the_same_words():
+    host = {"id": "h", "status": "known", "progress": {"current_stage": "", "stage_updated_at": "1"}}
+    event = {"message": "Host a: New image status x. result: failure. time: 3.20 seconds"}
+    cluster = {"id": "c", "status": "ready", "status_info": "", "hosts": [host]}
+    later = {**cluster, "hosts": [{**host, "progress": {"current_stage": "", "stage_updated_at": "2"}}]}
+    again = {"message": event["message"].replace("3.20", "11.02")}
+    assert set(facts(cluster, [event])) == set(facts(later, [event, again]))
+    more = {**host, "progress": {"current_stage": "Writing image to disk", "progress_info": "41%"}}
+    assert not set(facts({**cluster, "hosts": [more]}, [event])) <= set(facts(cluster, [event]))
 
 
 def test_a_cause_that_went_away_is_forgotten():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedError
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import BootstrapFailed, BootstrapWatcher
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
 
 
 class Clock:
@@ -83,7 +84,24 @@ def test_unreachable_host_is_told_after_two_minutes():
 
 def test_stalled_installation_ends():
     __, error = watch(World(rest=(0, 1e9), statuses={0: "insufficient"}), stall=120)
-    assert error == "bootstrap process returned error: nothing happened for 2 minutes"
+    assert error == "bootstrap process returned error: nothing new happened for 2 minutes"
+
+
+def test_a_refused_token_ends_it_at_once():
+    seen = []
+
+    def diagnose(known):
+        seen.append(known.refusal)
+        return [Cause(known.refusal, "", 60.0)] if known.refusal else []
+
+    class Refusing(World):
+        def infra_envs(self):
+            raise AssistedError("http://x: HTTP 401: expired")
+
+    world = Refusing(rest=(0, 1e9), statuses={0: "insufficient"})
+    __, error = watch(world, stall=900, diagnose=diagnose)
+    assert error == "bootstrap process returned error: http://x: HTTP 401: expired"
+    assert world.clock.now < 200
 
 
 def test_cancelled():

@@ -80,7 +80,10 @@ class Room:
             assert self.machines[node["name"]].state == "off"
             self.log.append(f"{node['name']} blank")
 
-        done = boot.boot(self.nodes, lambda node: self.machines[node["name"]], f"http://x/{image}", image, self.directory, blank, **options)
+        def pick(node: Mapping[str, Any]) -> boot.Image:
+            return boot.Image(f"http://x/{image}", image)
+
+        done = boot.boot(self.nodes, lambda node: self.machines[node["name"]], pick, self.directory, blank, **options)
         return [change["name"] for change in done]
 
 

@@ -42,6 +42,12 @@ def test_host_that_never_registered():
     assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [host(0, "known")]}) == "host master-1 never registered"
 
 
+def test_host_whose_token_is_refused():
+    facts = {"domains": RUNNING, "cluster": {"status": "insufficient", "hosts": [host(0, "known")]}}
+    refused = {"master-0": "an old line", "master-1": "refuses the token of this host: HTTP 401 x"}
+    assert first(**facts, refused=refused) == "host master-1 is refused by the assisted service: refuses the token of this host: HTTP 401 x"
+
+
 def test_extra_host():
     hosts = [host(0, "known"), host(1, "known"), host(7, "known")]
     assert first(domains=RUNNING, cluster={"status": "ready", "hosts": hosts}).startswith("host master-7 is not of this plan; 3 hosts")
@@ -116,6 +122,18 @@ def test_a_host_that_broke():
     hosts = [host(0, "installing"), host(1, "error", "failed after 3 attempts") | {"progress": {"current_stage": "Writing image to disk"}}]
     assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == (
         "host master-1 is error at Writing image to disk: failed after 3 attempts")
+
+
+def test_a_preparation_that_fails_for_ever():
+    """Between two tries nothing is wrong with the host, so what counts is what was told."""
+    event = {"severity": "warning", "message": "Host master-0: updated status from preparing-for-installation to preparing-failed (Host failed to "
+             "prepare for installation due to following failing validation(s): Failed to fetch container images needed for installation from x.)"}
+    cluster = {"status": "preparing-for-installation", "hosts": [host(0, "preparing-for-installation"), host(1, "known")]}
+    assert first(cluster=cluster, events=[event] * 2) is None
+    [cause] = causes(Facts(plan=PLAN, cluster=cluster, events=[event] * 3))
+    assert cause.text == ("host master-0 fails to prepare for the installation, again and again: "
+                          "Failed to fetch container images needed for installation from x.")
+    assert cause.patience == 360
 
 
 def test_console_signs():

@@ -1,0 +1,86 @@
+"""What is asked while one waits, and how often."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import Seen
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
+
+SYSTEMCTL = r"""#!/bin/sh
+shift 3
+first=1
+for unit; do
+  [ "$first" ] || echo; first=
+  case $unit in
+    assisted-service.service) printf 'Id=%s\nActiveState=activating\nNRestarts=4\n' "$unit" ;;
+    assisted-service-db.service) printf 'NRestarts=0\nId=%s\nActiveState=active\n' "$unit" ;;
+    agent-register-cluster.service) printf 'Id=%s\nActiveState=failed\nNRestarts=0\n' "$unit" ;;
+    *) printf 'Id=%s\nActiveState=inactive\nNRestarts=0\n' "$unit" ;;
+  esac
+done
+"""
+JOURNALCTL = r"""#!/bin/sh
+echo "$2" >>"$ASKED"
+case $2 in
+  assisted-service.service) echo "$2: Main process exited, an error"; echo "2026-11-21 m=+0.1 container died, error"; echo "Error: address in use" ;;
+  *) echo "nothing to complain of" ;;
+esac
+"""
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host whose systemctl and journalctl are scripts; a command for it runs here. Its journal notes of which unit it was asked."""
+    programs = {"systemctl": SYSTEMCTL, "journalctl": JOURNALCTL, "sudo": '#!/bin/sh\nexec "$@"\n'}
+    for name, text in programs.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
+    monkeypatch.setattr(probe, "ssh", lambda run_dir, address: ("sh", "-c"))
+    return tmp_path
+
+
+def test_units(node: Path) -> None:
+    """Every unit in order, with the error of those that do not run; only their journals are read."""
+    found = probe.units(node, "192.0.2.1")
+    assert list(found) == [f"{name}.service" for name in probe.NODE_ZERO_UNITS]
+    assert found["assisted-service.service"] == probe.Unit("activating", 4, "Error: address in use")
+    assert found["assisted-service-db.service"] == probe.Unit("active")
+    assert found["agent-register-cluster.service"] == probe.Unit("failed")
+    assert found["apply-host-config.service"] == probe.Unit("inactive")
+    assert (node / "asked").read_text().split() == ["assisted-service.service", "agent-register-cluster.service"]
+
+
+def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that may just be booting is left alone, and later asked seldom, and no more once the service answers."""
+    now, asked = [1000.0], []
+    plan: dict[str, Any] = {"rendezvous_ip": "192.0.2.1", "hypervisor": {"kind": "ssh"}, "nodes": [], "boot": {"mode": "manual"}}
+
+    def units(run_dir: Path, address: str) -> dict[str, probe.Unit]:
+        asked.append(now[0])
+        if now[0] > 1200:
+            raise subprocess.TimeoutExpired("ssh", 60)
+        return {"assisted-service.service": probe.Unit("failed")}
+
+    monkeypatch.setattr(probe.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(probe.services, "errors", lambda plan: {})
+    monkeypatch.setattr(probe, "units", units)
+    ask = probe.Probe(plan, tmp_path)
+    told = {}
+    for now[0] in range(1000, 1300, 5):
+        told[now[0]] = "has failed" in str(ask(Seen()))
+    assert asked[0] > 1000 + probe.UNITS_AFTER
+    assert min(b - a for a, b in itertools.pairwise(asked)) > probe.UNITS_PACE
+    assert not told[1100]
+    assert told[1195]
+    assert not told[1295], "a host that can no longer be asked has no units"
+    for now[0] in range(1300, 1500, 5):
+        ask(Seen({"status": "ready", "hosts": []}))
+    assert asked[-1] < 1300
