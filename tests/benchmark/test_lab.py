@@ -1,4 +1,4 @@
-"""How long the machine room takes, against an Ansible that does nothing and a libvirt that is asked directly.
+"""How long the machine room and the agent ISO take, against an Ansible that does nothing and a libvirt that is asked directly.
 
 Not part of the unit suite: `pytest -s tests/benchmark/test_lab.py`, as root on a host that is set up.
 """
@@ -20,8 +20,9 @@ AGENTLAB = ROOT / "bin/agentlab"
 CLUSTER = "bench"
 PROFILE = "ha_dualstack"
 ROUNDS = 3
-# Each role costs its argument check and one task: the limit of tasks, in runs of a playbook with a single task.
-FIRST, AGAIN = 4.0, 3.0
+# Limits in runs of a playbook with a single task, 0.9 s on two quiet cores: 8 s for making the room, 5 s for nothing to do, 2 s and
+# 1.3 copies of the base for the image, beside the plan and the look for the payload.
+FIRST, AGAIN, IMAGE, COPIES = 9.0, 5.5, 5.0, 1.3
 # What libvirt itself needs for the same objects.
 VIRSH = """cd $(mktemp -d)
 for d in $(virsh list --all --name); do
@@ -51,27 +52,46 @@ def inside(command: str) -> float:
     return seconds(AGENTLAB, "exec", "--cluster", CLUSTER, "--", "sh", "-ec", command)
 
 
+def empty(folder: Path) -> float:
+    """How long a playbook takes that has nothing to do."""
+    nothing = folder / "nothing.yml"
+    nothing.write_text("- hosts: localhost\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
+    ansible = Path(sys.executable).with_name("ansible-playbook")
+    local = ("-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}")
+    return statistics.median(seconds(ansible, *local, nothing) for __ in range(ROUNDS))
+
+
 @pytest.fixture
 def cluster() -> Iterator[None]:
-    lab("plan", PROFILE)
+    lab("plan", PROFILE, "--write")
     yield
     lab("destroy")
 
 
 def test_prepare(cluster: None, tmp_path: Path) -> None:
     """Networks, five machines, BMCs, registry; then once more with nothing to do."""
-    nothing = tmp_path / "nothing.yml"
-    nothing.write_text("- hosts: localhost\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
-    ansible = Path(sys.executable).with_name("ansible-playbook")
-    first, again, empty = [], [], []
+    first, again, base = [], [], empty(tmp_path)
     for __ in range(ROUNDS):
-        empty.append(seconds(ansible, "-i", "localhost,", "-c", "local", nothing))
         first.append(lab("prepare", PROFILE))
         again.append(lab("prepare", PROFILE))
         defined = inside(VIRSH)
         lab("destroy")
-    base = statistics.median(empty)
     made, unchanged = statistics.median(first), statistics.median(again)
     print(f"\nprepare {PROFILE}: {made:.1f} s, again {unchanged:.1f} s; one empty playbook {base:.1f} s; the same by virsh {defined:.1f} s")
     assert made <= FIRST * base
     assert unchanged <= AGAIN * base
+
+
+def test_image(cluster: None, tmp_path: Path) -> None:
+    """All of the stage `image` with a payload that is there, against a copy of the base ISO."""
+    lab("deploy", PROFILE, "--stop-after", "image")
+    iso = ROOT / "runs" / CLUSTER / "agent.x86_64.iso"
+    base = empty(tmp_path)
+    images, copies = [], []
+    for __ in range(ROUNDS):
+        copies.append(seconds("cp", iso, tmp_path / "copy.iso"))
+        iso.unlink()
+        images.append(lab("image"))
+    made, copied = statistics.median(images), statistics.median(copies)
+    print(f"\nimage {PROFILE}: {made:.1f} s; cp of the ISO {copied:.2f} s; one empty playbook {base:.1f} s")
+    assert made <= IMAGE * base + COPIES * copied
