@@ -14,10 +14,12 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module]
 options:
   created:
-    description: The list of C(state.json), or the part of it that is on this host.
+    description: The list of C(state.json), or the part of it that is on this host. Where that is lost, the sandbox of O(plan).
     type: list
     elements: dict
-    required: true
+  plan:
+    description: The plan of the cluster, C(agentlab_plan). Required without O(created).
+    type: dict
   cluster:
     description: Name of the cluster.
     type: str
@@ -46,20 +48,25 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.remove import remove
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "created": {"type": "list", "elements": "dict", "required": True},
+            "created": {"type": "list", "elements": "dict"},
+            "plan": {"type": "dict"},
             "cluster": {"type": "str", "required": True},
         },
+        required_one_of=[("created", "plan")],
         supports_check_mode=True,
     )
 
     def destroy() -> dict[str, Any]:
-        removed = remove(module.params["created"], module.params["cluster"], check=module.check_mode)
+        created = module.params["created"]
+        if created is None:
+            created = inventory.sandbox(module.params["plan"])
+        removed = remove(created, module.params["cluster"], check=module.check_mode)
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}
 

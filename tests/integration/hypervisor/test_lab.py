@@ -124,6 +124,17 @@ def test_destroy_removes_what_half_exists(lab: Any, traces: Any) -> None:
     assert traces() == before
 
 
+def test_destroy_without_the_list(lab: Any, traces: Any) -> None:
+    """The run directory is lost before the cluster."""
+    before = traces()
+    one = lab("agtest", {"topology": "sno"})
+    one.play("prepare")
+    (one.run_dir / "state.json").unlink()
+    assert one.play("destroy", "--check")[0] == 2
+    assert one.play("destroy")[0] == 2
+    assert traces() == before
+
+
 def test_prepare_after_the_host_was_restarted(lab: Any, traces: Any) -> None:
     """Files are there, processes and what /run had are gone; and a number that was one of ours is another process."""
     before = traces()
