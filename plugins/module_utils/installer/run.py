@@ -69,11 +69,11 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
             store.fetch(asset, build)
             fetched.append(asset)
         outputs = _outputs(store, target, name)
+        outputs |= {path: file for path, file in store.outputs(store.remade()).items() if (options.directory / path).exists()}
+        if not options.dry and name != "agent-config-template":
+            store.announce(outputs)
         for path, (content, mode) in outputs.items():
             build.save(path, content, mode)
-        for path, (content, mode) in store.outputs(store.remade()).items():
-            if (options.directory / path).exists():
-                build.save(path, content, mode)
         if target.said is not None:
             places = " and ".join(str(options.directory / part) if part else str(options.directory) for part in target.said)
             log.info(f"{target.title} created in: {places}")

@@ -64,6 +64,9 @@ class Store:
         # What lay on disk after the last run, and what was last made from the inputs: they differ where people edit.
         self.hashes: dict[str, str] = self.own.setdefault("hashes", {})
         self.made: dict[str, str] = self.own.setdefault("made", {})
+        # What a run that was killed was about to write: such a file is nobody's own, and made again.
+        self._unfinished: dict[str, str] = self.own.get("writing", {})
+        self._left: set[str] = set()
         self._found: dict[str, _Found] = {}
         self._values: dict[str, Any] = {}
         self._read: dict[str, dict[str, bytes]] = {}
@@ -92,11 +95,16 @@ class Store:
                     paths = [self.directory / source]
                 for path in paths:
                     try:
-                        texts[str(path.relative_to(self.directory))] = path.read_bytes()
+                        content = path.read_bytes()
                     except FileNotFoundError:
                         continue
                     except OSError as error:
                         raise InstallerError(f"failed to load {path.name} file: {error}") from error
+                    where = str(path.relative_to(self.directory))
+                    if self._unfinished.get(where) == _sha256(content):
+                        self._left.add(asset.name)
+                    else:
+                        texts[where] = content
             self._read[asset.name] = texts
         return self._read[asset.name]
 
@@ -192,10 +200,19 @@ class Store:
 
     def remade(self) -> list[str]:
         """Names of the assets that were made in this run though their files lie in the directory."""
-        return [name for name in self._values if not self._found[name].source and self._read.get(name)]
+        return [name for name in self._values if not self._found[name].source and (self._read.get(name) or name in self._left)]
+
+    def announce(self, files: dict[str, tuple[bytes, int]]) -> None:
+        """Keep in the state file which of `files` this run made, before they are written: should it be killed, they are nobody's own."""
+        loaded = [name for name, found in self._found.items() if found.source]
+        kept = {*self.outputs(loaded), *(path for name in loaded for path in self._read.get(name, ()))}
+        self.own["writing"] = {path: _sha256(content) for path, (content, __) in files.items() if path not in kept}
+        state_file.save(self.directory, self.state)
 
     def remember(self) -> None:
         """Put the values of this run, and the hashes of the files they stand for, into the state and save it."""
+        self.own.pop("writing", None)
+        self._unfinished = {}
         for name, value in self._values.items():
             asset = self.assets[name]
             if value is not None:
@@ -237,6 +254,10 @@ def _digest(texts: dict[str, bytes]) -> str:
     for name in sorted(texts):
         total.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
     return total.hexdigest()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _and(names: Iterable[str]) -> str:

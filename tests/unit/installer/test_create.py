@@ -400,6 +400,47 @@ def test_manifests_of_a_run_that_failed_are_made_again(sno: Any, make: Any) -> N
     assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
 
 
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("written", [1, 4, 7])
+def test_files_of_a_run_that_was_killed_are_not_somebodys_own(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
+    """Neither when all of them were written, nor when some were: they are made again of what the inputs say now."""
+    sources = [{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    files: list[str] = []
+    save = run.Build.save
+
+    def saved(self: run.Build, name: str, content: bytes, mode: int) -> None:
+        save(self, name, content, mode)
+        files.append(name)
+        if len(files) == written:
+            raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(run.Build, "save", saved)
+        sno.create("cluster-manifests")
+    assert all((sno.path / name).exists() for name in files)
+    sources[0]["mirrors"] = ["other.test/x"]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    sno.create("cluster-manifests")
+    assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
+    assert not [text for text in sno.said("warning") if "provided in the target directory" in text]
+    assert sno.create("cluster-manifests").changed == []
+
+
+def test_a_file_of_a_run_that_was_killed_may_be_edited(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=[{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]))
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(run.Store, "remember", lambda self: (_ for _ in ()).throw(Killed))
+        sno.create("cluster-manifests")
+    mirrors = sno.path / "mirror/registries.conf"
+    mirrors.write_text(mirrors.read_text().replace("virthost:5000", "mine.test"))
+    sno.create("cluster-manifests")
+    assert 'location = "mine.test/x"' in mirrors.read_text()
+
+
 def test_credentials(sno: Any) -> None:
     sno.create("image")
     known = state.load(sno.path)
