@@ -31,7 +31,7 @@ _MCO = "machineconfiguration.openshift.io"
 
 @dataclass
 class Controllers:
-    """All controllers of one leader. The one of the bootstrap host approves all certificate requests."""
+    """All controllers of one leader; operators take a step every `settle` seconds. The bootstrap host's approves all certificate requests."""
 
     store: Store
     facts: ClusterFacts
@@ -39,12 +39,13 @@ class Controllers:
     settle: float
     bootstrap: bool = False
     _since: float = field(default_factory=time.monotonic)
+    _next: float = field(default=0.0)
     _operators: Operators = field(init=False)
     _lifecycle: Lifecycle = field(init=False)
 
     def __post_init__(self) -> None:
-        self._operators = Operators(self.store, self.facts, self.settle)
-        self._lifecycle = Lifecycle(self.store, self.facts, self.settle)
+        self._operators = Operators(self.store, self.facts)
+        self._lifecycle = Lifecycle(self.store, self.facts)
 
     def step(self) -> None:
         """Do whatever is due; called about once a second."""
@@ -56,11 +57,13 @@ class Controllers:
             self._count_pools,
             self._ingress,
             self._finish_bootstrap,
-            self._operators.step,
-            self._lifecycle.step,
         )
         for step in steps:
             step()
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + self.settle
+            self._operators.step()
+            self._lifecycle.step()
 
     def _approves(self) -> bool:
         # A single node has nobody else to let it in: upstream's post-reboot script does this.
@@ -184,15 +187,19 @@ class Controllers:
         )
 
     def _count_pools(self) -> None:
-        known = self.store.items("nodes")
-        for pool in self.store.items(POOLS):
+        known, pools = self.store.items("nodes"), self.store.items(POOLS)
+        names = {pool["metadata"]["name"] for pool in pools}
+        for pool in pools:
             role = pool["metadata"]["name"]
-            # A single node, and schedulable control planes, are of both roles; the control plane's pool has them.
+            # A node is of one pool only: that of the control plane, else one that somebody made, else the workers'.
+            before = {"master"} if role != "worker" else names - {"worker"}
             members = [
-                n
-                for n in known
-                if node_list.has_role(n, role) and (role == "master" or not node_list.has_role(n, "master"))
+                n for n in known if node_list.has_role(n, role) and (role == "master" or not any(node_list.has_role(n, r) for r in before))
             ]
+            if "configuration" not in pool["spec"]:  # somebody's own, whose nodes run what the workers do
+                worker = self.store.get(POOLS, "", "worker")
+                pool = {**pool, "spec": {**pool["spec"], "configuration": worker["spec"]["configuration"]}}
+            known_status = pool.get("status") or {"conditions": []}
             wanted = pool["spec"]["configuration"]["name"]
             updated = [
                 n for n in members if n["metadata"].get("annotations", {}).get(f"{_MCO}/currentConfig") == wanted
@@ -200,14 +207,14 @@ class Controllers:
             ready = [n for n in updated if is_true(n, "Ready")]
             done = len(ready) == len(members)
             status = {
-                **pool["status"],
+                **known_status,
                 "configuration": {"name": wanted},
                 "machineCount": len(members),
                 "updatedMachineCount": len(updated),
                 "readyMachineCount": len(ready),
                 "unavailableMachineCount": len(members) - len(ready),
                 "conditions": merged(
-                    pool["status"]["conditions"],
+                    known_status["conditions"],
                     [
                         condition(
                             "Updated", done, "", f"All nodes are updated with MachineConfig {wanted}" if done else ""
@@ -224,7 +231,7 @@ class Controllers:
                     ],
                 ),
             }
-            if status != pool["status"]:
+            if status != known_status:
                 self._update_status(POOLS, pool, status)
 
     def _ingress(self) -> None:

@@ -6,8 +6,7 @@ wait for (`operators.coreos.com/v1alpha1`).
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from . import nodes as node_list
 from .conditions import is_true
@@ -30,18 +29,13 @@ _NEXT = {
 
 @dataclass
 class Lifecycle:
-    """Moves every Subscription's version on by one phase whenever `settle` seconds have passed."""
+    """Moves every Subscription's version on by one phase in each step."""
 
     store: Store
     facts: ClusterFacts
-    settle: float
-    _next: float = field(default=0.0)
 
     def step(self) -> None:
         """Let versions follow their subscriptions, once OLM is there and a node for workloads is ready."""
-        if time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + self.settle
         operators = [self.store.find(OPERATORS, "", name) for name in NEEDS]
         if not all(obj and is_true(obj, "Available") for obj in operators) or not node_list.ready(self.store.items("nodes"), "worker"):
             return

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
@@ -15,7 +14,7 @@ RESOURCE = "clusteroperators.config.openshift.io"
 VERSION = "clusterversions.config.openshift.io"
 # Manifests that the cluster-version operator works through; only the ratio shows.
 MANIFESTS = 963
-# So many operators take a step in one period.
+# So many operators move in one step.
 PACE = 3
 
 
@@ -73,18 +72,13 @@ OPERATORS: tuple[Operator, ...] = (
 
 @dataclass
 class Operators:
-    """Moves all operators by one step whenever `settle` seconds have passed."""
+    """Moves a few operators on in each step."""
 
     store: Store
     facts: ClusterFacts
-    settle: float
-    _next: float = field(default=0.0)
 
     def step(self) -> None:
         """Look at the nodes and let operators and version follow."""
-        if time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + self.settle
         known = self.store.items("nodes")
         if not known:
             return

@@ -219,6 +219,22 @@ def test_pools_count_their_nodes() -> None:
     assert is_true(lab.store.get(module.POOLS, "", "master"), "Updated")
 
 
+def test_a_pool_of_ones_own_runs_what_the_workers_do() -> None:
+    lab = Lab(HA, **VIPS)
+    wanted = lab.store.get(module.POOLS, "", "worker")["spec"]["configuration"]["name"]
+    pool = {"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool", "metadata": {"name": "infra"}}
+    lab.store.create(module.POOLS, {**pool, "spec": {"nodeSelector": {"matchLabels": {"node-role.kubernetes.io/infra": ""}}}})
+    lab.node("w0", "worker", "infra")
+    lab.node("w1", "worker")
+    node = lab.store.get("nodes", "", "w0")
+    notes = {"machineconfiguration.openshift.io/currentConfig": wanted}
+    lab.store.update("nodes", {**node, "metadata": {**node["metadata"], "annotations": notes}})
+    lab.steps(2)
+    made = lab.store.get(module.POOLS, "", "infra")
+    assert made["spec"]["configuration"]["name"] == wanted and is_true(made, "Updated")
+    assert {name: lab.store.get(module.POOLS, "", name)["status"]["machineCount"] for name in ("infra", "worker")} == {"infra": 1, "worker": 1}
+
+
 SUBSCRIPTION = {
     "apiVersion": "operators.coreos.com/v1alpha1",
     "kind": "Subscription",
