@@ -8,10 +8,14 @@ from pathlib import Path
 from . import packages
 from .distro import BuildError, run
 
+# Ubuntu, Fedora and CentOS compress their modules, which busybox neither reads nor loads. The images are compressed as a whole.
+UNPACKERS = {".zst": ("zstd", "-dq", "--rm"), ".xz": ("xz", "-d"), ".gz": ("gzip", "-d")}
+
 
 def prune(parts: Path) -> None:
-    """Removes the modules that packages.MODULES does not name, and that none of the named ones needs."""
+    """Removes the modules that packages.MODULES does not name, and that none of the named ones needs; unpacks the others."""
     tree, release = _tree(parts)
+    unpack(tree / release)
     run(
         next(path for path in (parts / "bin/busybox", parts / "usr/bin/busybox") if path.exists()),
         "depmod",
@@ -25,6 +29,12 @@ def prune(parts: Path) -> None:
     for path in depends:
         if path not in kept:
             (tree / release / path).unlink()
+
+
+def unpack(modules: Path) -> None:
+    """Decompresses every module below `modules`."""
+    for suffix, command in UNPACKERS.items():
+        run("find", modules, "-name", f"*.ko{suffix}", "-exec", *command, "{}", "+")
 
 
 def install(parts: Path, root: Path) -> str:

@@ -17,16 +17,17 @@ from ..assisted.monitor import host_name
 from ..cluster.watcher import operator_report
 from ..plan.faults import EXTRA
 
-CONSOLE_SIGNS = (
-    (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked"),
-    (re.compile(r"Ignition (?:has )?failed.*", re.IGNORECASE), "Ignition did not apply its config"),
-    (re.compile(r"(?:You are in|Entering) emergency mode.*", re.IGNORECASE), "the machine is in emergency mode"),
-    (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied"),
-    (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
-)
-
 SURE, LIKELY = 60.0, 360.0
 """Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
+# What a console says -> what it means, and the patience with it.
+CONSOLE_SIGNS: tuple[tuple[re.Pattern[str], str, float | None], ...] = (
+    (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked", SURE),
+    (re.compile(r"Ignition (?:has )?failed.*", re.IGNORECASE), "Ignition did not apply its config", SURE),
+    (re.compile(r"(?:You are in|Entering) emergency mode.*", re.IGNORECASE), "the machine is in emergency mode", SURE),
+    (re.compile(r"initrd: .*(?=\s+initrd: a shell follows)"), "the machine could not find or start its system", SURE),
+    (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied", None),
+    (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled", None),
+)
 RESTARTS = 3
 PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
@@ -66,7 +67,7 @@ class Unit(NamedTuple):
 class Facts:
     """What gather found out. Anything that could not be asked is None or empty.
 
-    plan: the plan; domains: libvirt domain -> state ("running", "shut off", ...); consoles: domain -> last text;
+    plan: the plan; domains: libvirt domain -> state ("running", "shut off", ...); consoles: domain -> last text of its last boot;
     cluster, events: as the service last told them; nodes, operators: of the OpenShift API; reachable: host name -> ssh
     answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
     other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token;
@@ -125,9 +126,9 @@ def _domains(facts: Facts) -> Iterator[Cause]:
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
     for domain, text in facts.consoles.items():
-        for sign, meaning in CONSOLE_SIGNS:
+        for sign, meaning, patience in CONSOLE_SIGNS:
             if match := sign.search(text):
-                yield Cause(f"{domain}: {meaning}: {match.group(0).strip()[:200]}", f"read the console log of {domain}")
+                yield Cause(f"{domain}: {meaning}: {match.group(0).strip()[:200]}", f"read the console log of {domain}", patience)
                 break
 
 

@@ -22,11 +22,10 @@ from ..assisted.client import AssistedClient, AssistedError
 from ..cluster.client import ClusterClient, ClusterError
 from ..sandbox import services
 from .causes import Cause, Facts, causes
-from .probe import domain_states, refusal, rendezvous_ip, run, ssh, units
+from .probe import consoles, domain_states, refusal, rendezvous_ip, run, ssh, units
 from .redact import redact
 
 SSH_LIMIT = 240.0
-CONSOLE_TAIL = 65536
 
 
 @dataclass
@@ -110,14 +109,9 @@ class Gatherer:
         self.injected = [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
 
     def _consoles(self) -> None:
-        tails = {}
-        for node in self.plan["nodes"]:
-            path = self.state_dir / "console" / f"{node['domain']}.log"
-            if path.exists():
-                text = path.read_text(errors="replace")
-                self._write(f"console/{path.name}", text)
-                tails[node["domain"]] = text[-CONSOLE_TAIL:]
-        self.facts.consoles = tails
+        for path in sorted((self.state_dir / "console").glob("*.log")):
+            self._write(f"console/{path.name}", path.read_text(errors="replace"))
+        self.facts.consoles = consoles(self.plan)
 
     def _service(self) -> None:
         """From the service itself, or, when it is gone, from what the wait recorded last."""

@@ -13,6 +13,8 @@ from ..sandbox import services
 from .causes import Cause, Facts, Unit, causes
 
 PACE = 10.0
+# What the firmware says at each boot: consoles are kept from the first to the last.
+_BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
 # Units are asked by ssh, which takes the rendezvous host from its work: not while it may just be booting, and seldom.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
@@ -63,6 +65,18 @@ def domain_states(plan: Mapping[str, Any]) -> dict[str, str] | None:
     return states
 
 
+def consoles(plan: Mapping[str, Any]) -> dict[str, str]:
+    """The last text of each domain's console since it was booted."""
+    found = {}
+    for node in plan["nodes"]:
+        path = Path(plan["hypervisor"]["state_dir"]) / "console" / f"{node['domain']}.log"
+        if path.exists():
+            with path.open("rb") as stream:
+                stream.seek(max(0, path.stat().st_size - CONSOLE_TAIL))
+                found[node["domain"]] = stream.read().decode(errors="replace").rpartition(_BOOTS)[2]
+    return found
+
+
 def units(run_dir: Path, address: str) -> dict[str, Unit]:
     """The units of the rendezvous host, in the order in which they need each other."""
     found = {}
@@ -98,6 +112,7 @@ class Probe:
         if not self.asked or time.monotonic() - self.asked > PACE:
             self.facts.services = services.errors(self.plan)
             try:
+                self.facts.consoles = consoles(self.plan)
                 # On another host than the hypervisor there is no libvirt of ours.
                 self.facts.domains = None if self.plan["hypervisor"]["kind"] == "ssh" else domain_states(self.plan)
                 if not (seen.cluster or seen.kube or seen.refusal) and time.monotonic() > self.ask_units:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import io
 import itertools
 import json
+import lzma
 import struct
 import subprocess
 import types
@@ -101,6 +103,20 @@ def test_modules_come_with_what_they_need(tmp_path: Path) -> None:
     assert kernel.closure(modules, ("sd_mod", "builtin")) == [Path("kernel/a/sd-mod.ko"), Path("kernel/b/t10.ko")]
     with pytest.raises(BuildError, match="no module missing"):
         kernel.closure(modules, ("missing",))
+
+
+def test_modules_are_unpacked(tmp_path: Path) -> None:
+    folder = tmp_path / "kernel/fs"
+    folder.mkdir(parents=True)
+    (folder / "plain.ko").write_bytes(b"plain")
+    (folder / "one.ko.gz").write_bytes(gzip.compress(b"one"))
+    (folder / "two.ko.xz").write_bytes(lzma.compress(b"two"))
+    (folder / "three.ko").write_bytes(b"three")
+    subprocess.run(["zstd", "-q", "--rm", folder / "three.ko"], check=True)
+    kernel.unpack(tmp_path)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        "plain.ko": b"plain", "one.ko": b"one", "two.ko": b"two", "three.ko": b"three",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

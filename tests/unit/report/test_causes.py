@@ -139,6 +139,10 @@ def test_a_preparation_that_fails_for_ever():
 def test_console_signs():
     text = first(domains=RUNNING, consoles={"ostest_master_0": "x\n[ 1.0] Kernel panic - not syncing: VFS\n"})
     assert text == "ostest_master_0: the kernel panicked: Kernel panic - not syncing: VFS"
+    console = "initrd: no Ignition config\r\ninitrd: cannot mount /dev/sr0\r\ninitrd: a shell follows; log: /run/ignition.log\r\n"
+    cause = causes(Facts(plan=PLAN, domains=RUNNING, consoles={"ostest_master_0": console}))[0]
+    assert cause.text == "ostest_master_0: the machine could not find or start its system: initrd: cannot mount /dev/sr0"
+    assert cause.patience == 60
 
 
 def test_wrong_rendezvous_ip():

@@ -84,3 +84,13 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for now[0] in range(1300, 1500, 5):
         ask(Seen({"status": "ready", "hosts": []}))
     assert asked[-1] < 1300
+
+
+def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:
+    (tmp_path / "console").mkdir()
+    boots = "BdsDxe: starting Boot0001\r\nKernel panic - not syncing\r\n", "BdsDxe: starting Boot0002\r\nall is well\r\n"
+    (tmp_path / "console/one.log").write_text("".join(boots), newline="")
+    (tmp_path / "console/two.log").write_text(boots[0] + "x" * 2 * probe.CONSOLE_TAIL, newline="")
+    plan = {"hypervisor": {"state_dir": str(tmp_path)}, "nodes": [{"domain": name} for name in ("one", "two", "none")]}
+    found = probe.consoles(plan)
+    assert found == {"one": " Boot0002\r\nall is well\r\n", "two": "x" * probe.CONSOLE_TAIL}
