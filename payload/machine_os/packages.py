@@ -349,6 +349,7 @@ EXCLUDE: tuple[str, ...] = (
     "usr/lib/udev/rules.d/85-hwclock*",
     "usr/lib/udev/rules.d/90-nm*",
     "usr/lib/udev/rules.d/96-e2*",
+    "usr/lib/NetworkManager/conf.d/*",  # Ubuntu's leaves wired devices alone
     "usr/lib/*/NetworkManager/*/*adsl*",
     "usr/lib/*/NetworkManager/*/*bluetooth*",
     "usr/lib/*/NetworkManager/*/*team*",
