@@ -43,7 +43,10 @@ NTP_STRATUM = 8
 
 @dataclass(frozen=True)
 class Service:
-    """One server: its program, the files it reads, where it listens, and how one sees that it works."""
+    """One server: its program, the files it reads, where it listens, and how one sees that it works.
+
+    leftovers: what it leaves when it is killed, and what would then keep it from starting.
+    """
 
     program: processes.Program
     files: Mapping[Path, tuple[str, int]]
@@ -51,6 +54,7 @@ class Service:
     transport: str
     healthy: Callable[[], None]
     directories: Sequence[Path] = field(default_factory=tuple)
+    leftovers: Sequence[Path] = field(default_factory=tuple)
 
 
 def render(plan: Mapping[str, Any], tls: Mapping[str, str], *, private: bool) -> dict[str, Service]:
@@ -89,6 +93,8 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
             continue
         if running:
             processes.stop(directory, name)
+        for path in service.leftovers:
+            path.unlink(missing_ok=True)
         for path in service.directories:
             path.mkdir(parents=True, exist_ok=True)
         for path, (content, mode) in service.files.items():
@@ -270,21 +276,26 @@ def _http(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses
 
 
 def _ntp(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
-    port = plan["services"]["ntp"]["port"]
+    port, pidfile = plan["services"]["ntp"]["port"], base / "chronyd.pid"
     lines = [
         f"local stratum {NTP_STRATUM}",
         "allow",
         f"port {port}",
         "cmdport 0",
         "bindcmdaddress /",
-        f"pidfile {base}/chronyd.pid",
+        f"pidfile {pidfile}",
         *([] if private else [f"bindaddress {address}" for address in addresses]),
     ]
     files = {base / "chrony.conf": ("\n".join(lines) + "\n", 0o644)}
     # -x: the clock is the host's; chronyd only tells what it says.
     argv = [_program("chronyd", "chrony"), "-x", "-d", "-u", "root", "-f", f"{base}/chrony.conf"]
     return Service(
-        processes.Program("ntp", argv, base / "log", {}, tuple(files)), files, port, "udp", lambda: _ask_time(addresses[0], port)
+        processes.Program("ntp", argv, base / "log", {}, tuple(files)),
+        files,
+        port,
+        "udp",
+        lambda: _ask_time(addresses[0], port),
+        leftovers=(pidfile,),
     )
 
 

@@ -147,6 +147,7 @@ def test_prepare_after_the_host_was_restarted(lab: Any, traces: Any) -> None:
     subprocess.run([*namespaces.enter(one.host), "sh", "-c", script], check=True)
     other = one.state_dir / "processes" / "http.json"
     other.write_text(json.dumps(json.loads(other.read_text()) | {"pid": os.getpid()}))
+    (one.state_dir / "services/ntp/chronyd.pid").write_text("1\n")
     checked, __ = one.play("prepare", "--check")
     assert checked >= 1
     assert one.play("prepare")[0] >= 3
