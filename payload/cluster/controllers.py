@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
 from .facts import ClusterFacts, count, single_node
+from .objects import config_map, make
 from .olm import Lifecycle
 from .operators import Operators
 from .pki import Signer
@@ -135,16 +136,7 @@ class Controllers:
         if pods or not ready:
             return
         if job is None:
-            self.store.create(
-                JOBS,
-                {
-                    "apiVersion": "batch/v1",
-                    "kind": "Job",
-                    "metadata": {"name": CONTROLLER, "namespace": INSTALLER},
-                    "spec": {},
-                    "status": {"active": 1},
-                },
-            )
+            self.store.create(JOBS, make("batch/v1", "Job", CONTROLLER, INSTALLER, spec={}, status={"active": 1}))
         container = {"name": CONTROLLER, "image": image, "command": ["assisted-installer-controller"]}
         self._pod(
             INSTALLER,
@@ -175,16 +167,8 @@ class Controllers:
             )
 
     def _pod(self, namespace: str, name: str, labels: dict[str, str], node: str, container: Object) -> None:
-        self.store.create(
-            "pods",
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "namespace": namespace, "labels": labels},
-                "spec": {"nodeName": node, "hostNetwork": True, "containers": [container]},
-                "status": {"phase": "Pending", "conditions": []},
-            },
-        )
+        spec = {"nodeName": node, "hostNetwork": True, "containers": [container]}
+        self.store.create("pods", make("v1", "Pod", name, namespace, labels, spec=spec, status={"phase": "Pending", "conditions": []}))
 
     def _count_pools(self) -> None:
         known, pools = self.store.items("nodes"), self.store.items(POOLS)
@@ -242,49 +226,21 @@ class Controllers:
         if authority is None or not any(is_true(p, "Ready") for p in self.store.items("pods", "openshift-ingress")):
             return
         host = f"console-openshift-console.apps.{self.facts['domain']}"
-        self.store.put(
-            "configmaps",
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "default-ingress-cert", "namespace": "openshift-config-managed"},
-                "data": {"ca-bundle.crt": authority["data"]["tls.crt"]},
-            },
-        )
+        trust = {"ca-bundle.crt": authority["data"]["tls.crt"]}
+        self.store.put("configmaps", config_map("openshift-config-managed", "default-ingress-cert", trust))
         for name, namespace in (("console", "openshift-console"), ("downloads", "openshift-console")):
-            self.store.put(
-                "routes.route.openshift.io",
-                {
-                    "apiVersion": "route.openshift.io/v1",
-                    "kind": "Route",
-                    "metadata": {"name": name, "namespace": namespace},
-                    "spec": {
-                        "host": host.replace("console-", f"{name}-", 1),
-                        "port": {"targetPort": "https"},
-                        "to": {"kind": "Service", "name": name, "weight": 100},
-                        "tls": {"termination": "reencrypt", "insecureEdgeTerminationPolicy": "Redirect"},
-                        "wildcardPolicy": "None",
-                    },
-                    "status": {
-                        "ingress": [
-                            {
-                                "host": host.replace("console-", f"{name}-", 1),
-                                "routerName": "default",
-                                "conditions": merged([], [condition("Admitted", True)]),
-                            }
-                        ]
-                    },
-                },
-            )
-        self.store.put(
-            "configmaps",
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "console-public", "namespace": "openshift-config-managed"},
-                "data": {"consoleURL": f"https://{host}"},
-            },
-        )
+            own = host.replace("console-", f"{name}-", 1)
+            spec = {
+                "host": own,
+                "port": {"targetPort": "https"},
+                "to": {"kind": "Service", "name": name, "weight": 100},
+                "tls": {"termination": "reencrypt", "insecureEdgeTerminationPolicy": "Redirect"},
+                "wildcardPolicy": "None",
+            }
+            admitted = {"host": own, "routerName": "default", "conditions": merged([], [condition("Admitted", True)])}
+            route = make("route.openshift.io/v1", "Route", name, namespace, spec=spec, status={"ingress": [admitted]})
+            self.store.put("routes.route.openshift.io", route)
+        self.store.put("configmaps", config_map("openshift-config-managed", "console-public", {"consoleURL": f"https://{host}"}))
 
     def _finish_bootstrap(self) -> None:
         """Say that the cluster stands without its bootstrap host; only a member on a disk can."""
@@ -292,15 +248,7 @@ class Controllers:
         if self.bootstrap or self.store.find("configmaps", "kube-system", "bootstrap"):
             return
         if len(node_list.ready(self.store.items("nodes"), "master")) >= wanted:
-            self.store.create(
-                "configmaps",
-                {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": {"name": "bootstrap", "namespace": "kube-system"},
-                    "data": {"status": "complete"},
-                },
-            )
+            self.store.create("configmaps", config_map("kube-system", "bootstrap", {"status": "complete"}))
 
     def _update_status(self, resource: str, obj: Object, status: Object) -> Object:
         return self.store.update(resource, {**obj, "status": status})

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from . import nodes as node_list
 from .conditions import is_true
 from .facts import ClusterFacts
+from .objects import make
 from .store import Object, Store, now
 
 SUBSCRIPTIONS = "subscriptions.operators.coreos.com"
@@ -48,16 +49,9 @@ class Lifecycle:
         name = f"{spec['name']}.v{release}"
         version = self.store.find(VERSIONS, namespace, name)
         if version is None:
-            self.store.create(
-                VERSIONS,
-                {
-                    "apiVersion": "operators.coreos.com/v1alpha1",
-                    "kind": "ClusterServiceVersion",
-                    "metadata": {"name": name, "namespace": namespace},
-                    "spec": {"displayName": spec["name"], "version": release},
-                    "status": {"phase": ""},
-                },
-            )
+            about = {"displayName": spec["name"], "version": release}
+            made = make("operators.coreos.com/v1alpha1", "ClusterServiceVersion", name, namespace, spec=about, status={"phase": ""})
+            self.store.create(VERSIONS, made)
         elif following := _NEXT.get(version["status"].get("phase", "")):
             phase, reason, message = following
             status = {"phase": phase, "reason": reason, "message": message, "lastTransitionTime": now(), "lastUpdateTime": now()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
 from .facts import ClusterFacts, count
+from .objects import make
 from .store import Object, Store, now
 
 RESOURCE = "clusteroperators.config.openshift.io"
@@ -100,28 +101,14 @@ class Operators:
 
     def _create(self, operator: Operator) -> None:
         name = operator.name
-        self.store.create(
-            RESOURCE,
-            {
-                "apiVersion": "config.openshift.io/v1",
-                "kind": "ClusterOperator",
-                "metadata": {"name": name},
-                "spec": {},
-                "status": {
-                    "versions": [],
-                    "relatedObjects": [],
-                    "conditions": merged(
-                        [],
-                        [
-                            condition("Available", False, "Initializing", f"{name} is being deployed"),
-                            condition("Progressing", True, "Initializing", f"Deploying {name} {self.facts['version']}"),
-                            condition("Degraded", False),
-                            condition("Upgradeable", True),
-                        ],
-                    ),
-                },
-            },
-        )
+        conditions = [
+            condition("Available", False, "Initializing", f"{name} is being deployed"),
+            condition("Progressing", True, "Initializing", f"Deploying {name} {self.facts['version']}"),
+            condition("Degraded", False),
+            condition("Upgradeable", True),
+        ]
+        status = {"versions": [], "relatedObjects": [], "conditions": merged([], conditions)}
+        self.store.create(RESOURCE, make("config.openshift.io/v1", "ClusterOperator", name, spec={}, status=status))
 
     def _set(self, operator: Operator, obj: Object, wanted: list[Object]) -> None:
         status = {**obj["status"], "conditions": merged(obj["status"]["conditions"], wanted)}

@@ -98,6 +98,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("machine.openshift.io", "v1beta1", "machines", "Machine", True),
     Resource("machine.openshift.io", "v1beta1", "machinesets", "MachineSet", True),
     Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", True, ("bmh", "bmhost")),
+    Resource("metal3.io", "v1alpha1", "provisionings", "Provisioning", False),
     Resource("route.openshift.io", "v1", "routes", "Route", True),
     Resource("project.openshift.io", "v1", "projects", "Project", False),
     Resource("user.openshift.io", "v1", "users", "User", False, status=False),

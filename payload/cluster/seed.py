@@ -6,10 +6,11 @@ import base64
 import hashlib
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from .facts import ClusterFacts, count, single_node
+from .objects import config_map, make
 from .pki import Pair
 from .store import Object
 
@@ -55,16 +56,18 @@ def objects(
     `configs` maps roles to their rendered Ignition, `registries` is the text of registries.conf, `pointer` the Ignition that a new worker
     starts with; certificates are PEM.
     """
-    found = [_object("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
+    found = [make("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
     found += _cluster_config(facts)
+    if facts["platform"] == "baremetal":
+        found += _bare_metal(facts)
     found += _machine_config(facts, configs)
     found += [
-        _config_map("kube-system", "cluster-config-v1", {"install-config": install_config}),
-        _config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
-        _config_map(
+        config_map("kube-system", "cluster-config-v1", {"install-config": install_config}),
+        config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
+        config_map(
             "openshift-config", "openshift-install", {"invoker": facts["invoker"], "version": facts["version"]}
         ),
-        _config_map(
+        config_map(
             "openshift-config",
             "openshift-install-manifests",
             {"invoker": facts["invoker"], "version": facts["version"]},
@@ -78,7 +81,7 @@ def objects(
             {"tls.crt": router.certificate, "tls.key": router.key},
             "kubernetes.io/tls",
         ),
-        _config_map("openshift-ingress-operator", "router-ca", {"tls.crt": router_ca}),
+        config_map("openshift-ingress-operator", "router-ca", {"tls.crt": router_ca}),
         _secret(
             "openshift-machine-api",
             "worker-user-data-managed",
@@ -90,7 +93,7 @@ def objects(
     mirrors = digest_mirrors(registries)
     if mirrors:
         found.append(
-            _object(
+            make(
                 "config.openshift.io/v1",
                 "ImageDigestMirrorSet",
                 "image-digest-mirror",
@@ -101,7 +104,7 @@ def objects(
 
 
 def _cluster_config(facts: ClusterFacts) -> list[Object]:
-    domain, infra = facts["domain"], f"{facts['name']}-{hashlib.sha256(facts['id'].encode()).hexdigest()[:5]}"
+    domain = facts["domain"]
     platform = {
         "baremetal": "BareMetal",
         "none": "None",
@@ -126,7 +129,7 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
         "networkType": facts["network_type"],
     }
     return [
-        _object(
+        make(
             api,
             "Infrastructure",
             "cluster",
@@ -137,7 +140,7 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
                 "controlPlaneTopology": facts["topology"],
                 "cpuPartitioning": "None",
                 "etcdDiscoveryDomain": "",
-                "infrastructureName": infra,
+                "infrastructureName": _infrastructure_name(facts),
                 "platform": platform,
                 "platformStatus": platform_status,
                 "infrastructureTopology": "SingleReplica"
@@ -145,24 +148,24 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
                 else "HighlyAvailable",
             },
         ),
-        _object(api, "DNS", "cluster", spec={"baseDomain": domain, "platform": {"type": ""}}),
-        _object(api, "Ingress", "cluster", spec={"domain": f"apps.{domain}"}),
-        _object(api, "Network", "cluster", spec=networks, status={**networks, "clusterNetworkMTU": 1400}),
-        _object(api, "Proxy", "cluster", spec={"trustedCA": {"name": ""}}, status={}),
-        _object(
+        make(api, "DNS", "cluster", spec={"baseDomain": domain, "platform": {"type": ""}}),
+        make(api, "Ingress", "cluster", spec={"domain": f"apps.{domain}"}),
+        make(api, "Network", "cluster", spec=networks, status={**networks, "clusterNetworkMTU": 1400}),
+        make(api, "Proxy", "cluster", spec={"trustedCA": {"name": ""}}, status={}),
+        make(
             api,
             "Scheduler",
             "cluster",
             spec={"mastersSchedulable": facts["schedulable_masters"], "policy": {"name": ""}},
             status={},
         ),
-        _object(
+        make(
             api,
             "ClusterVersion",
             "version",
             spec={"clusterID": facts["id"], "channel": "stable-" + ".".join(facts["version"].split(".")[:2])},
         ),
-        _object(
+        make(
             "operator.openshift.io/v1",
             "IngressController",
             "default",
@@ -171,6 +174,39 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
             status={},
         ),
     ]
+
+
+def _infrastructure_name(facts: ClusterFacts) -> str:
+    return f"{facts['name']}-{hashlib.sha256(facts['id'].encode()).hexdigest()[:5]}"
+
+
+def _bare_metal(facts: ClusterFacts) -> list[Object]:
+    """Return hosts and their machines; who is whose is said of the control plane only, the rest is the controller's to say."""
+    namespace, label, prefix = "openshift-machine-api", "machine.openshift.io/cluster-api", _infrastructure_name(facts)
+    found = [make("metal3.io/v1alpha1", "Provisioning", "provisioning-configuration", spec={"provisioningNetwork": "Disabled"})]
+    numbers: Counter[str] = Counter()
+    for host in facts["hosts"]:
+        role = host["role"]
+        machine = f"{prefix}-{role}-{numbers[role]}"
+        numbers[role] += 1
+        labels = {f"{label}-cluster": prefix, f"{label}-machine-role": role, f"{label}-machine-type": role}
+        found.append(make("machine.openshift.io/v1beta1", "Machine", machine, namespace, labels, spec={}, status={}))
+        spec: Object = {"online": True}
+        if role != "worker":
+            spec["consumerRef"] = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "namespace": namespace, "name": machine}
+        found.append(
+            make(
+                "metal3.io/v1alpha1",
+                "BareMetalHost",
+                host["name"],
+                namespace,
+                {"installer.openshift.io/role": role if role != "master" else "control-plane"},
+                None if role == "worker" else {"baremetalhost.metal3.io/paused": ""},
+                spec=spec,
+                status={"provisioning": {"state": "unmanaged"}},
+            )
+        )
+    return found
 
 
 def rendered_name(role: str, config: Object) -> str:
@@ -185,7 +221,7 @@ def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object]) -> list[
     for role, config in configs.items():
         name = rendered_name(role, config)
         found.append(
-            _object(
+            make(
                 f"{_MCO}/v1",
                 "MachineConfig",
                 name,
@@ -201,7 +237,7 @@ def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object]) -> list[
             )
         )
         found.append(
-            _object(
+            make(
                 f"{_MCO}/v1",
                 "MachineConfigPool",
                 role,
@@ -235,29 +271,6 @@ def digest_mirrors(registries: str) -> list[Object]:
     ]
 
 
-def _object(
-    api_version: str,
-    kind: str,
-    name: str,
-    namespace: str = "",
-    labels: dict[str, str] | None = None,
-    annotations: dict[str, str] | None = None,
-    **fields: Any,
-) -> Object:
-    metadata: Object = {"name": name}
-    if namespace:
-        metadata["namespace"] = namespace
-    if labels:
-        metadata["labels"] = labels
-    if annotations:
-        metadata["annotations"] = annotations
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
-
-
-def _config_map(namespace: str, name: str, data: dict[str, str]) -> Object:
-    return _object("v1", "ConfigMap", name, namespace, data=data)
-
-
 def _secret(namespace: str, name: str, data: dict[str, str], kind: str = "Opaque") -> Object:
     encoded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
-    return _object("v1", "Secret", name, namespace, data=encoded, type=kind)
+    return make("v1", "Secret", name, namespace, data=encoded, type=kind)

@@ -172,6 +172,20 @@ def test_single_node(tls_dir: Path) -> None:
     }
 
 
+def test_bare_metal_hosts(tls_dir: Path) -> None:
+    """Whose machine is whose is said of the control plane only, which nobody is to touch yet."""
+    objects = seeds(rendered(tls_dir, HA, **VIPS))
+    hosts = {name: obj for (kind, name), obj in objects.items() if kind == "BareMetalHost"}
+    consumers = {name: obj["spec"].get("consumerRef", {}).get("name", "") for name, obj in hosts.items()}
+    machines = [name for kind, name in objects if kind == "Machine"]
+    assert list(consumers) == ["m0", "m1", "m2", "w0"] and list(consumers.values())[:3] == machines[:3] and not consumers["w0"]
+    assert [name.rpartition("ostest-")[2][6:] for name in machines] == ["master-0", "master-1", "master-2", "worker-0"]
+    assert [name for name, obj in hosts.items() if "baremetalhost.metal3.io/paused" in obj["metadata"].get("annotations", {})] == ["m0", "m1", "m2"]
+    assert ("Provisioning", "provisioning-configuration") in objects
+    other = seeds(rendered(tls_dir, HA, platform={"type": "none"}, **VIPS))
+    assert not {"BareMetalHost", "Machine", "Provisioning"} & {kind for kind, __ in other}
+
+
 def test_topologies(tls_dir: Path) -> None:
     arbiter = [host("m0", 20, bootstrap=True), host("m1", 21), host("a0", 22, "arbiter")]
     objects = seeds(rendered(tls_dir, arbiter, **VIPS))

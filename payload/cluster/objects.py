@@ -1,0 +1,32 @@
+"""API objects as one writes them down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .store import Object
+
+
+def make(
+    api_version: str,
+    kind: str,
+    name: str,
+    namespace: str = "",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    **fields: Any,
+) -> Object:
+    """Return an object; `fields` are what stands beside its metadata."""
+    metadata: Object = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    if labels:
+        metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def config_map(namespace: str, name: str, data: dict[str, str]) -> Object:
+    """Return a ConfigMap."""
+    return make("v1", "ConfigMap", name, namespace, data=data)
