@@ -1,8 +1,8 @@
 """The controller: runs in the new cluster until it is installed (`/usr/bin/assisted-installer-controller`).
 
-It approves certificate requests, tells the service which hosts have joined, and ends the installation. With the invoker
-`agent-installer` the service dies with the bootstrap host, so everything is done with what the cluster itself says; otherwise
-it reports the finalizing stages to the service.
+It approves certificate requests, tells the service which hosts have joined, labels their nodes, and ends the installation. With
+the invoker `agent-installer` the service dies with the bootstrap host, so the end is what the cluster itself says; otherwise the
+controller reports the finalizing stages, and how they ended, to the service, and stays until the service calls the installation over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from ..cluster.kube import KubeClient, KubeError
 from ..cluster.resources import Registry
 from ..cluster.settings import seconds
 from ..cluster.store import now
+from .bare_metal import hand_over
 from .installer import find_host, host_addresses, machine_config_requests, tarball
+from .must_gather import must_gather
 from .service import CONTROLLER_BUSY_TRIES, Service, ServiceError
 
 NAMESPACE = "assisted-installer"
@@ -40,10 +42,15 @@ OLM = "/apis/operators.coreos.com/v1alpha1/namespaces"
 OLM_MANIFESTS = f"/api/v1/namespaces/{NAMESPACE}/configmaps/olm-operator-manifests"
 INGRESS_CERT = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
 MCS_PODS = "/api/v1/namespaces/openshift-machine-config-operator/pods"
-# With the agent-installer the service may be gone for good.
-READY_LIMIT_SECONDS = 300
+WORKER_POOL = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker"
+# Upstream's limits. With the agent-installer the service may be gone for good.
+AGENT_READY_SECONDS, READY_SECONDS = 300, 4200
+OPERATORS_SECONDS = 36000.0
+LOGS_SECONDS = 4200.0
 AUTHORIZATION_ERRORS = 3
 LOGS_UPLOAD_SECONDS = 300.0
+# Statuses of a cluster that has nothing left to do for a controller.
+OVER = ("installed", "adding-hosts", "cancelled", "error")
 # For so many looks an operator may have failed before that is told: it may still recover.
 FAILED_LOOKS = 10
 # Phase of a ClusterServiceVersion -> status of the operator; any other is progressing.
@@ -62,55 +69,59 @@ class Controller:
         self.agent_based = config["invoker"] == "agent-installer"
         self.single = config["control_plane_count"] == 1
         self.done = threading.Event()
+        self.failed = False
         self.lines: deque[str] = deque(maxlen=20000)
         self._failed_looks: Counter[str] = Counter()
         self._cluster_path = f"/v2/clusters/{config['cluster_id']}"
-        self._denied = 0
 
     def run(self) -> None:
-        """Work until the cluster is installed."""
+        """Work until the cluster is installed, or its installation is given up."""
         with_service = not (self.agent_based and self.single)
+        cluster = self.set_ready_state() if with_service else None
+        loops = [self._start(self._loop, "certificate requests", self.approve_requests)]
         if with_service:
-            self.set_ready_state()
-        loops = [
-            threading.Thread(
-                target=self._loop, args=("certificate requests", self.approve_requests, self.kube.again()), daemon=True
-            )
-        ]
-        if with_service:
-            loops.append(
-                threading.Thread(
-                    target=self._loop, args=("node status", self.update_hosts, self.kube.again()), daemon=True
-                )
-            )
-            loops.append(threading.Thread(target=self._keep_logs, daemon=True))
-        for loop in loops:
-            loop.start()
+            loops += [self._start(self._loop, "node status", self.update_hosts), self._start(self._keep_logs)]
+        if cluster and any(host.get("node_labels") for host in cluster["hosts"]):
+            loops.append(self._start(self._loop, "node labels", self.label_nodes))
+        if cluster and (cluster.get("platform") or {}).get("type") == "baremetal":
+            loops.append(self._start(self._loop, "bare-metal hosts", hand_over))
         if self.agent_based:
             # The installation does not wait for it: as upstream's, it ends with this program.
-            threading.Thread(target=self._apply_without_service, args=(self.kube.again(),), daemon=True).start()
+            loops.append(self._start(self._loop, "the operators' manifests", self.apply_without_service))
             self.until("the cluster version is available and the control plane complete", self.complete)
-        else:
-            self.post_install()
-        self.done.set()
+            self.done.set()
+        elif self.until_over():
+            self.upload_logs()
         for loop in loops:
             loop.join(self.poll)
 
+    def _start(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        thread.start()
+        return thread
+
     # Ready
 
-    def set_ready_state(self) -> None:
-        """Say by an event that the controller can reach both the service and the cluster; the bootstrap host waits for it."""
-        end = time.monotonic() + READY_LIMIT_SECONDS
+    def set_ready_state(self) -> dict[str, Any] | None:
+        """Say by an event that the controller can reach both the service and the cluster; the bootstrap host waits for it.
+
+        Return the cluster as the service knows it; None when an agent-based installation has to go on without the service.
+        Any other ends: its Job runs this program again.
+        """
+        limit = AGENT_READY_SECONDS if self.agent_based else READY_SECONDS
+        end = time.monotonic() + limit
         while True:
             try:
-                self.service.get(self._cluster_path)
+                cluster: dict[str, Any] = self.service.get(self._cluster_path)
                 self.kube.get("/api/v1/nodes")
                 break
             except (ServiceError, KubeError) as error:
                 log.info("not ready yet: %s", error)
-                if self.agent_based and time.monotonic() > end:
-                    log.warning("the service did not answer within %d s; going on without it", READY_LIMIT_SECONDS)
-                    return
+                if time.monotonic() > end:
+                    if not self.agent_based:
+                        sys.exit("Failed to retrieve cluster from assisted service")
+                    log.warning("the service did not answer within %d s; going on without it", limit)
+                    return None
                 time.sleep(self.poll)
         body = {
             "apiVersion": "v1",
@@ -133,8 +144,9 @@ class Controller:
         self.until(
             "the ready event is written", lambda: bool(self.kube.create(f"/api/v1/namespaces/{NAMESPACE}/events", body))
         )
+        return cluster
 
-    # Loops
+    # Loops: each gets a client of its own, and ends with a step that returns True
 
     def approve_requests(self, kube: KubeClient) -> None:
         """Approve what kubelets ask for."""
@@ -154,11 +166,11 @@ class Controller:
                 kube.patch(f"{CSRS}/{csr['metadata']['name']}/approval", {"status": {"conditions": approved}})
                 log.info("approved %s of %s", csr["metadata"]["name"], csr["spec"].get("username"))
 
-    def update_hosts(self, kube: KubeClient) -> None:
-        """Report Configuring, Joined and Done of the hosts that have rebooted."""
+    def update_hosts(self, kube: KubeClient) -> bool:
+        """Report Configuring, Joined and Done of the hosts that have rebooted; True when none is left."""
         hosts = [h for h in self.service.get(self._cluster_path)["hosts"] if _stage(h) not in ("Done", "Failed")]
         if not hosts:
-            return
+            return True
         seen: set[str] = set()
         for node in kube.get("/api/v1/nodes")["items"]:
             host = find_host(hosts, node)
@@ -177,6 +189,37 @@ class Controller:
                 and asked & host_addresses(host)
             ):
                 self.report(host, "Configuring")
+        return False
+
+    def label_nodes(self, kube: KubeClient) -> bool:
+        """Give the nodes that are ready the labels of their hosts; True when all have them.
+
+        The workers' pool is paused meanwhile if one of them is to go to another pool.
+        """
+        found = self.service.get(self._cluster_path)["hosts"]
+        hosts = [h for h in found if h.get("node_labels") and h["status"] not in ("disabled", "error")]
+        to_another_pool = any(h["role"] == "worker" and h.get("machine_config_pool_name") for h in hosts)
+        if to_another_pool:
+            self._pause_workers(kube, True)
+        labelled = 0
+        for node in node_list.ready(kube.get("/api/v1/nodes")["items"]):
+            host = find_host(hosts, node)
+            if host is None:
+                continue
+            labels = json.loads(host["node_labels"])
+            if not labels.items() <= node["metadata"].get("labels", {}).items():
+                kube.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": labels}})
+                log.info("node %s has the labels of its host", node["metadata"]["name"])
+            labelled += 1
+        if labelled < len(hosts):
+            return False
+        if to_another_pool:
+            self._pause_workers(kube, False)
+        return True
+
+    def _pause_workers(self, kube: KubeClient, pause: bool) -> None:
+        if kube.get(WORKER_POOL)["spec"].get("paused", False) != pause:
+            kube.patch(WORKER_POOL, {"spec": {"paused": pause}})
 
     def report(self, host: dict[str, Any], stage: str) -> None:
         """Tell the service the stage of a host."""
@@ -194,15 +237,18 @@ class Controller:
                     raise
         return "\n".join(texts)
 
-    def _loop(self, what: str, step: Callable[[KubeClient], None], kube: KubeClient) -> None:
+    def _loop(self, what: str, step: Callable[[KubeClient], bool | None]) -> None:
+        kube, denied = self.kube.again(), 0
         while not self.done.is_set():
             try:
-                step(kube)
-                self._denied = 0
+                if step(kube):
+                    log.info("%s: finished", what)
+                    return
+                denied = 0
             except ServiceError as error:
                 log.info("%s: %s", what, error)
-                self._denied += error.code in (401, 403)
-                if self._denied >= AUTHORIZATION_ERRORS:
+                denied += error.code in (401, 403)
+                if denied >= AUTHORIZATION_ERRORS:
                     log.warning("the service does not know this cluster any more; going on without it")
                     return
             except KubeError as error:
@@ -219,34 +265,82 @@ class Controller:
 
     # The end of an installation with a service that stays
 
+    def until_over(self) -> bool:
+        """Start the finalizing stages when it is time for them; wait until the service calls the installation over.
+
+        False when the service does not know the cluster, or this program, any more: nobody wants to hear of it.
+        """
+        post_install: threading.Thread | None = None
+        denied = 0
+        while True:
+            state = ""
+            try:
+                state = self.service.get(self._cluster_path)["status"]
+                denied = 0
+            except ServiceError as error:
+                log.info("the state of the cluster: %s", error)
+                # One that was deleted does not come back.
+                denied += AUTHORIZATION_ERRORS if error.code == 404 else error.code in (401, 403)
+            if state == "finalizing" and post_install is None:
+                post_install = self._start(self.post_install)
+            if state in OVER or denied >= AUTHORIZATION_ERRORS:
+                break
+            self.done.wait(self.poll)
+        log.info("the cluster is %s", state or "not known to the service")
+        self.failed = self.failed or state == "error"
+        self.done.set()
+        if post_install:
+            post_install.join()
+        return bool(state)
+
     def post_install(self) -> None:
-        """Go through the finalizing stages."""
-        if not self.until("the service finalizes the cluster", self._finalizing):
-            return
-        self.finalizing("Waiting for cluster operators")
-        self.until("the monitored operators are available", self._operators_available)
-        self.finalizing("Adding router ca")
-        self.until("the router's certificate is uploaded", self._upload_ingress)
-        self.olm()
-        self.finalizing("Done")
-        self.service.send(
-            "POST", f"{self._cluster_path}/actions/complete-installation", {"is_success": True, "error_info": ""}
-        )
-        self._upload_logs()
+        """Go through the finalizing stages, and tell the service how that ended."""
+        stopped = "Stopped waiting for cluster operators to be available"
+        try:
+            self.finalizing("Waiting for cluster operators")
+            end = time.monotonic() + OPERATORS_SECONDS
+            if not self.until("the monitored operators are available", self._operators_available, over=lambda: time.monotonic() > end):
+                raise _Stopped("context deadline exceeded")
+            stopped = "Stopped waiting for router ca data"
+            self.finalizing("Adding router ca")
+            self.until("the router's certificate is uploaded", self._upload_ingress)
+        except _Stopped as error:
+            log.error("%s: %s", stopped, error)
+            self.failed = True
+            end_of_all = {"is_success": False, "error_info": f"{stopped}: {error}", "data": self._operator_report()}
+        else:
+            end_of_all = {"is_success": True, "error_info": ""}
+            try:
+                self.olm()
+                self.finalizing("Done")
+            except _Stopped as error:  # the service calls such a cluster degraded
+                log.warning("stopped: %s", error)
+        try:
+            self.until("the service has heard of the end", lambda: self._tell_end(end_of_all))
+        except _Stopped as error:
+            log.warning("stopped: %s", error)
+
+    def _tell_end(self, body: dict[str, Any]) -> bool:
+        self.service.send("POST", f"{self._cluster_path}/actions/complete-installation", body)
+        return True
+
+    def _operator_report(self) -> dict[str, Any]:
+        try:
+            operators = self.kube.get(OPERATORS)["items"]
+        except KubeError as error:
+            log.warning("no report of the operators: %s", error)
+            return {}
+        found = [(operator["metadata"]["name"], *operator_state(operator)) for operator in operators]
+        return {"CLUSTER_OPERATORS_REPORT": [{"name": name, "status": state, "status_info": info} for name, state, info, __ in found]}
 
     def finalizing(self, stage: str) -> None:
-        """Report a finalizing stage."""
-        log.info("finalizing stage %s", stage)
-        try:
-            self.service.send("PUT", f"{self._cluster_path}/progress", {"finalizing_stage": stage})
-        except ServiceError as error:
-            log.warning("stage %s was not taken: %s", stage, error)
+        """Report a finalizing stage, until the service takes it."""
 
-    def _finalizing(self) -> bool:
-        state = self.service.get(self._cluster_path)["status"]
-        if state in ("cancelled", "error", "installed", "adding-hosts"):
-            raise _Ended(state)
-        return bool(state == "finalizing")
+        def told() -> bool:
+            self.service.send("PUT", f"{self._cluster_path}/progress", {"finalizing_stage": stage})
+            return True
+
+        self.until(f"the service knows of the stage {stage}", told)
 
     def _operators(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.service.get(f"{self._cluster_path}/monitored-operators")
@@ -326,6 +420,7 @@ class Controller:
         if (operator.get("status"), operator.get("status_info")) != (state, info):
             report = {"name": operator["name"], "status": state, "status_info": info, "version": version}
             self.service.send("PUT", f"{self._cluster_path}/monitored-operators", report)
+            self.failed = self.failed or (state == "failed" and operator.get("operator_type") == "olm")
 
     def _apply_manifests(self, operators: list[dict[str, Any]]) -> bool:
         if not all(self._version_of(operator) for operator in operators):
@@ -334,30 +429,19 @@ class Controller:
         names = {operator["name"] for operator in operators}
         return self._apply_all(self.kube, [entry["content"] for entry in json.loads(text or b"[]") if entry["name"] in names])
 
-    def _apply_without_service(self, kube: KubeClient) -> None:
+    def apply_without_service(self, kube: KubeClient) -> bool:
         """Apply the operators' manifests from the ConfigMap that the service left: it is gone when they can be."""
-
-        def applied() -> bool:
-            data = (kube.find(OLM_MANIFESTS) or {}).get("data")
-            if data is None:
+        data = (kube.find(OLM_MANIFESTS) or {}).get("data")
+        if data is None:
+            return False
+        contents: list[str] = []
+        for name in (name for name in data if name.endswith(".metadata.yaml")):
+            operator = yaml.safe_load(data[name])
+            place = {"namespace": operator["namespace"], "subscription_name": operator["subscriptionName"]}
+            if not self._version_of(place, kube):
                 return False
-            contents: list[str] = []
-            for name in (name for name in data if name.endswith(".metadata.yaml")):
-                operator = yaml.safe_load(data[name])
-                place = {"namespace": operator["namespace"], "subscription_name": operator["subscriptionName"]}
-                if not self._version_of(place, kube):
-                    return False
-                contents += [data[file] for file in operator["manifests"]]
-            return self._apply_all(kube, contents)
-
-        while not self.done.is_set():
-            try:
-                if applied():
-                    log.info("the operators' manifests are applied")
-                    return
-            except KubeError as error:
-                log.info("the operators' manifests: %s", error)
-            self.done.wait(self.poll)
+            contents += [data[file] for file in operator["manifests"]]
+        return self._apply_all(kube, contents)
 
     def _apply_all(self, kube: KubeClient, contents: list[str]) -> bool:
         """Apply manifests, base64 of YAML each; tell whether all of them were taken."""
@@ -386,26 +470,45 @@ class Controller:
             except ServiceError as error:
                 log.warning("logs were not uploaded: %s", error)
 
-    def _send_logs(self, texts: dict[str, str]) -> None:
-        archive = tarball({"assisted-installer-controller.logs": "\n".join(self.lines) + "\n", **texts})
+    def _send_logs(self, files: dict[str, bytes]) -> None:
+        archive = tarball({"assisted-installer-controller.logs": "\n".join(self.lines) + "\n", **files})
         self.service.upload(f"{self._cluster_path}/logs?logs_type=controller", "controller_logs.tar.gz", archive)
 
-    def _upload_logs(self) -> None:
-        path = f"{self._cluster_path}/logs-progress"
-        summary = {
-            "nodes.json": self.kube.get("/api/v1/nodes"),
-            "clusteroperators.json": self.kube.get(OPERATORS),
-            "clusterversion.json": self.kube.get(VERSION),
-        }
+    def upload_logs(self) -> None:
+        """Send the last logs, after a failure with what is in the cluster; go on trying for over an hour, as upstream does."""
+        self._tell_logs("requested")
+        end = time.monotonic() + LOGS_SECONDS
+        while not self._uploaded() and time.monotonic() < end:
+            time.sleep(self.poll)
+        self._tell_logs("completed")
+
+    def _uploaded(self) -> bool:
+        files: dict[str, bytes] = {}
+        gathered = True
+        if self.failed:
+            try:
+                files["must-gather.tar.gz"] = must_gather(self.kube)
+            except KubeError as error:
+                log.warning("the cluster does not tell what is in it: %s", error)
+                gathered = False
         try:
-            self.service.send("PUT", path, {"logs_state": "requested"})
-            self._send_logs({name: json.dumps(content, indent=1) for name, content in summary.items()})
-            self.service.send("PUT", path, {"logs_state": "completed"})
+            self._send_logs(files)
         except ServiceError as error:
             log.warning("logs were not uploaded: %s", error)
+            return False
+        return gathered
+
+    def _tell_logs(self, state: str) -> None:
+        try:
+            self.service.send("PUT", f"{self._cluster_path}/logs-progress", {"logs_state": state})
+        except ServiceError as error:
+            log.warning("the state of the logs was not told: %s", error)
 
     def until(self, what: str, test: Callable[[], bool], over: Callable[[], bool] = lambda: False) -> bool:
-        """Poll until a test holds; False when the installation ended otherwise, or `over` says so. The service's and wait-for's timeouts bound it."""
+        """Poll until a test holds; False when `over` says so. The service's and wait-for's timeouts bound it.
+
+        Raise _Stopped when the installation is over meanwhile; the test is tried once all the same.
+        """
         log.info("waiting until %s", what)
         while True:
             try:
@@ -414,12 +517,10 @@ class Controller:
                 if over():
                     log.warning("stopped waiting until %s", what)
                     return False
-            except _Ended as error:
-                log.info("the cluster is %s", error)
-                return False
             except (ServiceError, KubeError) as error:
                 log.info("%s: %s", what, error)
-            time.sleep(self.poll)
+            if self.done.wait(self.poll):
+                raise _Stopped("context canceled")
 
 
 class _Kept(logging.Handler):
@@ -434,8 +535,8 @@ class _Kept(logging.Handler):
         self.lines.append(self.format(record))
 
 
-class _Ended(Exception):
-    """The cluster left the states in which there is something to do."""
+class _Stopped(Exception):
+    """The installation is over; the text is the one that Go has for it."""
 
 
 def operator_state(obj: dict[str, Any] | None) -> tuple[str, str, str]:

@@ -17,7 +17,7 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ WRITE_TRIES = 3
 WORKER_NEEDS_SERVICE = ("Starting installation", "Installing", "Waiting for control plane")
 _MCS_LINE = re.compile(r'Pool (?P<pool>\S+) requested by address:"(?P<address>[^"]+):\d+" User-Agent:"Ignition')
 _MCO = "machineconfiguration.openshift.io"
+MACHINE_CONFIGS = f"/apis/{_MCO}/v1/machineconfigs"
+INVOKER = "/api/v1/namespaces/openshift-config/configmaps/openshift-install-manifests"
 log = logging.getLogger("installer")
 
 
@@ -52,10 +54,10 @@ class Installer:
         self.options, self.service, self.host = options, service, host
         self.bootstrap = options.role == "bootstrap"
         self.role = "master" if self.bootstrap else options.role
-        self.single = options.control_plane_count == 1 or options.high_availability_mode == "None"
+        # A worker of such a cluster installs as any other does.
+        self.single = self.bootstrap and (options.control_plane_count == 1 or options.high_availability_mode == "None")
         self.poll = seconds("INSTALLER_POLL_SECONDS", 30 if self.bootstrap else 5)
         self.stop_watching = threading.Event()
-        self.bootstrap_failure: Exception | None = None
         self._requests = threading.Lock()
         self._requested: set[str] = set()
         self._host_path = f"/v2/infra-envs/{options.infra_env_id}/hosts/"
@@ -78,30 +80,27 @@ class Installer:
 
     def run(self) -> None:
         """Install this host up to its reboot."""
+        self.format_disks()
         self.report("Starting installation", self.options.role)
         self.clean_disk()
         self.host.path(INSTALL_DIR).mkdir(parents=True, exist_ok=True)
-        bootstrapping: threading.Thread | None = None
-        if self.bootstrap or self.single:
-            self.clean_bootstrap()
-            bootstrapping = threading.Thread(target=self._start_bootstrap, daemon=True)
-            bootstrapping.start()
+        if self.bootstrap and not self.single:
+            self.start_bootstrap()
+            threading.Thread(target=self._watch_machine_config_server, daemon=True).start()
         self.report("Installing", self.role)
-        if self.single and bootstrapping:
-            bootstrapping.join()
-            self.check_bootstrap()
+        if self.single:
+            self.start_bootstrap()
             self.report("Waiting for bootkube")
             self.wait_for_bootkube()
         ignition_file = self.host_ignition()
         self.write_image(ignition_file)
-        self.copy_registry()
-        if self.bootstrap and not self.single and bootstrapping:
-            self.report("Waiting for control plane", "Waiting for bootstrap node preparation")
-            bootstrapping.join()
-            self.check_bootstrap()
-            self.finish_control_plane()
-        elif self.role == "worker":
+        if self.role == "worker":
             self.wait_for_masters()
+        else:
+            self.copy_registry()
+        if self.bootstrap and not self.single:
+            self.report("Waiting for control plane", "Waiting for bootstrap node preparation")
+            self.finish_control_plane()
         self.upload_logs()
         self.reboot()
 
@@ -114,23 +113,13 @@ class Installer:
             self.host.run(["systemctl", "stop", "bootkube.service"], check=False)
             self.host.run(["rm", "-rf", BOOTSTRAP_DIR])
 
-    def _start_bootstrap(self) -> None:
-        try:
-            data = self.service.download(
-                f"/v2/clusters/{self.options.cluster_id}/downloads/files?file_name=bootstrap.ign"
-            )
-            self.save("bootstrap.ign", data)
-            units = apply(json.loads(data), self.host.root, self.host.run)
-            self.host.run(["systemctl", "start", "--no-block", *units])
-            if not self.single:
-                threading.Thread(target=self._watch_machine_config_server, daemon=True).start()
-        except (ServiceError, HostError, OSError, ValueError) as error:
-            self.bootstrap_failure = error
-
-    def check_bootstrap(self) -> None:
-        """Raise if the bootstrap services could not be started."""
-        if self.bootstrap_failure:
-            raise InstallError(f"bootstrap failed: {self.bootstrap_failure}") from self.bootstrap_failure
+    def start_bootstrap(self) -> None:
+        """Turn the live system into the cluster's first member; it comes up while the disk is written."""
+        self.clean_bootstrap()
+        data = self.service.download(f"/v2/clusters/{self.options.cluster_id}/downloads/files?file_name=bootstrap.ign")
+        self.save("bootstrap.ign", data)
+        units = apply(json.loads(data), self.host.root, self.host.run)
+        self.host.run(["systemctl", "start", "--no-block", *units])
 
     def wait_for_bootkube(self) -> None:
         """Wait until bootkube has left its mark; raise if its unit failed."""
@@ -150,18 +139,23 @@ class Installer:
             for name in ("kubeconfig-loopback", "kubeconfig")
         ]
 
-    def kube_items(self, path: str) -> list[dict[str, Any]]:
-        """Return the objects of a collection, from whichever member answers; none if none does."""
+    def kube_get(self, path: str) -> dict[str, Any]:
+        """Return an object or a list, from whichever member answers; empty if none does, or none has it."""
         for client in self.kube():
             try:
-                items: list[dict[str, Any]] = client.get(path)["items"]
+                found: dict[str, Any] = client.get(path)
             except KubeError as error:
                 log.debug("%s: %s", path, error)
             else:
-                return items
+                return found
             finally:
                 client.close()
-        return []
+        return {}
+
+    def kube_items(self, path: str) -> list[dict[str, Any]]:
+        """Return the objects of a collection; none if nobody answers."""
+        items: list[dict[str, Any]] = self.kube_get(path).get("items", [])
+        return items
 
     def finish_control_plane(self) -> None:
         """Wait for masters, bootkube, the controller and, in an agent-based installation, for those who still need the service."""
@@ -179,7 +173,8 @@ class Installer:
             ),
         )
         self.stop_watching.set()
-        self.until("no worker needs the service", lambda: not self.workers_that_need_service())
+        if self.kube_get(INVOKER).get("data", {}).get("invoker") == "agent-installer":
+            self.until("no worker needs the service", lambda: not self.workers_that_need_service())
         self.until("the machine configs of the masters are consistent", self.masters_consistent)
 
     def wait_for_nodes(self) -> None:
@@ -213,15 +208,12 @@ class Installer:
         ]
 
     def masters_consistent(self) -> bool:
-        """Tell whether every master that has joined runs the config it should."""
-        for node in self.kube_items("/api/v1/nodes"):
-            notes = node["metadata"].get("annotations") or {}
-            if node_list.has_role(node, "master") and (
-                notes.get(f"{_MCO}/currentConfig") != notes.get(f"{_MCO}/desiredConfig")
-                or notes.get(f"{_MCO}/state") != "Done"
-            ):
-                return False
-        return True
+        """Tell whether all masters that have joined are to run one config, and it and those that they run exist."""
+        nodes = [node for node in self.kube_items("/api/v1/nodes") if node_list.has_role(node, "master")]
+        notes = [node["metadata"].get("annotations") or {} for node in nodes]
+        desired = {note.get(f"{_MCO}/desiredConfig", "") for note in notes}
+        configs = desired | {note.get(f"{_MCO}/currentConfig", "") for note in notes}
+        return len(desired) == 1 and "" not in configs and all(self.kube_get(f"{MACHINE_CONFIGS}/{name}") for name in configs)
 
     def _watch_machine_config_server(self) -> None:
         while not self.stop_watching.wait(self.poll):
@@ -243,12 +235,17 @@ class Installer:
     # Workers
 
     def wait_for_masters(self) -> None:
-        """Wait until two masters or arbiters are Done: before, nobody serves a worker's config."""
+        """Wait until two masters or arbiters are Done: before, nobody serves a worker's config. A cluster that stands has them."""
         self.report("Waiting for control plane")
+        path = f"/v2/clusters/{self.options.cluster_id}"
+        kind = ""
 
         def done() -> bool:
-            hosts = self.service.get(f"/v2/clusters/{self.options.cluster_id}/hosts?role=master")
-            hosts += self.service.get(f"/v2/clusters/{self.options.cluster_id}/hosts?role=arbiter")
+            nonlocal kind
+            kind = kind or self.service.get(path).get("kind", "Cluster")
+            if kind == "AddHostsCluster":
+                return True
+            hosts = self.service.get(f"{path}/hosts?role=master") + self.service.get(f"{path}/hosts?role=arbiter")
             return sum(1 for h in hosts if (h.get("progress") or {}).get("current_stage") == "Done") >= 2
 
         self.until("two masters are done", done)
@@ -278,11 +275,13 @@ class Installer:
             data = json.dumps(merged).encode()
         return self.save(f"{self.role}-{self.options.host_id}.ign", data)
 
-    def clean_disk(self) -> None:
-        """Remove signatures from the installation disk, and quickly format the disks that are to be formatted.
+    def format_disks(self) -> None:
+        """Quickly format the disks that are to be formatted; one that cannot be does not stop the installation."""
+        for disk in self.options.format_disk or ():
+            self.host.run(["dd", "if=/dev/zero", f"of={disk}", "bs=512", "count=1"], check=False)
 
-        A disk that cannot be cleaned is told, and written to all the same.
-        """
+    def clean_disk(self) -> None:
+        """Remove signatures from the installation disk; one that cannot be cleaned is told, and written to all the same."""
         device = self.options.boot_device
         if not self.options.skip_installation_disk_cleanup:
             try:
@@ -291,8 +290,6 @@ class Installer:
                 log.error("failed to prepare install device %s, err %s", device, error)
                 text = f"Could not clean install device {device}. The installation will continue. If the installation fails, clean the disk and try again"
                 self.report("Starting installation", text)
-        for disk in self.options.format_disk or ():
-            self.host.run(["dd", "if=/dev/zero", f"of={disk}", "bs=512", "count=1"], check=False)
 
     def write_image(self, ignition_file: str) -> None:
         """Write the disk, telling every five percent; three tries."""
@@ -329,7 +326,7 @@ class Installer:
 
     def copy_registry(self) -> None:
         """Copy the registry of an appliance to the disk, when the medium has one."""
-        if self.role != "worker" and self.host.path("/run/media/iso/registry").exists():
+        if self.host.path("/run/media/iso/registry").exists():
             self.report("Copying registry data to disk")
             self.host.run(
                 [
@@ -433,15 +430,16 @@ def find_host(hosts: list[dict[str, Any]], node: dict[str, Any]) -> dict[str, An
     return by_name or next((h for h in hosts if host_addresses(h) & addresses), None)
 
 
-def tarball(texts: dict[str, str]) -> bytes:
-    """Return a tar.gz of the texts that are not empty."""
+def tarball(files: Mapping[str, str | bytes]) -> bytes:
+    """Return a tar.gz of the files that are not empty."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in texts.items():
-            if text:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            if data:
                 info = tarfile.TarInfo(name)
-                info.size, info.mtime = len(text.encode()), int(time.time())
-                archive.addfile(info, io.BytesIO(text.encode()))
+                info.size, info.mtime = len(data), int(time.time())
+                archive.addfile(info, io.BytesIO(data))
     return buffer.getvalue()
 
 

@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import os
 import stat
-import threading
+import urllib.parse
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.orchestrator import installer
-from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller, operator_state
-from ansible_collections.agentlab.ocp.payload.orchestrator.service import PREFIX, Service, ServiceError
+from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service, ServiceError
+
+from .conftest import Played
 
 PERCENTS = (0, 3, 6, 40, 52, 99, 100)
-
-
-class Played:
-    """A service that records what it is told. `answers` maps method and path to a status and body, or a list of them to give in turn."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, str, bytes]] = []
-        self.answers: dict[str, Any] = {}
-        played = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                path = self.path.removeprefix(PREFIX)
-                played.calls.append((self.command, path, body))
-                found = played.answers.get(f"{self.command} {path}", (200, {}))
-                if isinstance(found, list):
-                    found = found.pop(0) if len(found) > 1 else found[0]
-                code, content = found
-                data = json.dumps(content).encode()
-                self.send_response(code)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_PUT = do_POST = _answer  # noqa: N815
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def stages(self) -> list[tuple[str, str]]:
-        told = [json.loads(body) for method, path, body in self.calls if method == "PUT" and path.endswith("/progress")]
-        return [(entry["current_stage"], entry["progress_info"]) for entry in told]
-
-
-@pytest.fixture
-def played() -> Iterator[Played]:
-    made = Played()
-    yield made
-    made.server.shutdown()
 
 
 @pytest.fixture
@@ -113,6 +70,11 @@ def install(played: Played, role: str, *more: str) -> int:
             *more,
         ]
     )
+
+
+def options(played: Played) -> argparse.Namespace:
+    required = {"role": "bootstrap", "infra-env-id": "i", "cluster-id": "c", "host-id": "h", "boot-device": "/dev/sda", "url": played.url}
+    return installer.parser().parse_args([f"--{name}={value}" for name, value in required.items()])
 
 
 WRITING = [
@@ -170,6 +132,170 @@ def test_worker_waits_for_two_masters(played: Played, host: Path) -> None:
     assert sum(1 for __, path, __ in played.calls if path.endswith("role=master")) == 2
 
 
+def test_worker_of_a_cluster_that_stands_does_not_wait(played: Played, host: Path) -> None:
+    played.answers["GET /v2/clusters/c"] = 200, {"kind": "AddHostsCluster"}
+    assert install(played, "worker", "--control-plane-count", "0", "--high-availability-mode", "None") == 0
+    assert played.stages()[-2:] == [("Waiting for control plane", ""), ("Rebooting", "")]
+    assert (host / "commands").read_text().splitlines()[-1].startswith("systemd-run --on-active=7s")
+
+
+BOOTSTRAP = {
+    "ignition": {"version": "3.2.0"},
+    "storage": {"files": [{"path": "/opt/openshift/new", "contents": {"source": "data:,1"}}]},
+    "systemd": {"units": [{"name": "bootkube.service", "enabled": True, "contents": "[Service]"}]},
+}
+MCO = "machineconfiguration.openshift.io"
+MCS_LOG = 'Pool {} requested by address:"{}:1" User-Agent:"Ignition/2.20.0" Accept-Header: "x"\n'
+
+
+def machine(name: str, address: str, role: str, stage: str = "Rebooting") -> dict[str, Any]:
+    inventory = {"interfaces": [{"ipv4_addresses": [f"{address}/24"]}]}
+    return {
+        "id": name, "requested_hostname": name, "role": role, "inventory": json.dumps(inventory), "progress": {"current_stage": stage},
+    }  # fmt: skip
+
+
+class Member:
+    """The first member of a cluster, in place of the installer's clients: two masters join, the controller is ready."""
+
+    def __init__(self, invoker: str) -> None:
+        notes = {f"{MCO}/currentConfig": "rendered-1", f"{MCO}/desiredConfig": "rendered-1", f"{MCO}/state": "Done"}
+        self.nodes = [
+            {
+                "metadata": {"name": name, "labels": {"node-role.kubernetes.io/master": ""}, "annotations": dict(notes)},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            }
+            for name in ("m1", "m2")
+        ]
+        self.objects: dict[str, dict[str, Any]] = {
+            "/api/v1/nodes": {"items": self.nodes},
+            "/api/v1/namespaces/assisted-installer/events": {"items": [{"reason": "AssistedControllerIsReady"}]},
+            installer.INVOKER: {"data": {"invoker": invoker}},
+            f"{installer.MACHINE_CONFIGS}/rendered-1": {"kind": "MachineConfig"},
+        }
+
+    def get(self, path: str) -> dict[str, Any]:
+        return self.objects.get(path, {})
+
+
+@pytest.fixture
+def bootstrap(played: Played, host: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
+    """A cluster that comes up as soon as bootkube is started; `hosts` are what the service knows."""
+    member = Member("agent-installer")
+    monkeypatch.setattr(installer.Installer, "kube_get", lambda self, path: member.get(path))
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, BOOTSTRAP
+    hosts = [machine("h", "10.0.0.1", "master"), machine("m1", "10.0.0.2", "master"), machine("m2", "10.0.0.3", "master")]
+    played.answers["GET /v2/clusters/c/hosts?with-inventory=true"] = 200, hosts
+    systemctl = host.parent / "bin/systemctl"
+    systemctl.write_text(
+        f'{systemctl.read_text().removesuffix("exit 0" + chr(10))}'
+        f'case "$*" in start*bootkube*) touch {host}/opt/openshift/.bootkube.done;; esac\n'
+    )
+    yield member
+
+
+def test_bootstrap(played: Played, host: Path, bootstrap: Member) -> None:
+    """What an earlier, failed installation left is removed before this one begins."""
+    old = host / "opt/openshift/old"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    (host.parent / "bin/rm").write_text(f'#!/bin/sh\nexec /bin/rm -rf {host}/opt/openshift\n')
+    (host.parent / "bin/rm").chmod(0o755)
+    assert install(played, "bootstrap") == 0
+    own = [json.loads(body) for __, path, body in played.calls if path.endswith("hosts/h/progress")]
+    assert [(entry["current_stage"], entry["progress_info"]) for entry in own] == [
+        ("Starting installation", "bootstrap"),
+        ("Installing", "master"),
+        *WRITING,
+        ("Waiting for control plane", "Waiting for bootstrap node preparation"),
+        ("Waiting for control plane", "Waiting for masters to join bootstrap control plane"),
+        ("Waiting for bootkube", ""),
+        ("Waiting for bootkube", "waiting for ETCD bootstrap to be complete"),
+        ("Waiting for controller", "waiting for controller pod ready event"),
+        ("Rebooting", ""),
+    ]
+    joined = [path for __, path, body in played.calls if b'"Joined"' in body]
+    assert joined == [f"/v2/infra-envs/i/hosts/{name}/progress" for name in ("m1", "m2")]
+    assert not old.exists() and (host / "opt/openshift/new").read_text() == "1"
+    commands = (host / "commands").read_text().splitlines()
+    started = commands.index("systemctl start --no-block bootkube.service")
+    assert commands.index("systemctl stop bootkube.service") < started
+    assert started < next(index for index, command in enumerate(commands) if command.startswith("coreos-installer"))
+
+
+def test_bootstrap_tells_who_fetched_a_config(played: Played, host: Path, bootstrap: Member) -> None:
+    hosts = [*played.answers["GET /v2/clusters/c/hosts?with-inventory=true"][1], machine("w0", "10.0.0.9", "worker")]
+    played.answers["GET /v2/clusters/c/hosts?with-inventory=true"] = 200, hosts
+    log = host / "opt/openshift/machine-config-server.log"
+    lines = MCS_LOG.format("master", "10.0.0.2") + MCS_LOG.format("worker", "10.0.0.9")
+    data = base64.b64encode(lines.encode()).decode()
+    files = [{"path": "/opt/openshift/machine-config-server.log", "contents": {"source": f"data:;base64,{data}"}}]
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, {**BOOTSTRAP, "storage": {"files": files}}
+    assert install(played, "bootstrap") == 0 and log.exists()
+    told = {path.split("/")[5]: json.loads(body)["current_stage"] for __, path, body in played.calls if b"onfiguring" in body or b"ignition" in body}
+    assert told == {"m1": "Configuring", "w0": "Waiting for ignition"}
+
+
+@pytest.mark.parametrize(("invoker", "asked"), [("agent-installer", True), ("assisted-installer", False)])
+def test_bootstrap_waits_for_workers_only_if_the_service_ends_with_it(
+    played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, invoker: str, asked: bool
+) -> None:
+    bootstrap.objects[installer.INVOKER]["data"]["invoker"] = invoker
+    waiting = [["w0", "w1"], ["w1"], []]
+    monkeypatch.setattr(installer.Installer, "workers_that_need_service", lambda self: waiting.pop(0))
+    assert install(played, "bootstrap") == 0
+    assert played.stages()[-1] == ("Rebooting", "")
+    assert (not waiting) is asked
+
+
+def test_workers_need_the_service_until_they_reboot(played: Played, host: Path) -> None:
+    made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
+    stages = ("Starting installation", "Installing", "Waiting for control plane", "Writing image to disk", "Rebooting", "Failed")
+    hosts = [machine(stage, "10.0.0.9", "worker", stage) for stage in stages] + [machine("m", "10.0.0.8", "master", "Installing")]
+    played.answers["GET /v2/clusters/c/hosts?with-inventory=true"] = 200, hosts
+    assert made.workers_that_need_service() == list(stages[:3])
+
+
+def test_masters_are_consistent_when_their_configs_exist(played: Played, host: Path, bootstrap: Member) -> None:
+    made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
+    assert made.masters_consistent()
+    notes = bootstrap.nodes[0]["metadata"]["annotations"]
+    for changes in ({"currentConfig": "rendered-0"}, {"desiredConfig": "rendered-0"}, {"desiredConfig": ""}):
+        before = dict(notes)
+        notes.update({f"{MCO}/{name}": value for name, value in changes.items()})
+        assert not made.masters_consistent(), changes
+        notes.clear()
+        notes.update(before)
+    bootstrap.objects[f"{installer.MACHINE_CONFIGS}/rendered-0"] = {"kind": "MachineConfig"}
+    notes[f"{MCO}/currentConfig"] = "rendered-0"
+    assert made.masters_consistent(), "a node may be on its way, if where it goes is known"
+    bootstrap.nodes.clear()
+    assert not made.masters_consistent(), "nobody answers"
+
+
+def test_single_node(played: Played, host: Path, bootstrap: Member) -> None:
+    """It has the cluster before it writes its disk: files of its own, and those that bootkube made."""
+    own = {"path": "/etc/hostname", "contents": {"source": "data:,sno"}}
+    played.answers["GET /v2/infra-env/i/hosts/h/downloads/ignition"] = 200, {"ignition": {"version": "3.2.0"}, "storage": {"files": [own]}}
+    made = {"ignition": {"version": "3.2.0"}, "storage": {"files": [{"path": "/var/lib/etcd/x", "contents": {"source": "data:,x"}}]}}
+    files = [{"path": "/opt/openshift/master.ign", "contents": {"source": "data:," + urllib.parse.quote(json.dumps(made))}}]
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, {**BOOTSTRAP, "storage": {"files": files}}
+    assert install(played, "bootstrap", "--control-plane-count", "1") == 0
+    assert played.stages() == [
+        ("Starting installation", "bootstrap"), ("Installing", "master"), ("Waiting for bootkube", ""), *WRITING, ("Rebooting", ""),
+    ]  # fmt: skip
+    written = json.loads((host / "opt/install-dir/master-h.ign").read_text())
+    assert {entry["path"] for entry in written["storage"]["files"]} == {"/etc/hostname", "/var/lib/etcd/x"}
+    assert (host / "commands").read_text().splitlines()[-1] == "systemctl --no-block reboot"
+
+
+def test_a_bootstrap_that_cannot_start_fails_before_the_disk_is_written(played: Played, host: Path) -> None:
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 400, {"reason": "no such file"}
+    assert install(played, "bootstrap") == 1
+    assert played.stages() == [("Starting installation", "bootstrap"), ("Failed", "400 no such file")]
+    assert "coreos-installer" not in (host / "commands").read_text()
+
+
 def test_failure_is_told_after_three_tries(played: Played, host: Path) -> None:
     (host / "broken").touch()
     assert install(played, "master") == 1
@@ -196,6 +322,7 @@ def test_options_for_disks(played: Played, host: Path) -> None:
         == 0
     )
     commands = (host / "commands").read_text()
+    assert commands.startswith("dd "), "before the installation is told to start, as upstream does"
     assert "wipefs" not in commands and "of=/dev/sdb" in commands and "of=/dev/sdc" in commands
 
 
@@ -251,130 +378,3 @@ def test_hosts_are_found_by_name_or_address() -> None:
     assert installer.find_host(hosts, node) is hosts[1]
     node["metadata"] = {"name": "other"}
     assert installer.find_host(hosts, node) is hosts[0]
-
-
-def test_operator_states() -> None:
-    def conditions(**states: str) -> dict[str, Any]:
-        return {
-            "status": {
-                "conditions": [{"type": name, "status": state, "message": name} for name, state in states.items()],
-                "versions": [{"name": "operator", "version": "4"}],
-            }
-        }
-
-    assert operator_state(None) == ("progressing", "", "")
-    assert operator_state(conditions(Available="True", Progressing="True")) == ("available", "Available", "4")
-    assert operator_state(conditions(Available="False", Progressing="True")) == ("progressing", "Progressing", "4")
-    assert operator_state(conditions(Available="False", Degraded="True")) == ("failed", "Degraded", "4")
-    assert operator_state(conditions(Available="False", Degraded="False")) == ("failed", "Available", "4")
-
-
-class Api:
-    """A cluster's API in which every operator is available, and OLM's are in a phase."""
-
-    phase = "Succeeded"
-
-    def again(self) -> Api:
-        return self
-
-    def get(self, path: str) -> Any:
-        return {"items": []}
-
-    def find(self, path: str) -> Any:
-        if "/subscriptions/" in path:
-            return {"status": {"currentCSV": "s.v4"}}
-        if "/clusterserviceversions/" in path:
-            return {"spec": {"version": "4"}, "status": {"phase": self.phase, "message": "of the phase"}}
-        conditions = [{"type": "Available", "status": "True", "message": "all is well"}]
-        return {"status": {"conditions": conditions, "versions": []}, "data": {"ca-bundle.crt": "PEM"}}
-
-
-@pytest.mark.parametrize(
-    ("kinds", "between"), [(["builtin"], []), (["builtin", "olm"], ["Applying olm manifests", "Waiting for olm operators csv"])]
-)
-def test_finalizing_stages(played: Played, kinds: list[str], between: list[str]) -> None:
-    """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
-    played.answers["GET /v2/clusters/c"] = 200, {"status": "finalizing", "hosts": []}
-    operators = [
-        {"name": name, "operator_type": name, "namespace": "ns", "subscription_name": "s", "status": "available"} for name in kinds
-    ]
-    played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
-    played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
-    config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
-    Controller(Api(), Service(played.url, ""), config).post_install()  # type: ignore[arg-type]
-    told = [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")]
-    assert [entry["finalizing_stage"] for entry in told] == [
-        "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *between, "Done",
-    ]  # fmt: skip
-    assert ("POST", "/v2/clusters/c/actions/complete-installation") in [call[:2] for call in played.calls]
-
-
-OLM = {
-    "name": "lvm", "operator_type": "olm", "namespace": "openshift-storage", "subscription_name": "lvms", "status": "progressing", "status_info": "",
-}  # fmt: skip
-CR = b"apiVersion: lvm.topolvm.io/v1alpha1\nkind: LVMCluster\nmetadata: {name: x, namespace: openshift-storage}\n"
-TOO_LONG = {"progress": {"finalizing_stage": "Waiting for olm operators csv", "finalizing_stage_timed_out": True}}
-
-
-class Applied(Api):
-    def __init__(self, phase: str) -> None:
-        self.phase, self.paths = phase, list[str]()
-
-    def patch(self, path: str, body: Any, kind: str) -> None:
-        self.paths.append(path.partition("?")[0])
-
-
-def olm(played: Played, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the controller tells of operators, to a service that shows them, and the cluster, one after the other."""
-    played.answers["GET /v2/clusters/c/monitored-operators"] = [(200, [operator]) for operator in operators]
-    played.answers["GET /v2/clusters/c"] = [(200, cluster) for cluster in clusters]
-    manifests = [{"name": name, "content": base64.b64encode(CR).decode()} for name in ("lvm", "other")]
-    played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, manifests
-    config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
-    controller = Controller(api, Service(played.url, ""), config)  # type: ignore[arg-type]
-    controller.poll = 0.01
-    controller.olm()
-    return [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
-
-
-def test_olm_operators_are_told_and_get_their_manifests(played: Played) -> None:
-    api = Applied("Succeeded")
-    told = olm(played, api, [OLM], [{"status": "finalizing"}])
-    assert told == [{"name": "lvm", "status": "available", "status_info": "of the phase", "version": "4"}]
-    assert api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
-
-
-def test_an_olm_operator_that_takes_too_long_has_failed(played: Played) -> None:
-    told = olm(played, Applied("Installing"), [OLM], [TOO_LONG])
-    assert told[-1] == {"name": "lvm", "status": "failed", "status_info": "Waiting for operator timed out", "version": ""}
-
-
-def test_a_failed_olm_operator_may_recover_for_a_while(played: Played) -> None:
-    told = olm(played, Applied("Failed"), [OLM], [*[{"status": "finalizing"}] * 12, TOO_LONG])
-    assert told[0] == {"name": "lvm", "status": "failed", "status_info": "of the phase", "version": "4"}
-    calls = [call[:2] for call in played.calls]
-    told_at = calls.index(("PUT", "/v2/clusters/c/monitored-operators"))
-    assert calls[:told_at].count(("GET", "/v2/clusters/c")) == 10
-
-
-def test_manifests_of_operators_without_a_service() -> None:
-    """In an agent-based installation they come from a ConfigMap, once the operators are there."""
-
-    class Cluster(Applied):
-        def find(self, path: str) -> Any:
-            if path.endswith("/configmaps/olm-operator-manifests"):
-                about = "manifests: [lvm-01.yaml]\nnamespace: openshift-storage\nsubscriptionName: lvms\n"
-                return {"data": {"lvm.metadata.yaml": about, "lvm-01.yaml": base64.b64encode(CR).decode()}}
-            if "/subscriptions/" in path:
-                self.looks += 1
-                return {"status": {"currentCSV": "s.v4"}} if self.looks > 2 else {}
-            return super().find(path)
-
-        looks = 0
-
-    api = Cluster("Succeeded")
-    config = {"cluster_id": "c", "invoker": "agent-installer", "control_plane_count": 1}
-    controller = Controller(api, Service("http://127.0.0.1:9", ""), config)  # type: ignore[arg-type]
-    controller.poll = 0.01
-    controller._apply_without_service(api)  # type: ignore[arg-type]
-    assert api.looks == 3 and api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]

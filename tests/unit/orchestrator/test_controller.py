@@ -1,0 +1,400 @@
+"""The controller against a service and a cluster that are played; whole installations are in tests/integration/cluster."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tarfile
+import threading
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.cluster.kube import KubeError
+from ansible_collections.agentlab.ocp.payload.cluster.patch import merge_patch
+from ansible_collections.agentlab.ocp.payload.orchestrator import controller as module
+from ansible_collections.agentlab.ocp.payload.orchestrator.bare_metal import HOSTS, MACHINES, PROVISIONING, hand_over
+from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller, operator_state
+from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service
+
+from .conftest import Played
+
+
+def test_operator_states() -> None:
+    def conditions(**states: str) -> dict[str, Any]:
+        return {
+            "status": {
+                "conditions": [{"type": name, "status": state, "message": name} for name, state in states.items()],
+                "versions": [{"name": "operator", "version": "4"}],
+            }
+        }
+
+    assert operator_state(None) == ("progressing", "", "")
+    assert operator_state(conditions(Available="True", Progressing="True")) == ("available", "Available", "4")
+    assert operator_state(conditions(Available="False", Progressing="True")) == ("progressing", "Progressing", "4")
+    assert operator_state(conditions(Available="False", Degraded="True")) == ("failed", "Degraded", "4")
+    assert operator_state(conditions(Available="False", Degraded="False")) == ("failed", "Available", "4")
+
+
+class Api:
+    """A cluster's API in which every operator is available, and OLM's are in a phase."""
+
+    phase = "Succeeded"
+
+    def again(self) -> Api:
+        return self
+
+    def get(self, path: str) -> Any:
+        return {"items": []}
+
+    def find(self, path: str) -> Any:
+        if "/subscriptions/" in path:
+            return {"status": {"currentCSV": "s.v4"}}
+        if "/clusterserviceversions/" in path:
+            return {"spec": {"version": "4"}, "status": {"phase": self.phase, "message": "of the phase"}}
+        conditions = [{"type": "Available", "status": "True", "message": "all is well"}]
+        return {"status": {"conditions": conditions, "versions": []}, "data": {"ca-bundle.crt": "PEM"}}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "between"), [(["builtin"], []), (["builtin", "olm"], ["Applying olm manifests", "Waiting for olm operators csv"])]
+)
+def test_finalizing_stages(played: Played, kinds: list[str], between: list[str]) -> None:
+    """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
+    played.answers["GET /v2/clusters/c"] = 200, {"status": "finalizing", "hosts": []}
+    operators = [
+        {"name": name, "operator_type": name, "namespace": "ns", "subscription_name": "s", "status": "available"} for name in kinds
+    ]
+    played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
+    config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
+    Controller(Api(), Service(played.url, ""), config).post_install()  # type: ignore[arg-type]
+    told = [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")]
+    assert [entry["finalizing_stage"] for entry in told] == [
+        "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *between, "Done",
+    ]  # fmt: skip
+    assert ("POST", "/v2/clusters/c/actions/complete-installation") in [call[:2] for call in played.calls]
+
+
+OLM = {
+    "name": "lvm", "operator_type": "olm", "namespace": "openshift-storage", "subscription_name": "lvms", "status": "progressing", "status_info": "",
+}  # fmt: skip
+CR = b"apiVersion: lvm.topolvm.io/v1alpha1\nkind: LVMCluster\nmetadata: {name: x, namespace: openshift-storage}\n"
+TOO_LONG = {"progress": {"finalizing_stage": "Waiting for olm operators csv", "finalizing_stage_timed_out": True}}
+
+
+class Applied(Api):
+    def __init__(self, phase: str) -> None:
+        self.phase, self.paths = phase, list[str]()
+
+    def patch(self, path: str, body: Any, kind: str) -> None:
+        self.paths.append(path.partition("?")[0])
+
+
+def olm(played: Played, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the controller tells of operators, to a service that shows them, and the cluster, one after the other."""
+    played.answers["GET /v2/clusters/c/monitored-operators"] = [(200, [operator]) for operator in operators]
+    played.answers["GET /v2/clusters/c"] = [(200, cluster) for cluster in clusters]
+    manifests = [{"name": name, "content": base64.b64encode(CR).decode()} for name in ("lvm", "other")]
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, manifests
+    config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
+    controller = Controller(api, Service(played.url, ""), config)  # type: ignore[arg-type]
+    controller.poll = 0.01
+    controller.olm()
+    return [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
+
+
+def test_olm_operators_are_told_and_get_their_manifests(played: Played) -> None:
+    api = Applied("Succeeded")
+    told = olm(played, api, [OLM], [{"status": "finalizing"}])
+    assert told == [{"name": "lvm", "status": "available", "status_info": "of the phase", "version": "4"}]
+    assert api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
+
+
+def test_an_olm_operator_that_takes_too_long_has_failed(played: Played) -> None:
+    told = olm(played, Applied("Installing"), [OLM], [TOO_LONG])
+    assert told[-1] == {"name": "lvm", "status": "failed", "status_info": "Waiting for operator timed out", "version": ""}
+
+
+def test_a_failed_olm_operator_may_recover_for_a_while(played: Played) -> None:
+    told = olm(played, Applied("Failed"), [OLM], [*[{"status": "finalizing"}] * 12, TOO_LONG])
+    assert told[0] == {"name": "lvm", "status": "failed", "status_info": "of the phase", "version": "4"}
+    calls = [call[:2] for call in played.calls]
+    told_at = calls.index(("PUT", "/v2/clusters/c/monitored-operators"))
+    assert calls[:told_at].count(("GET", "/v2/clusters/c")) == 10
+
+
+def test_manifests_of_operators_without_a_service() -> None:
+    """In an agent-based installation they come from a ConfigMap, once the operators are there."""
+
+    class Cluster(Applied):
+        def find(self, path: str) -> Any:
+            if path.endswith("/configmaps/olm-operator-manifests"):
+                about = "manifests: [lvm-01.yaml]\nnamespace: openshift-storage\nsubscriptionName: lvms\n"
+                return {"data": {"lvm.metadata.yaml": about, "lvm-01.yaml": base64.b64encode(CR).decode()}}
+            if "/subscriptions/" in path:
+                self.looks += 1
+                return {"status": {"currentCSV": "s.v4"}} if self.looks > 2 else {}
+            return super().find(path)
+
+        looks = 0
+
+    api = Cluster("Succeeded")
+    config = {"cluster_id": "c", "invoker": "agent-installer", "control_plane_count": 1}
+    controller = Controller(api, Service("http://127.0.0.1:9", ""), config)  # type: ignore[arg-type]
+    controller.poll = 0.01
+    controller._loop("manifests", controller.apply_without_service)
+    assert api.looks == 3 and api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
+
+
+class Cluster(Api):
+    """A cluster's API that keeps objects by path; `broken` paths are not answered."""
+
+    def __init__(self, **objects: Any) -> None:
+        self.objects: dict[str, Any] = {}
+        self.patches: list[tuple[str, Any]] = []
+        self.broken: set[str] = set()
+
+    def get(self, path: str) -> Any:
+        if path in self.broken:
+            raise KubeError(0, "no route to host")
+        if path in self.objects:
+            return self.objects[path]
+        return {"items": [obj for key, obj in self.objects.items() if key.rpartition("/")[0] == path]}
+
+    def find(self, path: str) -> Any:
+        return self.objects.get(path)
+
+    def create(self, path: str, body: Any) -> Any:
+        return body
+
+    def patch(self, path: str, patch: Any) -> None:
+        self.patches.append((path, patch))
+        path = path.removesuffix("/status")
+        self.objects[path] = merge_patch(self.objects[path], patch)
+
+    def node(self, name: str, ready: bool = True) -> dict[str, Any]:
+        conditions = [{"type": "Ready", "status": str(ready)}]
+        made: dict[str, Any] = {"metadata": {"name": name, "labels": {"a": "b"}}, "status": {"conditions": conditions}}
+        self.objects[f"/api/v1/nodes/{name}"] = made
+        return made
+
+
+def controller_of(played: Played, cluster: Cluster, **config: Any) -> Controller:
+    made = Controller(cluster, Service(played.url, "", wait=(0, 0)), {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3} | config)  # type: ignore[arg-type]
+    made.poll = 0.01
+    return made
+
+
+def told(played: Played, method: str, path: str) -> list[Any]:
+    return [json.loads(body) for m, p, body in played.calls if (m, p) == (method, f"/v2/clusters/c{path}")]
+
+
+def uploaded(played: Played) -> dict[str, bytes]:
+    """The files of the last logs."""
+    body = [body for method, path, body in played.calls if method == "POST" and "/logs?" in path][-1]
+    content = body.partition(b"\r\n\r\n")[2].rpartition(b"\r\n--")[0]
+    return members(content)
+
+
+def members(content: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        return {info.name: archive.extractfile(info).read() for info in archive}  # type: ignore[union-attr]
+
+
+BUILTIN = {"name": "console", "operator_type": "builtin", "status": "progressing", "status_info": ""}
+CONSOLE = {
+    "metadata": {"name": "console"},
+    "status": {"conditions": [{"type": "Available", "status": "False", "message": "route not yet available"}]},
+}
+
+
+def finalizing(played: Played, *ending: tuple[int, Any]) -> Cluster:
+    """A service that finalizes a cluster for a while, and a cluster whose console does not come up."""
+    played.answers["GET /v2/clusters/c"] = [*[(200, {"status": "finalizing", "hosts": []})] * 20, *ending]
+    played.answers["GET /v2/clusters/c/monitored-operators"] = 200, [BUILTIN]
+    cluster = Cluster()
+    cluster.objects[f"{module.OPERATORS}/console"] = CONSOLE
+    cluster.node("m0")
+    return cluster
+
+
+def test_a_cluster_that_does_not_come_up_is_told_with_what_is_in_it(played: Played) -> None:
+    cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
+    controller_of(played, cluster).run()
+    assert told(played, "POST", "/actions/complete-installation") == [
+        {
+            "is_success": False,
+            "error_info": "Stopped waiting for cluster operators to be available: context canceled",
+            "data": {
+                "CLUSTER_OPERATORS_REPORT": [{"name": "console", "status": "failed", "status_info": "route not yet available"}]
+            },
+        }
+    ]
+    assert [entry["logs_state"] for entry in told(played, "PUT", "/logs-progress")] == ["requested", "completed"]
+    logs = uploaded(played)
+    gathered = members(logs["must-gather.tar.gz"])
+    nodes = json.loads(gathered["must-gather.local/must-gather/cluster-scoped-resources/core/nodes.yaml"])
+    assert nodes["kind"] == "NodeList" and nodes["items"][0]["metadata"]["name"] == "m0"
+
+
+def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OPERATORS_SECONDS", 0)
+    cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
+    controller_of(played, cluster).run()
+    [end] = told(played, "POST", "/actions/complete-installation")
+    assert end["error_info"] == "Stopped waiting for cluster operators to be available: context deadline exceeded"
+
+
+def test_a_router_without_certificate_is_a_failure_of_its_own(played: Played) -> None:
+    cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
+    cluster.objects[f"{module.OPERATORS}/console"] = {
+        "metadata": {"name": "console"}, "status": {"conditions": [{"type": "Available", "status": "True"}]},
+    }  # fmt: skip
+    controller_of(played, cluster).run()
+    [end] = told(played, "POST", "/actions/complete-installation")
+    assert end["error_info"] == "Stopped waiting for router ca data: context canceled" and not end["is_success"]
+
+
+def test_a_cancelled_installation_ends_the_controller(played: Played) -> None:
+    cluster = finalizing(played, (200, {"status": "cancelled", "hosts": []}))
+    controller_of(played, cluster).run()
+    assert "must-gather.tar.gz" in uploaded(played), "the operators had not come up"
+    played.calls.clear()
+    played.answers["GET /v2/clusters/c"] = 200, {"status": "cancelled", "hosts": []}
+    controller_of(played, Cluster()).run()
+    assert list(uploaded(played)) == ["assisted-installer-controller.logs"] and not told(played, "POST", "/actions/complete-installation")
+
+
+@pytest.mark.parametrize(("code", "looks"), [(404, 10), (401, 3)])
+def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(played: Played, code: int, looks: int) -> None:
+    """A deleted cluster at once (after the client's own ten tries), a refused token after three looks."""
+    controller = controller_of(played, Cluster())
+    played.answers["GET /v2/clusters/c"] = code, {"reason": "no"}
+    assert not controller.until_over()
+    assert [call[:2] for call in played.calls] == [("GET", "/v2/clusters/c")] * looks
+
+
+def test_a_stage_is_told_until_the_service_takes_it(played: Played) -> None:
+    played.answers["PUT /v2/clusters/c/progress"] = [(409, {}), (409, {}), (200, {})]
+    controller_of(played, Cluster()).finalizing("Done")
+    assert len(told(played, "PUT", "/progress")) == 3
+
+
+def test_logs_of_a_cluster_that_does_not_answer_are_tried_again(played: Played) -> None:
+    cluster = Cluster()
+    cluster.broken.add("/api/v1/nodes")
+    controller = controller_of(played, cluster)
+    controller.failed = True
+    threading.Timer(0.2, cluster.broken.clear).start()
+    controller.upload_logs()
+    assert "must-gather.tar.gz" in uploaded(played)
+    assert list(members(next(b for m, p, b in played.calls if "/logs?" in p).partition(b"\r\n\r\n")[2])) == ["assisted-installer-controller.logs"]
+
+
+def labelled_host(name: str, **fields: Any) -> dict[str, Any]:
+    host = {"id": name, "requested_hostname": name, "role": "worker", "status": "installed", "progress": {"current_stage": "Done"}}
+    return host | {"infra_env_id": "i", "node_labels": '{"zone": "z1"}'} | fields
+
+
+def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: Played) -> None:
+    hosts = [labelled_host("w0"), labelled_host("w1"), labelled_host("w2", status="error"), labelled_host("m0", node_labels="")]
+    played.answers["GET /v2/clusters/c"] = 200, {"status": "installing", "hosts": hosts}
+    cluster = Cluster()
+    for name, ready in (("w0", True), ("w1", False), ("m0", True)):
+        cluster.node(name, ready)
+    controller = controller_of(played, cluster)
+    assert not controller.label_nodes(cluster)  # type: ignore[arg-type]
+    cluster.node("w1")
+    assert controller.label_nodes(cluster)  # type: ignore[arg-type]
+    labels = {"metadata": {"labels": {"zone": "z1"}}}
+    assert cluster.patches == [("/api/v1/nodes/w0", labels), ("/api/v1/nodes/w1", labels)]
+    assert cluster.objects["/api/v1/nodes/w0"]["metadata"]["labels"] == {"a": "b", "zone": "z1"}
+
+
+def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: Played) -> None:
+    hosts = [labelled_host("w0", machine_config_pool_name="infra")]
+    played.answers["GET /v2/clusters/c"] = 200, {"status": "installing", "hosts": hosts}
+    cluster = Cluster()
+    cluster.objects[module.WORKER_POOL] = {"spec": {"paused": False}}
+    controller = controller_of(played, cluster)
+    assert not controller.label_nodes(cluster)  # type: ignore[arg-type]
+    cluster.node("w0")
+    assert controller.label_nodes(cluster)  # type: ignore[arg-type]
+    assert [patch for path, patch in cluster.patches if path == module.WORKER_POOL] == [
+        {"spec": {"paused": True}}, {"spec": {"paused": False}},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("labels", "platform", "loops"), [("", "none", set()), ('{"a": "b"}', "baremetal", {"node labels", "bare-metal hosts"})])
+def test_loops_run_only_where_there_is_something_to_do(played: Played, labels: str, platform: str, loops: set[str]) -> None:
+    cluster = {"status": "installed", "hosts": [labelled_host("w0", node_labels=labels)], "platform": {"type": platform}}
+    played.answers["GET /v2/clusters/c"] = 200, cluster
+    controller = controller_of(played, Cluster())
+    started: list[str] = []
+    controller._loop = lambda what, step: started.append(what)  # type: ignore[assignment]
+    controller.run()
+    assert set(started) == {"certificate requests", "node status", *loops}
+
+
+def test_a_refused_token_ends_one_loop_though_others_go_on(played: Played) -> None:
+    """In an agent-based installation another service, or none, may answer at the address by then."""
+    controller = controller_of(played, Cluster(), invoker="agent-installer")
+    played.answers["GET /v2/clusters/c"] = 401, {"reason": "no"}
+    other = threading.Thread(target=controller._loop, args=("certificate requests", controller.approve_requests), daemon=True)
+    other.start()
+    controller._loop("node status", controller.update_hosts)
+    assert len(played.calls) == 3
+    controller.done.set()
+    other.join(5)
+
+
+def test_an_agent_based_installation_goes_on_without_the_service(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AGENT_READY_SECONDS", 0)
+    monkeypatch.setattr(module, "READY_SECONDS", 0)
+    played.answers["GET /v2/clusters/c"] = 401, {"reason": "no"}
+    controller = controller_of(played, Cluster(), invoker="agent-installer")
+    assert controller.set_ready_state() is None
+    with pytest.raises(SystemExit, match="Failed to retrieve cluster from assisted service"):
+        controller_of(played, Cluster()).set_ready_state()
+
+
+def bare_metal(cluster: Cluster, name: str, spec: dict[str, Any], **annotations: str) -> None:
+    cluster.objects[f"{HOSTS}/{name}"] = {
+        "metadata": {"name": name, "annotations": {f"baremetalhost.metal3.io/{key}": value for key, value in annotations.items()}},
+        "spec": spec, "status": {"provisioning": {"state": "unmanaged"}},
+    }  # fmt: skip
+
+
+def machine(cluster: Cluster, name: str, role: str = "worker") -> None:
+    labels = {"machine.openshift.io/cluster-api-machine-role": role}
+    cluster.objects[f"{MACHINES}/{name}"] = {"metadata": {"name": name, "labels": labels}}
+
+
+def test_bare_metal_hosts_get_their_machines_and_are_paused_no_longer() -> None:
+    cluster = Cluster()
+    cluster.objects[PROVISIONING] = {"spec": {}}
+    bare_metal(cluster, "m0", {"consumerRef": {"name": "x-master-0"}}, paused="")
+    bare_metal(cluster, "w0", {})
+    bare_metal(cluster, "w1", {})
+    machine(cluster, "x-master-0", "master")
+    machine(cluster, "x-worker-a")
+    assert not hand_over(cluster), "one machine for two hosts"  # type: ignore[arg-type]
+    machine(cluster, "x-worker-b")
+    assert hand_over(cluster)  # type: ignore[arg-type]
+    hosts = {name: cluster.objects[f"{HOSTS}/{name}"] for name in ("m0", "w0", "w1")}
+    assert {name: host["spec"]["consumerRef"]["name"] for name, host in hosts.items()} == {
+        "m0": "x-master-0", "w0": "x-worker-a", "w1": "x-worker-b",
+    }  # fmt: skip
+    assert all(host["spec"]["externallyProvisioned"] and not host["metadata"]["annotations"] for host in hosts.values())
+    before = len(cluster.patches)
+    assert hand_over(cluster) and len(cluster.patches) == before, "nothing is left to do"  # type: ignore[arg-type]
+
+
+def test_bare_metal_hosts_that_nobody_watches_get_the_status_of_their_annotation() -> None:
+    cluster = Cluster()
+    bare_metal(cluster, "m0", {"consumerRef": {"name": "x-master-0"}}, status='{"poweredOn": true}')
+    assert hand_over(cluster)  # type: ignore[arg-type]
+    host = cluster.objects[f"{HOSTS}/m0"]
+    assert host["status"]["poweredOn"] and host["status"]["lastUpdated"] and not host["metadata"]["annotations"]
+    assert "externallyProvisioned" not in host["spec"]
