@@ -130,7 +130,11 @@ class _Agent(rest.Agent):
 class Installation:
     """One installation. `ending` is abi (the service lives on the first host and dies with it) or hub (it stays)."""
 
+    limits: dict[str, str] = {}  # noqa: RUF012 - of the service
+    events: list[tuple[str, dict[str, Any]]]
+
     def __init__(self, lab: Lab, tls: Path, roles: dict[str, str], ending: str, **cluster: Any) -> None:
+        self.events = []
         self.lab, self.roles, self.ending, self.cluster_fields, self.tls = lab, roles, ending, cluster, tls
         for name, text in _PROGRAMS.items():
             program = lab.directory / "bin" / name
@@ -195,6 +199,7 @@ class Installation:
             "BOOTSTRAP_HOST_MAC": "52:54:00:00:00:00",
             "INSTALL_INVOKER": "agent-installer" if self.ending == "abi" else "assisted-installer",
             **SETTINGS,
+            **self.limits,
         }
         env.pop("DUMMY_IGNITION")
         engine = Engine(Config(env, folder, folder / "state.sqlite").check(), Store(folder / "state.sqlite"))
@@ -204,6 +209,7 @@ class Installation:
 
         def record(name: str, **fields: Any) -> None:
             event(name, **fields)
+            self.events.append((name, fields))
             if name == "host_install_progress_updated":
                 self.stages[engine.hostname(fields["host"])].append(
                     fields["event"].removeprefix("reached installation stage ")
@@ -240,7 +246,7 @@ class Installation:
         path = f"/clusters/{cluster['id']}"
         await lab.until(path, lambda c: len(c["hosts"]) == len(agents))
         for agent, role in zip(agents, self.roles.values(), strict=True):
-            await lab.call("PATCH", agent.path, {"host_role": role}, 201)
+            await lab.call("PATCH", agent.path, {"host_role": role, "node_labels": [{"key": "zone", "value": role}]}, 201)
         await lab.until(path, lambda c: c["status"] == "ready")
         await lab.call("POST", f"{path}/actions/install", status=202)
         while True:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +53,25 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
+def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
+    """The service ends it; the controller tells which operators are missing, and leaves what is in the cluster."""
+    lab.settings.write_text(json.dumps({**SETTINGS, "OPERATOR_SETTLE_SECONDS": "8"}))
+    run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "hub", high_availability_mode="None")
+    run.limits = {"FINALIZING_STAGE_WAITING_FOR_CLUSTER_OPERATORS_TIMEOUT": "5s"}
+    run.run()
+    until("the service says error", lambda: run.cluster["status"] == "error")
+    until("the logs are complete", lambda: run.cluster.get("logs_info") == "completed")
+    [report] = [fields["report"] for name, fields in run.events if name == "cluster_operator_report"]
+    known = {"name": "config-operator", "status": "progressing", "status_info": "Deploying config-operator 4.22.0-lab"}
+    assert known in json.loads(report) or known | {"status": "available", "status_info": "config-operator is available"} in json.loads(report)
+    [archive] = (tmp_path / "service").rglob("controller.tar.gz")
+    with tarfile.open(archive) as logs:
+        assert logs.getnames() == ["assisted-installer-controller.logs", "must-gather.tar.gz"]
+        log = logs.extractfile("assisted-installer-controller.logs")
+        assert log is not None and b"Stopped waiting for cluster operators to be available: context canceled" in log.read()
+
+
 @pytest.mark.parametrize("lab", ["192.168.111.5"], indirect=True)
 @pytest.mark.parametrize("ending", ["abi", "hub"])
 def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> None:
@@ -84,3 +105,13 @@ def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> No
     if ending == "hub":
         until("the service says installed", lambda: run.cluster["status"] == "installed")
         assert all(stages[-1] == "Done" for stages in run.stages.values())
+        zones = {node["metadata"]["name"]: node["metadata"]["labels"].get("zone") for node in lab.objects("nodes")}
+        assert zones == roles
+        hosts = lab.objects("baremetalhosts", "-n", "openshift-machine-api")
+        assert {host["metadata"]["name"] for host in hosts if host["spec"].get("consumerRef")} == set(roles)
+        assert all(host["spec"]["externallyProvisioned"] for host in hosts)
+        # An installation that ended well: nothing of the cluster is in the logs.
+        until("the logs are complete", lambda: run.cluster.get("logs_info") == "completed")
+        [archive] = (tmp_path / "service").rglob("controller.tar.gz")
+        with tarfile.open(archive) as logs:
+            assert logs.getnames() == ["assisted-installer-controller.logs"]

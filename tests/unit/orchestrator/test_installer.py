@@ -7,6 +7,9 @@ import base64
 import json
 import os
 import stat
+import subprocess
+import sys
+import time
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,8 +75,11 @@ def install(played: Played, role: str, *more: str) -> int:
     )
 
 
+REQUIRED = {"infra-env-id": "i", "cluster-id": "c", "host-id": "h", "boot-device": "/dev/sda"}
+
+
 def options(played: Played) -> argparse.Namespace:
-    required = {"role": "bootstrap", "infra-env-id": "i", "cluster-id": "c", "host-id": "h", "boot-device": "/dev/sda", "url": played.url}
+    required = {**REQUIRED, "role": "bootstrap", "url": played.url}
     return installer.parser().parse_args([f"--{name}={value}" for name, value in required.items()])
 
 
@@ -306,6 +312,30 @@ def test_failure_is_told_after_three_tries(played: Played, host: Path) -> None:
         and "no space left" in info
     )
     assert (host / "commands").read_text().count("coreos-installer") == 3
+
+
+def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_tried_again(played: Played, host: Path) -> None:
+    """The agent stops the container; the service knows why, so nothing is told."""
+    writer = host.parent / "bin/coreos-installer"
+    good = writer.read_text()
+    writer.write_text(f"#!/bin/sh\necho $$ > {host}/writing\nexec sleep 60\n")
+    command = [sys.executable, "-m", installer.__name__, *(f"--{name}={value}" for name, value in REQUIRED.items()), f"--url={played.url}"]
+    process = subprocess.Popen([*command, "--role=master"], stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 30
+    while not (host / "writing").exists() or not (host / "writing").read_text():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(30) == 1
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < end:
+            os.kill(int((host / "writing").read_text()), 0)
+            time.sleep(0.05)
+    assert played.stages()[-1] == ("Writing image to disk", "")
+    writer.write_text(good)
+    played.calls.clear()
+    assert install(played, "master") == 0
+    assert played.stages()[-1] == ("Rebooting", "")
 
 
 def test_options_for_disks(played: Played, host: Path) -> None:
