@@ -205,7 +205,8 @@ class Store:
     def announce(self, files: dict[str, tuple[bytes, int]]) -> None:
         """Keep in the state file which of `files` this run made, before they are written: should it be killed, they are nobody's own."""
         loaded = [name for name, found in self._found.items() if found.source]
-        kept = {*self.outputs(loaded), *(path for name in loaded for path in self._read.get(name, ()))}
+        kept = {path for name in loaded for path in self._read.get(name, ())}
+        kept |= self.outputs(name for name in loaded if self._found[name].source == "disk").keys()
         self.own["writing"] = {path: _sha256(content) for path, (content, __) in files.items() if path not in kept}
         state_file.save(self.directory, self.state)
 
@@ -221,12 +222,15 @@ class Store:
                     self.state[asset.key] = kept
             elif self._found[name].source == "disk":
                 self.state.pop(asset.key, None)
-            if asset.load is None or self._found[name].source == "state":
+            if asset.load is None:
                 continue
-            self._read.pop(name, None)
+            source, before = self._found[name].source, self._read.pop(name, None)
             # A file that was discarded and is not written either does not stand for the value.
-            texts = {} if self._found[name].source == "" and asset.files is None else self._texts(asset)
-            hashes = [self.hashes, *([self.made] if self._found[name].source == "" else [])]
+            texts = {} if source == "" and asset.files is None else self._texts(asset)
+            # What the state stood for may have been written only now.
+            if source == "state" and (before or not texts):
+                continue
+            hashes = [self.hashes, *([self.made] if source != "disk" else [])]
             for known in hashes:
                 if texts:
                     known[asset.key] = _digest(texts)

@@ -400,6 +400,18 @@ def test_manifests_of_a_run_that_failed_are_made_again(sno: Any, make: Any) -> N
     assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
 
 
+def test_manifests_written_after_the_image_are_not_somebodys_own(sno: Any, make: Any) -> None:
+    sources = [{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    sno.create("image")
+    sno.create("cluster-manifests")
+    sources[0]["mirrors"] = ["other.test/x"]
+    sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
+    sno.create("image")
+    assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
+    assert not [text for text in sno.said("warning") if "provided in the target directory" in text]
+
+
 class Killed(BaseException):
     pass
 
