@@ -19,15 +19,18 @@ from ..plan.faults import EXTRA
 
 SURE, LIKELY = 60.0, 360.0
 """Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
-# What a console says -> what it means, and the patience with it.
-CONSOLE_SIGNS: tuple[tuple[re.Pattern[str], str, float | None], ...] = (
-    (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked", SURE),
-    (re.compile(r"Ignition (?:has )?failed.*", re.IGNORECASE), "Ignition did not apply its config", SURE),
-    (re.compile(r"(?:You are in|Entering) emergency mode.*", re.IGNORECASE), "the machine is in emergency mode", SURE),
-    (re.compile(r"initrd: .*(?=\s+initrd: a shell follows)"), "the machine could not find or start its system", SURE),
-    (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied", None),
-    (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled", None),
+# What a console says -> what it means. The first end what the machine does; the others are remarks, which later causes explain.
+CONSOLE_ENDS = (
+    (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked"),
+    (re.compile(r"Ignition (?:has )?failed.*", re.IGNORECASE), "Ignition did not apply its config"),
+    (re.compile(r"(?:You are in|Entering) emergency mode.*", re.IGNORECASE), "the machine is in emergency mode"),
+    (re.compile(r"initrd: .*(?=\s+initrd: a shell follows)"), "the machine could not find or start its system"),
 )
+CONSOLE_REMARKS = (
+    (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied"),
+    (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
+)
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 RESTARTS = 3
 PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
@@ -92,7 +95,9 @@ class Facts:
 def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
-    for ask in (_services, _domains, _consoles, _node_zero, _registered, _preparation, _hosts, _remarks, _cluster, _operators, _other_services):
+    asked = (_services, _domains, _consoles, _node_zero, _registered, _preparation, _hosts, _console_remarks, _remarks, _cluster,
+             _operators, _other_services)  # fmt: skip
+    for ask in asked:
         found += [cause for cause in ask(facts) if cause not in found]
     return found
 
@@ -125,10 +130,19 @@ def _domains(facts: Facts) -> Iterator[Cause]:
 
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
+    yield from _said(facts, CONSOLE_ENDS, SURE)
+
+
+def _console_remarks(facts: Facts) -> Iterator[Cause]:
+    yield from _said(facts, CONSOLE_REMARKS, None)
+
+
+def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], patience: float | None) -> Iterator[Cause]:
     for domain, text in facts.consoles.items():
-        for sign, meaning, patience in CONSOLE_SIGNS:
+        for sign, meaning in signs:
             if match := sign.search(text):
-                yield Cause(f"{domain}: {meaning}: {match.group(0).strip()[:200]}", f"read the console log of {domain}", patience)
+                said = COLOURS.sub("", match.group(0)).strip()[:200]
+                yield Cause(f"{domain}: {meaning}: {said}", f"read the console log of {domain}", patience)
                 break
 
 

@@ -145,6 +145,14 @@ def test_console_signs():
     assert cause.patience == 60
 
 
+def test_what_a_console_remarks_comes_after_what_explains_it():
+    console = {"ostest_master_0": "\x1b[31mInstallation cannot proceed, these hosts are not as configured:\x1b[0m\n"}
+    cluster = {"status": "insufficient", "hosts": [host(0, "known")]}
+    found = causes(Facts(plan=PLAN, domains=RUNNING, cluster=cluster, consoles=console))
+    assert found[0].text == "host master-1 never registered"
+    assert found[1].text.endswith("could not be applied: Installation cannot proceed, these hosts are not as configured:")
+
+
 def test_wrong_rendezvous_ip():
     found = causes(Facts(plan=PLAN, rendezvous_ip="192.0.2.99", domains=RUNNING))
     assert found[0].text == "rendezvousIP 192.0.2.99 is not the address of any node of the plan"
