@@ -43,12 +43,16 @@ class Result(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One call: path below the service's URL, with its query. `body` is sent as JSON. `name` is what statistics call it."""
+    """One call: path below the service's URL, with its query. `body` is sent as JSON. `name` is what statistics call it.
+
+    answers: statuses beside 2xx that are no error there.
+    """
 
     name: str
     method: str
     path: str
     body: Any = None
+    answers: tuple[int, ...] = ()
 
 
 class Response(NamedTuple):

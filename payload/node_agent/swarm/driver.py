@@ -103,7 +103,8 @@ class Swarm:
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             response = Response(0, None, f"{type(error).__name__}: {error}")
-        self.stats.record(request.name, loop.time() - started, response.status, "" if response.ok else response.reason())
+        error = None if response.ok or response.status in request.answers else response.reason()
+        self.stats.record(request.name, loop.time() - started, response.status, error)
         return response
 
     async def talk(self, conversation: Talk, me: Identity, host: Host | None = None) -> Any:

@@ -173,10 +173,10 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
     for stage in FINALIZING_STAGES:
         if stage in OLM_STAGES and not operators["olm"]:
             continue
-        told: Response = yield from persist(
-            Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}), settings
-        )
-        if told.status == 400:  # the service has called the cluster installed already
+        # 400: the service has called the cluster installed already.
+        request = Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}, answers=(400,))
+        told: Response = yield from persist(request, settings)
+        if told.status == 400:
             break
         if stage == "Waiting for cluster operators":
             yield from become_available("builtin", 120)

@@ -70,7 +70,7 @@ class Stats:
     begin: float = field(default_factory=time.monotonic)
     began: float = field(default_factory=time.time)
     operations: dict[str, Histogram] = field(default_factory=dict)
-    codes: Counter[tuple[str, int]] = field(default_factory=Counter)
+    errors: Counter[tuple[str, int]] = field(default_factory=Counter)
     messages: Counter[tuple[str, str]] = field(default_factory=Counter)
     lateness: Histogram = field(default_factory=Histogram)
     host_status: Counter[str] = field(default_factory=Counter)
@@ -90,17 +90,18 @@ class Stats:
     _errors: int = 0
     _last: tuple[float, float, int, int] = (0.0, 0.0, 0, 0)
 
-    def record(self, operation: str, seconds: float, status: int, message: str = "") -> None:
+    def record(self, operation: str, seconds: float, status: int, error: str | None = None) -> None:
+        """Count a call that took `seconds`; error: what is wrong with its answer."""
         histogram = self.operations.get(operation)
         if histogram is None:
             histogram = self.operations[operation] = Histogram()
         histogram.add(seconds)
         self._recent.add(seconds)
-        self.codes[operation, status] += 1
-        if not 200 <= status < 300:
+        if error is not None:
+            self.errors[operation, status] += 1
             self._errors += 1
             if len(self.messages) < 1000:
-                self.messages[operation, message[:200]] += 1
+                self.messages[operation, error[:200]] += 1
 
     def late(self, seconds: float) -> None:
         self.lateness.add(seconds)
@@ -138,10 +139,7 @@ class Stats:
         """Everything, ready for JSON."""
         wall, cpu = time.monotonic() - self.begin, time.process_time() - self.baseline_cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        errors: dict[str, int] = {}
-        for (operation, status), count in sorted(self.codes.items()):
-            if not 200 <= status < 300:
-                errors[f"{operation}: {status or 'no answer'}"] = count
+        errors = {f"{operation}: {status or 'no answer'}": count for (operation, status), count in sorted(self.errors.items())}
         tables = {
             "operations": dict(sorted(self.operations.items())),
             "poll_lateness": {"": self.lateness},

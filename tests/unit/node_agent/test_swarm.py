@@ -261,6 +261,7 @@ def test_histogram() -> None:
     assert histogram.summary()["max_ms"] == 1000 and Histogram().percentile(99) == 0
     stats = Stats()
     stats.record("poll", 0.1, 500, "[500] no")
+    stats.record("finalizing stage", 0.1, 400)
     assert stats.report()["errors"] == {"poll: 500": 1}
 
 
