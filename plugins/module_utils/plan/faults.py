@@ -163,4 +163,4 @@ def apply(plan: Plan) -> None:
         if fault["kind"] == "dns_wildcard":
             plan["networks"][0]["dns"]["wildcards"].append({"domain": plan["cluster"]["domain"], "ip": plan["services"]["address"]})
         elif fault["kind"] == "component_fails":
-            plan["release"]["overrides"][fault["component"]] = FAILS
+            plan["release"]["payload_overrides"][fault["component"]] = FAILS

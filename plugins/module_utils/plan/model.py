@@ -62,7 +62,7 @@ class Release(TypedDict):
     version: str | None
     profile: str
     image: str | None
-    overrides: dict[str, str]
+    payload_overrides: dict[str, str]
 
 
 class Hypervisor(TypedDict):

@@ -23,7 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "platform": None,
     "base_domain": "test.metalkube.org",
     "arch": "x86_64",
-    "release": {"payload": "lab", "version": None, "profile": None, "image": None, "overrides": {}},
+    "release": {"payload": "lab", "version": None, "profile": None, "image": None, "payload_overrides": {}},
     "hypervisor": {
         "kind": "sandbox",
         "host": None,

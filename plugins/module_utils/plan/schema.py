@@ -72,7 +72,7 @@ SCHEMA: dict[str, Any] = _object(
                 "version": TEXT_OR_NULL,
                 "profile": {"enum": [*RELEASES, None]},
                 "image": TEXT_OR_NULL,
-                "overrides": {"type": "object", "additionalProperties": TEXT},
+                "payload_overrides": {"type": "object", "additionalProperties": TEXT},
             }
         ),
         "hypervisor": _object(

@@ -78,7 +78,7 @@ def test_faults_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, to
 def test_plan_faults(tmp_path: Path) -> None:
     made = plan(tmp_path, "faults: [{kind: dns_wildcard}, {kind: component_fails, component: agent-installer-api-server}, {kind: extra_host}]")
     assert made["networks"][0]["dns"]["wildcards"][-1] == {"domain": "ostest.test.metalkube.org", "ip": "192.168.111.1"}
-    assert made["release"]["overrides"] == {"agent-installer-api-server": "fails"}
+    assert made["release"]["payload_overrides"] == {"agent-installer-api-server": "fails"}
     extra = made["nodes"][-1]
     assert (extra["name"], extra["role"], extra["nics"][0]["addresses"][0]["ip"]) == ("extra-0", "extra", "192.168.111.23")
     hosts = configs.agent_config(made)["hosts"]
