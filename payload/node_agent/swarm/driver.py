@@ -103,8 +103,8 @@ class Swarm:
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             response = Response(0, None, f"{type(error).__name__}: {error}")
-        error = None if response.ok or response.status in request.answers else response.reason()
-        self.stats.record(request.name, loop.time() - started, response.status, error)
+        wrong = None if response.ok or response.status in request.answers else response.reason()
+        self.stats.record(request.name, loop.time() - started, response.status, wrong)
         return response
 
     async def talk(self, conversation: Talk, me: Identity, host: Host | None = None) -> Any:
