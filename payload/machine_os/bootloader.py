@@ -90,8 +90,8 @@ def cd_efi(parts: Path, volume_id: str, out: Path) -> None:
 
 
 def disk_efi(parts: Path, out: Path) -> None:
-    """GRUB for the ESP of a disk: reads grub.cfg of the boot file system that `uuid` of EFI/BOOT/boot.cfg names."""
-    grub_image(parts, "x86_64-efi", _DISK_MODULES, "configfile $cmdpath/boot.cfg\n", out)
+    """GRUB for the ESP of a disk, from which it was started: reads grub.cfg of the boot file system that EFI/BOOT/boot.cfg names."""
+    grub_image(parts, "x86_64-efi", _DISK_MODULES, "configfile $prefix/boot.cfg\n", out)
 
 
 def disk_bios(parts: Path, out: Path) -> tuple[Path, Path]:
