@@ -58,7 +58,9 @@ TimeoutStopSec=20
 [Install]
 WantedBy=multi-user.target
 """
-_FIRSTBOOT = f"""[Unit]
+_FIRSTBOOT = {
+    "name": "machine-config-daemon-firstboot.service",
+    "contents": f"""[Unit]
 Description=Machine Config Daemon Firstboot (fetches this node's MachineConfig)
 Wants=network-online.target
 After=network-online.target
@@ -71,7 +73,8 @@ ExecStart=/usr/bin/python3 {DAEMON} firstboot
 
 [Install]
 WantedBy=multi-user.target
-"""
+""",
+}
 
 
 def render(
@@ -285,9 +288,7 @@ def _disk_config(
         _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
         _file(DAEMON, (Path(__file__).parent / "machine_config_daemon.py").read_text(), 0o755),
     ]
-    config = _config(
-        files, [{"name": "machine-config-daemon-firstboot.service", "enabled": True, "contents": _FIRSTBOOT}]
-    )
+    config = _config(files, [{**_FIRSTBOOT, "enabled": True}])
     key = (cluster.get("ssh_public_key") or "").strip()
     if key:
         config["passwd"] = {"users": [{"name": "core", "sshAuthorizedKeys": key.splitlines()}]}
@@ -296,7 +297,8 @@ def _disk_config(
 
 def _single_node(disk: Config, rendered: Config) -> Config:
     """Return the disk config of a single node, which has nobody to fetch its machine config from."""
-    off = _config([], [{"name": "machine-config-daemon-firstboot.service", "enabled": False}])
+    # Disabled and there: systemd refuses to disable a unit that it does not find.
+    off = _config([], [{**_FIRSTBOOT, "enabled": False}])
     return merge({**disk, "systemd": {"units": []}}, rendered, off)
 
 

@@ -170,6 +170,7 @@ def test_single_node(tls_dir: Path) -> None:
         "kube-apiserver.service": True,
         "machine-config-daemon-firstboot.service": False,
     }
+    assert all(u["contents"] for u in base["systemd"]["units"])
 
 
 def test_bare_metal_hosts(tls_dir: Path) -> None:
