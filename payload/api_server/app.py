@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,16 @@ from .handlers import logs_path
 from .models import MODELS, UUID, Invalid, parse_json
 
 LOG = logging.getLogger("assisted-service")
-#: Largest JSON body in bytes; a connectivity report of a thousand hosts has about a megabyte.
+#: Largest JSON body in bytes.
 MAX_BODY = 32 * 2**20
+#: Largest reply of an agent to a step: a connectivity report of a thousand hosts has about a megabyte.
+MAX_REPLY = 8 * 2**20
+#: Largest of all else that only agents and controllers say; each change of a progress text is kept as an event.
+MAX_NOTICE = 256 * 2**10
 #: Largest log archive in bytes.
 MAX_LOGS = 512 * 2**20
+#: Bytes of the file system that logs leave free: the service's state is kept there, too.
+LEAST_FREE = 64 * 2**20
 #: Headers of the description that are no text: name -> type.
 TYPED_HEADERS = {"get_unregistered_clusters": "bool"}
 PAGE = Path(__file__).with_name("page.html")
@@ -43,6 +50,13 @@ def error(status: int, reason: str, href: str = "") -> web.Response:
     else:
         body = {"kind": "Error", "id": status, "href": href, "code": str(status), "reason": reason}
     return _json(body, status)
+
+
+def most(op: Operation) -> int:
+    """How many bytes the JSON body of an operation may have."""
+    if op.handler == "post_reply":
+        return MAX_REPLY
+    return MAX_NOTICE if op.schemes == ("agentAuth",) else MAX_BODY
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
@@ -130,7 +144,8 @@ class Service:
             if op.upload:
                 await self._receive(request, call)
             elif op.body:
-                raw = await request.read()
+                if (request.content_length or 0) > most(op) or len(raw := await request.read()) > most(op):
+                    raise Invalid(f"the body is larger than {most(op)} bytes")
                 if not raw:
                     raise Invalid(f"a body of model {op.body} is required")
                 call.body = MODELS.check(op.body, parse_json(raw))
@@ -153,7 +168,7 @@ class Service:
                 # With a type of its own aiohttp does not take the archive for an encoding of something else.
                 return web.FileResponse(result.path, headers={**headers, "Content-Type": "application/octet-stream"})
             return web.Response(
-                body=result.content, status=op.status, content_type="application/octet-stream", headers=headers
+                body=result.content if result.stream is None else result.stream, status=op.status, content_type="application/octet-stream", headers=headers
             )
         if result is None:
             return web.Response(status=op.status)
@@ -185,6 +200,8 @@ class Service:
                     size += len(chunk)
                     if size > MAX_LOGS:
                         raise Invalid(f"the log archive is larger than {MAX_LOGS} bytes")
+                    if shutil.disk_usage(path.parent).free < LEAST_FREE + len(chunk):
+                        raise ApiError(503, "no room is left for logs")
                     file.write(chunk)
             os.replace(temporary, path)
         except BaseException:

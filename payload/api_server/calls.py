@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,11 @@ class Call:
 
 @dataclass
 class Download:
-    """A file as answer: content or a path on disk."""
+    """A file as answer: content, a stream of it, or a path on disk."""
 
     name: str
     content: bytes = b""
+    stream: AsyncIterator[bytes] | None = None
     path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     #: The answer is this JSON value with extra headers instead of a file.

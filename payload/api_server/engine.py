@@ -129,10 +129,7 @@ class Engine:
                 self.results[host["id"]] = self._previous(host["validations_info"])
         for host in self.hosts.values():
             if host.get("connectivity") and host.get("cluster_id") in self.clusters:
-                cluster = self.clusters[host["cluster_id"]]
-                self.reach_of(cluster["id"]).report(
-                    host["id"], json.loads(host["connectivity"]), validations.machine_cidrs(cluster)
-                )
+                self._heard(self.clusters[host["cluster_id"]], host, json.loads(host["connectivity"]))
         for cluster in self.clusters.values():
             if cluster.get("validations_info"):
                 self.results[cluster["id"]] = self._previous(cluster["validations_info"])
@@ -479,22 +476,23 @@ class Engine:
         cluster = self.cluster_of(host)
         host["connectivity"] = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
         if cluster is not None:
-            members = self.hosts_of(cluster["id"])
-            known = {
-                "remote_hosts": [peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members]
-            }
-            self.reach_of(cluster["id"]).report(host["id"], known, validations.machine_cidrs(cluster))
+            self._heard(cluster, host, report)
             self._groups.pop(cluster["id"], None)
             self.dirty.add(cluster["id"])
         self.dirty.add(host["id"])
 
+    def _heard(self, cluster: Document, host: Document, report: dict[str, Any]) -> None:
+        """Counts what a host says of the others in its cluster; what it says of anybody else does not matter."""
+        members = self.hosts_of(cluster["id"])
+        known = [peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members]
+        self.reach_of(cluster["id"]).report(host["id"], {"remote_hosts": known}, validations.machine_cidrs(cluster))
+
     def networks_changed(self, cluster: Document) -> None:
         """The machine networks changed: reachability per network is counted anew."""
-        reach = self.reach[cluster["id"]] = Reach()
-        cidrs = validations.machine_cidrs(cluster)
+        self.reach[cluster["id"]] = Reach()
         for host in self.hosts_of(cluster["id"]).values():
             if host.get("connectivity"):
-                reach.report(host["id"], json.loads(host["connectivity"]), cidrs)
+                self._heard(cluster, host, json.loads(host["connectivity"]))
         self._groups.pop(cluster["id"], None)
         self.touch_cluster(cluster["id"])
         self.touch_hosts(cluster["id"])

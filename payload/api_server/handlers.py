@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import json
+import os
 import re
 import tarfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from . import inventory as inv
@@ -1614,7 +1615,7 @@ def upload_logs(e: Engine, call: Call) -> Any:
 
 
 def _safe(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".") or "unnamed"
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text)[:128].strip(".") or "unnamed"
 
 
 @handler
@@ -1642,17 +1643,30 @@ def download_logs(e: Engine, call: Call) -> Any:
         if not controller.is_file():
             raise ApiError(409, f"Controller logs of cluster {cluster['id']} were not found")
         return Download(controller_name, path=str(controller))
-    parts = [(host_name(host), folder / f"{ident}.tar.gz") for ident, host in members.items()] + [
-        (controller_name, controller)
-    ]
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for part, path in parts:
-            if path.is_file():
-                archive.add(path, f"{name}_{part}" if not part.startswith(name) else part)
-    if not any(path.is_file() for __, path in parts):
+    files = {controller_name: controller}
+    for ident, host in members.items():
+        part = host_name(host)
+        while part in files:  # of two hosts with one name neither may hide the other's logs
+            part = f"{ident}_{part}"
+        files[part] = folder / f"{ident}.tar.gz"
+    parts = [(part, path) for part, path in files.items() if path.is_file()]
+    if not parts:
         raise ApiError(409, f"Logs of cluster {cluster['id']} were not found")
-    return Download(f"{name}_{cluster['id']}.tar", buffer.getvalue())
+    return Download(f"{name}_{cluster['id']}.tar", stream=_tar(parts))
+
+
+async def _tar(parts: list[tuple[str, Path]]) -> AsyncIterator[bytes]:
+    """A tar archive of (name, file), piece by piece: all files together may be more than there is memory."""
+    for name, path in parts:
+        with path.open("rb") as file:
+            info = tarfile.TarInfo(name)
+            status = os.fstat(file.fileno())
+            info.size, info.mtime = status.st_size, int(status.st_mtime)
+            yield info.tobuf()
+            while chunk := file.read(2**18):
+                yield chunk
+            yield bytes(-info.size % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)
 
 
 # -- events and what the service is ------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ INSTALLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer:latest"
 CONTROLLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer-controller:latest"
 
 CONTINUE, EXIT = "continue", "exit"
+#: So many addresses of a host the others are asked to reach at most, whatever its inventory says.
+PROBED = 256
 _CHECKS = ("tang-connectivity-check", "free-network-addresses", "dhcp-lease-allocate")
 _LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
 #: Steps that look at the same things at each poll.
@@ -322,16 +324,12 @@ def instructions(
 
 
 def peer_entry(host: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
-    """JSON of one host in the arguments of connectivity-check."""
-    nics = [
-        {
-            "name": nic.get("name", ""),
-            "mac": nic.get("mac_address", ""),
-            "ip_addresses": [
-                text.partition("/")[0] for text in (*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ()))
-            ],
-        }
-        for nic in inventory.get("interfaces", ())
-        if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")
-    ]
+    """JSON of one host in the arguments of connectivity-check, with its first PROBED addresses."""
+    nics, left = [], PROBED
+    for nic in inventory.get("interfaces", ()):
+        texts = [*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ())][:left]
+        if texts:
+            addresses = [text.partition("/")[0] for text in texts]
+            nics.append({"name": nic.get("name", ""), "mac": nic.get("mac_address", ""), "ip_addresses": addresses})
+            left -= len(texts)
     return _dump({"host_id": host["id"], "nics": nics})

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gzip
+import io
 import json
+import tarfile
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
+from ansible_collections.agentlab.ocp.payload.api_server import app
 from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS, Invalid
+from ansible_collections.agentlab.ocp.payload.api_server.steps import PROBED
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -241,6 +248,100 @@ async def test_logs_go_to_their_place(tmp_path: Path) -> None:
             assert code == 400, raw
 
 
+async def uploaded(lab: Lab, cluster_id: str, agent: Agent, logs: bytes, status: int = 204) -> None:
+    form = aiohttp.FormData()
+    form.add_field("upfile", logs, filename="logs.tar.gz")
+    query = {"logs_type": "host", "host_id": agent.id, "infra_env_id": agent.infra_env_id}
+    code, raw, __ = await lab.raw("POST", f"/clusters/{cluster_id}/logs", params=query, data=form)
+    assert code == status, raw
+
+
+async def test_logs_of_namesakes(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        for index, name in enumerate(("same", "same", "a" * 5000, "a" * 5000)):
+            agent = Agent(lab, infra_env["id"], index, hostname=name)
+            await agent.register()
+            await agent.poll()
+            await uploaded(lab, cluster["id"], agent, b"logs of %d" % index)
+        code, raw, headers = await lab.raw("GET", f"/clusters/{cluster['id']}/logs")
+        assert (code, headers["Content-Type"]) == (200, "application/octet-stream")
+        code, __, headers = await lab.raw("GET", f"/clusters/{cluster['id']}/logs", params={"logs_type": "host", "host_id": agent.id})
+        assert code == 200 and len(headers["Content-Disposition"]) < 300
+    with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+        found = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+    assert sorted(found.values()) == [b"logs of %d" % index for index in range(4)]
+    assert all(len(name) < 256 and "/" not in name for name in found)
+
+
+async def test_logs_leave_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0)
+        await agent.register()
+        await uploaded(lab, cluster["id"], agent, b"first")
+        monkeypatch.setattr(app, "MAX_LOGS", 100_000)
+        await uploaded(lab, cluster["id"], agent, b"x" * 200_000, 400)
+        monkeypatch.setattr(app.shutil, "disk_usage", lambda path: SimpleNamespace(free=app.LEAST_FREE))
+        await uploaded(lab, cluster["id"], agent, b"second", 503)
+        folder = tmp_path / "logs" / cluster["id"]
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == {f"{agent.id}.tar.gz": b"first"}
+
+
+async def test_huge_bodies(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0)
+        await agent.register()
+        large = json.dumps({"current_stage": "Installing", "progress_info": "x" * app.MAX_NOTICE}).encode()
+        reply = json.dumps({"step_type": "inventory", "step_id": "x", "exit_code": 0, "output": " " * app.MAX_REPLY}).encode()
+        kind = {"Content-Type": "application/json"}
+        for method, path, raw in (("PUT", "progress", large), ("POST", "instructions", reply)):
+            packed = {**kind, "Content-Encoding": "gzip"}
+            for headers, data in ((kind, raw), (packed, gzip.compress(raw)), (packed, gzip.compress(bytes(2 * app.MAX_BODY)))):
+                code, answer, __ = await lab.raw(method, f"{agent.path}/{path}", data=data, headers=headers)
+                assert code == 400 and b"larger than" in answer, answer[:300]
+        assert "inventory" not in await lab.call("GET", agent.path)
+
+
+async def test_huge_inventory_is_no_burden_to_others(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        hostile, other = (Agent(lab, infra_env["id"], index) for index in range(2))
+        nics = [
+            {"name": f"eth{i}", "mac_address": "52:54:00:00:00:01", "ipv4_addresses": [f"10.{i >> 8}.{i & 255}.{j}/8" for j in range(4)]}
+            for i in range(10_000)
+        ]
+        hostile.inventory |= {"interfaces": nics}
+        for agent in (hostile, other):
+            await agent.register()
+            await agent.poll()
+        await lab.until(hostile.path, lambda host: host["status"] == "insufficient")
+        while not (asked := [step for step in (await other.poll())["instructions"] if step["step_type"] == "connectivity-check"]):
+            await asyncio.sleep(0.02)
+        [peer] = json.loads(asked[0]["args"][0])
+        assert peer["host_id"] == hostile.id
+        assert sum(len(nic["ip_addresses"]) for nic in peer["nics"]) == PROBED
+
+
+async def test_reports_about_strangers(tmp_path: Path) -> None:
+    report = {"remote_hosts": [{"host_id": str(uuid.uuid4()), "l3_connectivity": []} for __ in range(1000)]}
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0)
+        await agent.register()
+        await agent.reply({"step_type": "connectivity-check", "step_id": "x"}, report)
+        await lab.call("PATCH", f"/clusters/{cluster['id']}", {"machine_networks": [{"cidr": "192.168.112.0/24"}]})
+        assert lab.engine.reach_of(cluster["id"]).ids == [agent.id]
+    async with Lab(tmp_path) as lab:
+        assert lab.engine.reach_of(cluster["id"]).ids == [agent.id]
+
+
 async def test_replies_that_do_not_decode(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
@@ -299,6 +400,9 @@ async def test_someone_elses_host(tmp_path: Path) -> None:
         await thief.register(409)
         await lab.call("GET", f"{thief.path}/instructions", status=404)
         await lab.call("PUT", f"{thief.path}/progress", {"current_stage": "Done"}, 404)
+        await lab.call("PUT", f"{thief.path}/logs-progress", {"logs_state": "completed"}, 404)
+        await thief.reply({"step_type": "inventory", "step_id": "x"}, thief.inventory, status=404)
+        await lab.call("GET", thief.path.replace("envs", "env") + "/downloads/ignition", status=404)
         await lab.call("DELETE", thief.path, status=404)
 
 
