@@ -15,6 +15,7 @@ import json
 import signal
 import sys
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -83,19 +84,27 @@ class Proxy:
         except AssertionError as error:
             self.wrong[str(error)[:300]] += 1
 
-    async def run(self, host: str, port: int) -> None:
-        app = web.Application(client_max_size=1 << 30)
-        app.router.add_route("*", "/{path:.*}", self.handle)
+    async def _connect(self, app: web.Application) -> AsyncIterator[None]:
         timeout = aiohttp.ClientTimeout(total=600)
         async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as self.session:
-            runner = web.AppRunner(app, access_log=None)
-            await runner.setup()
-            await web.TCPSite(runner, host, port).start()
-            over = asyncio.Event()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, over.set)
-            await over.wait()
-            await runner.cleanup()
+            yield
+
+    def app(self) -> web.Application:
+        """The proxy as an application that a server of the caller's runs."""
+        app = web.Application(client_max_size=1 << 30)
+        app.router.add_route("*", "/{path:.*}", self.handle)
+        app.cleanup_ctx.append(self._connect)
+        return app
+
+    async def run(self, host: str, port: int) -> None:
+        runner = web.AppRunner(self.app(), access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, host, port).start()
+        over = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, over.set)
+        await over.wait()
+        await runner.cleanup()
 
 
 def main() -> int:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
+from ansible_collections.agentlab.ocp.payload.api_server.auth import make_tokens
 from ansible_collections.agentlab.ocp.payload.api_server.engine import Engine
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings
 from ansible_collections.agentlab.ocp.tests.recorded import replay
-from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import Lab
+from ansible_collections.agentlab.ocp.tests.recorded.proxy import Proxy
+from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import DESCRIPTION, Lab
 
 AGENT = "registry.example/agent:1"
 RELEASE = {"openshift_version": "4.22.0", "version": "4.22.0", "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"], "url": "registry.example/release"}
@@ -99,3 +102,21 @@ async def test_operators_as_the_real_service_tells_them(tmp_path: Path) -> None:
         stage.format("Done"),
         "Successfully completed installing cluster",
     ]
+
+
+@pytest.mark.skipif(DESCRIPTION is None, reason="the API description is not at hand")
+async def test_every_answer_is_as_described(tmp_path: Path) -> None:
+    key, tokens = make_tokens()
+    auth = {"AUTH_TYPE": "agent-installer-local", "EC_PUBLIC_KEY_PEM": key}
+    async with Lab(tmp_path, {**ENVIRONMENT, **auth, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "1s"}) as lab:
+        proxy = Proxy(str(lab.server.make_url("")), None, DESCRIPTION)
+        async with TestServer(proxy.app()) as server:
+            settings = Settings(
+                str(server.make_url("")).rstrip("/"), clusters=3, topology={"sno": 1, "compact": 1, "ha": 1},
+                agent_token=tokens["agentAuth"], user_token=tokens["userAuth"], **{**PACE, "keep": False},
+            )  # fmt: skip
+            result = await asyncio.wait_for(Swarm(settings).run(), 90)
+    assert result["ends"] == {"installed": 3} and not result["errors"]
+    assert not proxy.wrong
+    seen = {text.partition(" ")[0] for text in proxy.exchanges}
+    assert {"v2RegisterHost", "v2GetNextSteps", "v2UpdateHostInstallProgress", "V2UploadLogs", "v2CompleteInstallation"} <= seen, seen
