@@ -31,6 +31,8 @@ JOBS = Path(__file__).with_name("jobs.yml")
 GATHER_AFTER = {"boot", "wait", "validate"}
 BINARIES = Path(sys.executable).parent
 LARGE = 64 * 2**20
+# Consoles send them; XML cannot hold them.
+CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class Stage(NamedTuple):
@@ -151,7 +153,7 @@ def junit(job: str, stages: list[Stage]) -> JUnitXml:
     for stage in stages:
         case = TestCase(stage.name, classname=job, time=round(stage.seconds, 1))
         if stage.error:
-            case.result = [Failure(stage.error)]
+            case.result = [Failure(CONTROLS.sub("", stage.error))]
         suite.add_testcase(case)
     xml = JUnitXml()
     xml.add_testsuite(suite)

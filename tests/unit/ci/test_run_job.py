@@ -56,6 +56,13 @@ def test_a_job_that_expects_a_failure(run_job: ModuleType, tmp_path: Path, monke
     assert runner.judge(failed).error.startswith("'First cause: VM x is shut off', expected \"the lab's registry")
 
 
+def test_what_a_console_said_can_be_a_failure(run_job: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    run_job.junit("job", [run_job.Stage("wait", 1.0, "\x1b[31mnot as configured:\x1b[0m\x07")]).write(str(path), pretty=True)
+    [suite] = JUnitXml.fromfile(str(path))
+    assert [result.message for case in suite for result in case.result] == ["not as configured:"]
+
+
 def test_a_job_leaves_its_artifacts(run_job: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`configure` with a secret, then a stage that fails: `image`, since nothing was prepared."""
     table = tmp_path / "jobs.yml"
