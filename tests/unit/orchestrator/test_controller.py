@@ -181,7 +181,8 @@ class Cluster(Api):
 
 
 def controller_of(played: Played, cluster: Cluster, **config: Any) -> Controller:
-    made = Controller(cluster, Service(played.url, "", wait=(0, 0)), {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3} | config)  # type: ignore[arg-type]
+    settings: Any = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3} | config
+    made = Controller(cluster, Service(played.url, "", wait=(0, 0)), settings)
     made.poll = 0.01
     return made
 
