@@ -444,6 +444,7 @@ def test_files_of_a_run_that_was_killed_are_not_somebodys_own(sno: Any, make: An
 
 def test_a_file_of_a_run_that_was_killed_may_be_edited(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sno.write("install-config.yaml", make.install_config(imageDigestSources=[{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]))
+
     def killed(self: run.Store) -> None:
         raise Killed
 
