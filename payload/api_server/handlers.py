@@ -1735,7 +1735,6 @@ def trigger_event(e: Engine, call: Call) -> Any:
             "category": body.get("category", "user"),
             "message": body["message"],
             "event_time": time_text(e.clock()),
-            "request_id": str(uuid.uuid4()),
             "props": body.get("props", ""),
         },
         cluster_level=not host_id,

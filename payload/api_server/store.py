@@ -16,7 +16,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS field (kind TEXT, id TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS event (
   seq INTEGER PRIMARY KEY, name TEXT, cluster_id TEXT, host_id TEXT, infra_env_id TEXT, severity TEXT, category TEXT,
-  message TEXT, event_time TEXT, request_id TEXT, props TEXT, cluster_level INTEGER, deleted_host INTEGER DEFAULT 0);
+  message TEXT, event_time TEXT, props TEXT, cluster_level INTEGER, deleted_host INTEGER DEFAULT 0);
 CREATE INDEX IF NOT EXISTS event_cluster ON event (cluster_id);
 CREATE INDEX IF NOT EXISTS event_infra_env ON event (infra_env_id);
 CREATE TABLE IF NOT EXISTS file (owner TEXT, name TEXT, content BLOB, PRIMARY KEY (owner, name)) WITHOUT ROWID;
@@ -33,11 +33,10 @@ EVENT_FIELDS = (
     "category",
     "message",
     "event_time",
-    "request_id",
     "props",
 )
-#: What of an event the API shows, where it has it: upstream's keeps category and request to itself.
-SHOWN_FIELDS = tuple(name for name in EVENT_FIELDS if name not in ("category", "request_id"))
+#: What of an event the API shows, where it has it: upstream's keeps the category to itself.
+SHOWN_FIELDS = tuple(name for name in EVENT_FIELDS if name != "category")
 
 
 class Document(dict[str, Any]):
@@ -174,7 +173,7 @@ class Store:
                 ("DELETE FROM field WHERE kind = ? AND id = ?", self._gone),
                 ("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes),
                 ("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts),
-                (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?,?)", self._events),
+                (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?)", self._events),
             ):
                 if rows:
                     run.executemany(statement, rows)

@@ -17,6 +17,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -380,7 +381,7 @@ class Controller:
         for stage, what, test in stages:
             if stage != CSV_INITIALIZATION:
                 self.finalizing(stage)
-            finished = self.until(what, test, over=lambda stage=stage: self._timed_out(stage)) and finished  # type: ignore[misc]
+            finished = self.until(what, test, over=partial(self._timed_out, stage)) and finished
         if not finished:
             self.until("unfinished operators are called failed", self._fail_unfinished)
 
