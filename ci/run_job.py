@@ -24,6 +24,7 @@ import ansible_runner
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import PLAYBOOKS, ROOT, run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import CONTROLS
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.redact import redact
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
@@ -31,8 +32,6 @@ JOBS = Path(__file__).with_name("jobs.yml")
 GATHER_AFTER = {"boot", "wait", "validate"}
 BINARIES = Path(sys.executable).parent
 LARGE = 64 * 2**20
-# Consoles send them; XML cannot hold them.
-CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class Stage(NamedTuple):

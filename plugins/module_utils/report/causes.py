@@ -30,7 +30,8 @@ CONSOLE_REMARKS = (
     (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied"),
     (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
 )
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# What consoles send beside text; XML cannot hold it.
+CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 RESTARTS = 3
 PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
@@ -141,7 +142,7 @@ def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], patience: 
     for domain, text in facts.consoles.items():
         for sign, meaning in signs:
             if match := sign.search(text):
-                said = COLOURS.sub("", match.group(0)).strip()[:200]
+                said = CONTROLS.sub("", match.group(0)).strip()[:200]
                 yield Cause(f"{domain}: {meaning}: {said}", f"read the console log of {domain}", patience)
                 break
 
