@@ -62,9 +62,13 @@ class Unit(NamedTuple):
     restarts: int = 0
     said: str = ""
 
+    def ailing(self, name: str) -> bool:
+        """Whether it has ended badly. Those that register wait for the service by being restarted."""
+        return self.state == "failed" or (self.restarts > 0 and name.startswith("assisted-service"))
+
     def broken(self, name: str) -> bool:
-        """Whether it will not start by itself. Those that register wait for the service by being restarted."""
-        return self.state == "failed" or (self.restarts >= RESTARTS and name.startswith("assisted-service"))
+        """Whether it will not start by itself."""
+        return self.ailing(name) and (self.state == "failed" or self.restarts >= RESTARTS)
 
 
 @dataclass
@@ -154,13 +158,14 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
                     "have its tokens expired? was the rendezvous host booted from this run's image?  agentlab image, agentlab boot  begin anew", SURE)
     if facts.cluster is not None or facts.nodes is not None:
         return
-    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].broken(item[0])):
-        if unit.broken(name) or unit.state == "activating":
+    hopeless = any(unit.broken(name) for name, unit in facts.node_zero.items())
+    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].ailing(item[0])):
+        if unit.ailing(name) or unit.state == "activating":
             yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} "
-                        + ("is still starting" if not unit.broken(name) else "fails again and again" if unit.restarts else "has failed")
+                        + ("is still starting" if not unit.ailing(name) else "fails again and again" if unit.restarts else "has failed")
                         + (f": {unit.said[:300]}" if unit.said else ""),
                         f"agentlab exec -- ssh core@{address} journalctl -u {name}",
-                        SURE if unit.broken(name) else None)
+                        SURE if hopeless and unit.ailing(name) else None)
     holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
     holder = holders[0] if holders else None
     if not facts.node_zero:

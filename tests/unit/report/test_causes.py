@@ -97,6 +97,15 @@ def test_service_that_never_started():
     assert patience(**facts) == SURE
 
 
+def test_the_unit_that_fails_is_named_before_the_one_that_gave_up_waiting_for_it():
+    facts = {"domains": RUNNING, "node_zero": {
+        "assisted-service.service": Unit("activating", 1, "Error: exit 1"),
+        "agent-register-cluster.service": Unit("failed"),
+    }}
+    assert "assisted-service.service on the rendezvous host 192.0.2.20 fails again and again" in first(**facts)
+    assert patience(**facts) == SURE
+
+
 def test_service_that_is_only_slow():
     facts = {"domains": RUNNING, "node_zero": {"assisted-service.service": Unit("activating")}}
     assert first(**facts).endswith("assisted-service.service on the rendezvous host 192.0.2.20 is still starting")
