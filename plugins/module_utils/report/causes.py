@@ -37,6 +37,8 @@ PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
     r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
 )
+# They fail without holding a host back, as the service's own table has it.
+WARNINGS = frozenset({"ntp-synced", "mtu-valid", "container-images-available", "inventory-not-partially-truncated"})
 LASTING = frozenset({"has-min-cpu-cores", "has-min-memory", "has-min-valid-disks", "has-cpu-cores-for-role", "has-memory-for-role"})
 # Status of a host that cannot go on by itself -> patience.
 BROKEN: dict[str, float | None] = {
@@ -206,11 +208,11 @@ def _registered(facts: Facts) -> Iterator[Cause]:
                         "power the extra machine off: the installation starts only with exactly the expected hosts", LIKELY)
 
 
-def _failing(thing: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def _failing(thing: dict[str, Any], *, warnings: bool = False) -> Iterator[tuple[str, float]]:
     """Messages of failing validations, and the patience with each: hardware does not grow."""
     for category, checks in json.loads(thing.get("validations_info") or "{}").items():
         for check in checks:
-            if check["status"] in ("failure", "error"):
+            if check["status"] in ("failure", "error") and (check["id"] in WARNINGS) is warnings:
                 yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
@@ -232,16 +234,15 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
             yield Cause(f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
                         "see its logs in this report", BROKEN[status])
         elif status in ("insufficient", "pending-for-input"):
-            # The status names those that hold the host back; others, such as that of NTP, do not.
-            for message, patience in sorted(_failing(host), key=lambda check: check[0] not in host.get("status_info", "")):
+            for message, patience in _failing(host):
                 yield Cause(f"host {name} fails a validation: {message}", "mend the host or the profile, then deploy again", patience)
 
 
 def _remarks(facts: Facts) -> Iterator[Cause]:
     """Validations that fail without holding a host back: an image that could not be pulled shows in no status."""
     for host in (facts.cluster or {}).get("hosts") or []:
-        if host["status"] in ("known", "preparing-failed"):
-            for message, __ in _failing(host):
+        if host["status"] in ("insufficient", "known", "preparing-failed"):
+            for message, __ in _failing(host, warnings=True):
                 yield Cause(f"host {host_name(host)} fails a validation: {message}", "mend the host or the profile, then deploy again")
 
 

@@ -61,7 +61,7 @@ def test_failing_validation():
 
 def test_what_holds_a_host_back_is_told_before_what_does_not():
     checks = {"network": [{"id": "ntp-synced", "status": "failure", "message": "no NTP"}, {"id": "x", "status": "failure", "message": "no route"}]}
-    hosts = [host(0, "known"), host(1, "insufficient", "Host cannot be installed due to following failing validation(s): no route")]
+    hosts = [host(0, "known"), host(1, "insufficient", "Host cannot be installed due to following failing validation(s): no NTP ; no route")]
     hosts[1]["validations_info"] = json.dumps(checks)
     facts = {"domains": RUNNING, "cluster": {"status": "insufficient", "hosts": hosts}}
     assert first(**facts) == "host master-1 fails a validation: no route"
