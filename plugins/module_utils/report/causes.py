@@ -40,6 +40,8 @@ PREPARING_FAILED = re.compile(
 # They fail without holding a host back, as the service's own table has it.
 WARNINGS = frozenset({"ntp-synced", "mtu-valid", "container-images-available", "inventory-not-partially-truncated"})
 LASTING = frozenset({"has-min-cpu-cores", "has-min-memory", "has-min-valid-disks", "has-cpu-cores-for-role", "has-memory-for-role"})
+# What the service says of hosts that another's failure took along.
+TAKEN_ALONG = "Host is part of a cluster that failed to install"
 # Status of a host that cannot go on by itself -> patience.
 BROKEN: dict[str, float | None] = {
     "error": SURE, "cancelled": SURE, "disconnected": LIKELY, "installing-pending-user-action": LIKELY, "preparing-failed": None,
@@ -228,7 +230,7 @@ def _preparation(facts: Facts) -> Iterator[Cause]:
 
 
 def _hosts(facts: Facts) -> Iterator[Cause]:
-    for host in (facts.cluster or {}).get("hosts") or []:
+    for host in sorted((facts.cluster or {}).get("hosts") or [], key=lambda host: host.get("status_info") == TAKEN_ALONG):
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
         if status in BROKEN:
             yield Cause(f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",

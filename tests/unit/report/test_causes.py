@@ -75,6 +75,11 @@ def test_what_holds_nobody_back_is_told_all_the_same():
     assert patience(**facts) is None
 
 
+def test_the_host_that_failed_is_told_before_those_it_took_along():
+    hosts = [host(0, "error", "Host is part of a cluster that failed to install"), host(1, "error", "timeout while connecting")]
+    assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == "host master-1 is error: timeout while connecting"
+
+
 def test_memory_does_not_grow():
     facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
     assert patience(domains=RUNNING, **facts) == SURE
