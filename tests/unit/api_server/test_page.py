@@ -1,0 +1,23 @@
+"""The page at `/`: what can be said of it without a browser."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.agentlab.ocp.payload.api_server import app
+from ansible_collections.agentlab.ocp.payload.api_server.api import OPERATIONS, SCHEMES
+
+TEXT = app.PAGE.read_text(encoding="utf-8")
+
+
+def test_needs_nothing_from_elsewhere() -> None:
+    assert not re.search(r"https?://|@import|url\(", TEXT)
+
+
+def test_makes_no_markup_of_what_others_say() -> None:
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(", TEXT)
+
+
+def test_asks_what_a_watcher_may_ask() -> None:
+    watched = {op.path for op in OPERATIONS if op.method == "GET" and SCHEMES["w"] in op.schemes}
+    assert {"/api/assisted-install/v2/clusters", "/api/assisted-install/v2/clusters/{cluster_id}", "/api/assisted-install/v2/events"} <= watched
