@@ -13,6 +13,7 @@ import ssl
 import sys
 import tarfile
 import time
+import uuid
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
 BY_PEOPLE = ("install", "role", "set up", "remove")
 SETTING_UP = 16  # clusters that are registered or removed at a time
+REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
 
 
 class Frozen(Exception):
@@ -60,6 +62,7 @@ class Swarm:
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
         self._image_set = f"{settings.name}-{settings.part[0]}"
         self._stop = asyncio.Event()
+        self.stopped = False
         self._session: aiohttp.ClientSession
 
     # Requests
@@ -79,7 +82,7 @@ class Swarm:
         if settings.network_delay or settings.network_jitter:
             await asyncio.sleep(settings.network_delay + random.random() * settings.network_jitter)
         if host is not None and host.failure == "lossy" and random.random() < LOST_SHARE:
-            self.stats.record(request.name, 0.0, 0, "lost on purpose")
+            self.stats.lost += 1
             return Response(0, None, "lost on purpose")
         body: Any = {}
         if isinstance(request.body, bytes):
@@ -102,7 +105,7 @@ class Swarm:
                 decoded = json.loads(raw) if raw and (elsewhere or answer.content_type == "application/json") else None
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            response = Response(0, None, f"{type(error).__name__}: {error}")
+            response = Response(0, None, why(error))
         wrong = None if response.ok or response.status in request.answers else response.reason()
         self.stats.record(request.name, loop.time() - started, response.status, wrong)
         return response
@@ -186,12 +189,9 @@ class Swarm:
                 if host.failure == "vanish":
                     host.silent = True
                     return
-        except Frozen as error:
-            stats.ends["frozen"] += 1
-            stats.messages["frozen", str(error)[:200]] += 1
-        except ValueError as error:
-            stats.ends["bad register reply"] += 1
-            stats.messages["register", str(error)[:200]] += 1
+        except (Frozen, ValueError) as error:  # refused for good, or a reply to register that makes no sense
+            host.gone = True
+            stats.gave_up[str(error)[:200]] += 1
         finally:
             stats.active -= 1
 
@@ -213,8 +213,10 @@ class Swarm:
         def look() -> Talk:
             return hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
 
-        end = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me)
+        end, last = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me)
         self.stats.ends[end] += 1
+        if end != "installed":
+            self.stats.fail(cluster.name, end, last, {host.me.host_id: host.failure for host in hosts})
         if cluster.status != end:
             self._count(self.stats.cluster_status, f"cluster {cluster.id}", end)
         for host in hosts:
@@ -265,17 +267,24 @@ class Swarm:
             samples = asyncio.get_running_loop().create_task(self._sample())
             try:
                 await self._set_up()
-                await self._all()
+                self.stats.clusters = len(self.clusters)
+                if not self.stopped:
+                    await self._all()
             finally:
                 await cancel([*self._tasks, *self._lives.values(), samples])
                 self.stats.sample()
                 if not settings.keep:
                     await self._remove()
-        return {"settings": settings.public(), **self.stats.report()}
+        return {"settings": settings.public(), "stopped": self.stopped, "left": self.left(), **self.stats.report()}
 
     def stop(self) -> None:
         """End the run early; everything is cleaned up as at its end."""
+        self.stopped = True
         self._stop.set()
+
+    def left(self) -> list[str]:
+        """Name and id of the clusters that should have been removed and were not, or not yet."""
+        return [] if self.settings.keep else [f"{cluster.name} {cluster.id or cluster.namespace}" for cluster in self.clusters if cluster.created]
 
     async def _all(self) -> None:
         settings = self.settings
@@ -305,7 +314,7 @@ class Swarm:
 
     async def _over(self, leaders: list[asyncio.Task[None]]) -> None:
         await asyncio.gather(*leaders)
-        self.stop()
+        self._stop.set()
 
     async def _sample(self) -> None:
         while True:
@@ -316,8 +325,12 @@ class Swarm:
         """One request that has to work. SwarmError says which did not."""
         me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
         response = await self.talk(protocol.exchange(Request(name, method, f"{API}{path}", body)), me)
+        where = f"{method} {self.settings.url}{API}{path}"
         if not response.ok:
-            raise SwarmError(f"{method} {self.settings.url}{API}{path}: {response.reason()}")
+            hint = "; tokens are read from USER_AUTH_TOKEN and PULL_SECRET_TOKEN" if response.status in (401, 403) else ""
+            raise SwarmError(f"{where}: {response.reason()}{hint}")
+        if not isinstance(response.body, dict | list):
+            raise SwarmError(f"{where}: the answer is not JSON: is this an assisted service?")
         return response.body
 
     async def _set_up(self) -> None:
@@ -325,9 +338,13 @@ class Swarm:
         if self._hub:
             await self._set_up_hub()
             return
-        if not settings.agent_version:
-            versions = (await self._ask("GET", "/component-versions") or {}).get("versions") or {}
-            settings.agent_version = versions.get("discovery-agent") or "agent"
+        versions = (await self._ask("GET", "/component-versions")).get("versions") or {}
+        settings.agent_version = settings.agent_version or versions.get("discovery-agent") or "agent"
+        # Refused agents would only show when everything is registered.
+        nobody = Request("agents' token", "GET", f"{API}/clusters/{uuid.UUID(int=0)}", answers=(404,))
+        refused = await self.talk(protocol.exchange(nobody), Identity("", "", settings.agent_version, settings.agent_token))
+        if refused.status in (401, 403):
+            raise SwarmError(f"{settings.url}: refuses the token of agents, which is read from PULL_SECRET_TOKEN: {refused.reason()}")
         if settings.discover:
             self.clusters = await self._discover()
             return
@@ -349,14 +366,15 @@ class Swarm:
 
         async def one(cluster: Cluster) -> None:
             work = hub.introduce(cluster, settings) if settings.discover else hub.register(cluster, settings, self._image_set)
-            known.add(await self.talk(work, nobody))
+            if not self.stopped:
+                known.add(await self.talk(work, nobody))
 
         await bounded([one(cluster) for cluster in self.clusters], SETTING_UP)
         services, images = {url for url, __ in known}, {image for __, image in known}
-        if not settings.url and len(services) != 1:
+        if not settings.url and len(services) > 1:
             raise SwarmError(f"the hub's InfraEnvs name several services: {', '.join(sorted(services))}; choose one with --url")
-        settings.url = settings.url or services.pop()
-        settings.agent_version = settings.agent_version or max(images) or "agent"
+        settings.url = settings.url or max(services, default="")
+        settings.agent_version = settings.agent_version or max(images, default="") or "agent"
 
     async def _discover(self) -> list[Cluster]:
         """The infra-envs that are there, with their clusters, unless these are installed already."""
@@ -372,6 +390,8 @@ class Swarm:
         return found[part - 1 :: parts]
 
     async def _register(self, cluster: Cluster) -> None:
+        if self.stopped:
+            return
         settings = self.settings
         single = cluster.masters == 1
         common = {"openshift_version": settings.openshift_version, "pull_secret": settings.pull_secret, "cpu_architecture": "x86_64"}
@@ -397,48 +417,40 @@ class Swarm:
         cluster.infra_env_id = (await self._ask("POST", "/infra-envs", infra_env))["id"]
 
     async def _remove(self) -> None:
-        """Delete what was registered here; what is gone already, or will not go, is no reason to stop."""
+        """Delete what was registered here. What is gone already is as good as removed; what will not go stays in `left`."""
 
         async def remove(cluster: Cluster) -> None:
             me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
-            if self._hub:
-                await self.talk(hub.remove(cluster), me)
-                return
+            for attempt in range(REMOVE_TRIES):
+                await asyncio.sleep(REMOVE_SECONDS * bool(attempt))
+                if await self.talk(hub.remove(cluster) if self._hub else install.remove(cluster), me):
+                    cluster.created = False
+                    return
 
-            async def ask(method: str, path: str) -> None:
-                await self.talk(protocol.exchange(Request("remove", method, f"{API}{path}")), me)
-
-            if cluster.status in ("preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"):
-                await ask("POST", f"/clusters/{cluster.id}/actions/cancel")
-            for number in range(cluster.size):
-                host = hosts.get((cluster.number, number))
-                if host and host.me.host_id in self._born:
-                    await ask("DELETE", f"/infra-envs/{cluster.infra_env_id}/hosts/{host.me.host_id}")
-            if cluster.infra_env_id:
-                await ask("DELETE", f"/infra-envs/{cluster.infra_env_id}")
-            await ask("DELETE", f"/clusters/{cluster.id}")
-
-        hosts = {(host.cluster.number, host.number): host for host in self.hosts}
         await bounded([remove(cluster) for cluster in self.clusters if cluster.created], SETTING_UP)
         if self._hub and not self.settings.discover:
-            request = Request("remove", "DELETE", hub.place("ClusterImageSet", name=self._image_set))
+            request = Request("remove", "DELETE", hub.place("ClusterImageSet", name=self._image_set), answers=(404,))
             await self.send(request, Identity("", "", ""))
 
 
 async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
-    """Run all, at most so many at a time; the first error ends the rest."""
+    """Run all, at most so many at a time. After an error those that run come to their end, so that what they make is known; no other begins."""
     gate = asyncio.Semaphore(most)
+    errors: list[SwarmError] = []
 
     async def one(job: Coroutine[Any, Any, None]) -> None:
         async with gate:
-            await job
+            if errors:
+                job.close()
+                return
+            try:
+                await job
+            except SwarmError as error:
+                errors.append(error)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for job in work:
-                group.create_task(one(job))
-    except* SwarmError as errors:
-        raise errors.exceptions[0] from None
+    await asyncio.gather(*map(one, work))
+    if errors:
+        raise errors[0]
 
 
 async def cancel(tasks: list[asyncio.Task[Any]]) -> None:
@@ -472,11 +484,23 @@ def archive(kib: int) -> bytes:
     return buffer.getvalue()
 
 
+def why(error: Exception) -> str:
+    """Why there was no answer, for people."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}; --cacert names its authority"
+    if isinstance(error, TimeoutError):
+        return f"no answer in {REQUEST_SECONDS:.0f} s"
+    return f"{type(error).__name__}: {error}"
+
+
 def tls(settings: Settings) -> Any:
-    """What aiohttp wants for `ssl`: a context, or whether to look at certificates at all."""
+    """What aiohttp wants for `ssl`: a context, or whether to look at certificates at all. SwarmError: --cacert cannot be read."""
     if settings.insecure:
         return False
-    return ssl.create_default_context(cafile=settings.cacert) if settings.cacert else True
+    try:
+        return ssl.create_default_context(cafile=settings.cacert) if settings.cacert else True
+    except OSError as error:  # ssl.SSLError is one, too
+        raise SwarmError(f"--cacert {settings.cacert}: {error.strerror or error}") from None
 
 
 def raise_file_limit() -> None:
@@ -511,13 +535,28 @@ def self_signed() -> str:
 
 
 def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run a swarm to its end in this thread; SIGINT and SIGTERM end it early and cleanly. Returns the report."""
+    """Run a swarm to its end in this thread; SIGINT and SIGTERM end it early and cleanly, the second one at once. Returns the report.
+
+    SwarmError: the service is of no use, or something was left behind when it ended at once.
+    """
 
     async def main() -> dict[str, Any]:
         swarm = Swarm(settings, show)
-        loop = asyncio.get_running_loop()
+        whole = asyncio.ensure_future(swarm.run())
+
+        def interrupt() -> None:
+            if swarm.stopped:
+                whole.cancel()
+            else:
+                print("\nagentlab swarm: stopping, and deleting what was registered (once more: leave it)", file=sys.stderr)
+            swarm.stop()
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, swarm.stop)
-        return await swarm.run()
+            asyncio.get_running_loop().add_signal_handler(number, interrupt)
+        try:
+            return await whole
+        except (SwarmError, asyncio.CancelledError) as error:
+            left = ", ".join(swarm.left())
+            raise SwarmError((str(error) or "stopped at once") + (f"; left behind: {left}" if left else "")) from None
 
     return asyncio.run(main())

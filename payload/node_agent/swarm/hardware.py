@@ -7,10 +7,10 @@ import ipaddress
 import random
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..protocol import Identity, ReplyCache
-from .settings import TOPOLOGIES, Settings, SwarmError, topologies
+from .settings import PROFILES, Profile, Settings, SwarmError, topologies, topology
 
 GIB = 1 << 30
 # Half of 10/8: the other half has the usual cluster network in it.
@@ -19,39 +19,6 @@ FIRST_HOST, RESERVED = 10, 16
 NAMESPACE = uuid.UUID("6f1d4d2c-2f5b-5c0e-9a0e-6a1d6b1f0c11")
 
 
-class Profile(NamedTuple):
-    """`disks`: (name, drive type, GiB, bus), the first one is installed to. `nics`: names; the first has the address."""
-
-    manufacturer: str
-    product: str
-    virtual: bool
-    cpus: int
-    model: str
-    memory_gib: int
-    boot: str
-    disks: tuple[tuple[str, str, int, str], ...]
-    nics: tuple[str, ...]
-    speed: int
-
-
-PROFILES = {
-    "vm": Profile(
-        "Red Hat", "KVM", True, 8, "Intel Xeon Processor (Icelake)", 32, "uefi", (("vda", "HDD", 120, "virtio"),), ("enp1s0",), -1
-    ),
-    "baremetal": Profile(
-        "Dell Inc.", "PowerEdge R650", False, 64, "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 256, "uefi",
-        (("nvme0n1", "SSD", 960, "nvme"), ("sda", "SSD", 480, "scsi"), ("sdb", "HDD", 4000, "scsi"), ("sdc", "HDD", 4000, "scsi")),
-        ("eno1", "eno2", "ens1f0", "ens1f1"), 25000,
-    ),
-    "edge": Profile(
-        "Advantech", "EPC-T2286", False, 8, "11th Gen Intel(R) Core(TM) i7-1185GRE @ 2.80GHz", 32, "uefi",
-        (("nvme0n1", "SSD", 250, "nvme"),), ("enp0s31f6", "enp2s0"), 1000,
-    ),
-    "legacy": Profile(
-        "HP", "ProLiant DL380p Gen8", False, 16, "Intel(R) Xeon(R) CPU E5-2650 0 @ 2.00GHz", 64, "bios",
-        (("sda", "HDD", 600, "scsi"), ("sdb", "HDD", 600, "scsi")), ("eno1", "eno2", "eno3", "eno4"), 1000,
-    ),
-}  # fmt: skip
 FLAGS = [
     "fpu", "de", "pse", "tsc", "msr", "pae", "mce", "cx8", "apic", "sep", "mtrr", "pge", "mca", "cmov", "pat", "pse36",
     "clflush", "mmx", "fxsr", "sse", "sse2", "ss", "ht", "syscall", "nx", "pdpe1gb", "rdtscp", "lm", "constant_tsc",
@@ -105,7 +72,7 @@ class Cluster:
 
 @dataclass(slots=True)
 class Host:
-    """One of a cluster's hosts. All it is follows from its numbers, so only these are kept."""
+    """One of a cluster's hosts. All it is follows from its numbers, so only these are kept. `gone`: it gave up for good."""
 
     cluster: Cluster
     number: int
@@ -115,6 +82,7 @@ class Host:
     cache: ReplyCache
     installing: bool = False
     silent: bool = False
+    gone: bool = False
     polls: int = 0
 
     @property
@@ -180,9 +148,6 @@ def disk(at: int, entry: tuple[str, str, int, str], serial: str) -> dict[str, An
 
 def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
     """The hosts of all clusters: ids, hardware and failures follow from the seed."""
-    unknown = set(settings.hardware) - set(PROFILES)
-    if unknown or not settings.hardware:
-        raise SwarmError(f"hardware {', '.join(sorted(unknown)) or 'nothing'}: must be of {', '.join(PROFILES)}")
     kinds, weights = list(settings.hardware), list(settings.hardware.values())
     failures = [*settings.failures, ""]
     shares = [*settings.failures.values(), 1 - sum(settings.failures.values())]
@@ -209,7 +174,7 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
 
 def subnet_prefix(settings: Settings) -> int:
     """Length of the prefix of each cluster's network."""
-    most = max(TOPOLOGIES[name].size(settings.hosts) for name in settings.topology)
+    most = max(topology(name).size(settings.hosts) for name in settings.topology)
     return min(24, 32 - (most + RESERVED - 1).bit_length())
 
 
@@ -220,9 +185,9 @@ def plan_clusters(settings: Settings) -> list[Cluster]:
         raise SwarmError(f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} has no room for so many")
     part, parts = settings.part
     found = []
-    for number, (topology, network) in enumerate(zip(topologies(settings), ADDRESSES.subnets(new_prefix=prefix), strict=False)):
+    for number, (kind, network) in enumerate(zip(topologies(settings), ADDRESSES.subnets(new_prefix=prefix), strict=False)):
         if number % parts == part - 1:
-            shape, name = TOPOLOGIES[topology], f"{settings.name}-{number}"
+            shape, name = topology(kind), f"{settings.name}-{number}"
             domain, vips = f"{name}.{settings.base_domain}", (str(network[-3]), str(network[-2]))
             size = shape.size(settings.hosts)
             found.append(Cluster(number, name, domain, shape.masters, shape.arbiters, size, network, *vips))
@@ -234,7 +199,7 @@ def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, sett
     masters = int(found.get("control_plane_count") or (1 if found.get("high_availability_mode") == "None" else 3))
     api, ingress = (next((entry["ip"] for entry in found.get(key) or ()), "") for key in ("api_vips", "ingress_vips"))
     cidr = next((entry["cidr"] for entry in found.get("machine_networks") or ()), f"{api}/24" if api else "")
-    size = size or (1 if masters == 1 else settings.hosts) or max(masters, TOPOLOGIES[next(iter(settings.topology))].hosts)
+    size = size or (1 if masters == 1 else settings.hosts) or max(masters, topology(next(iter(settings.topology))).hosts)
     planned = next(ADDRESSES.subnets(new_prefix=subnet_prefix(settings)))
     try:
         network = ipaddress.IPv4Network(cidr, strict=False) if cidr else planned

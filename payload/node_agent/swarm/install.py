@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol import API, Identity, Request, Response, Talk, Wait
+from ..protocol import API, Identity, Request, Response, Talk, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
 
 TRIES = 360
-OVER = ("installed", "error", "cancelled", "adding-hosts")
+DELETED = "deleted"
+OVER = ("installed", "error", "cancelled", "adding-hosts", DELETED)
+UNDER_WAY = ("preparing-for-installation", "installing", "finalizing", "installing-pending-user-action")
 DONE_MASTERS = 2
 
 
@@ -57,7 +59,7 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
     cluster, settings = host.cluster, pace.settings
     cluster.roles[host.number] = role
     single = cluster.masters == 1
-    yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}"), settings)
+    yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}?exclude-hosts=true"), settings)
 
     def stage(name: str, info: str = "") -> Talk:
         yield from progress(host, settings, name, info)
@@ -147,9 +149,15 @@ def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[
 
 
 def by_rest(cluster: Cluster, settings: Settings) -> Talk:
-    """A cluster as the service has it; None when it does not answer."""
-    response: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}"), settings)
-    return response.body if response.ok and isinstance(response.body, dict) else None
+    """A cluster as the service has it, with its hosts; None when it does not answer, `DELETED` when it has none.
+
+    Hosts are listed apart: the cluster's own view of 150 has all that each says of the others, 10 MB.
+    """
+    shown: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}?exclude-hosts=true"), settings)
+    if shown.status == 404:
+        return {"status": DELETED}
+    hosts: Response = yield from persist(Request("hosts", "GET", f"{API}/clusters/{cluster.id}/hosts"), settings)
+    return {**shown.body, "hosts": hosts.body} if shown.ok and hosts.ok else None
 
 
 def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
@@ -201,27 +209,31 @@ def conduct(
     certificate: str,
     look: Callable[[], Talk],
 ) -> Talk:
-    """Watch a cluster, start its installation when it is ready, play its controller; returns its last status.
+    """Watch a cluster, start its installation when it is ready, play its controller; returns its last status, and all that was last read.
 
     As in an agent-based installation, "ready" takes every host that the cluster is to have: the service is content with the
     control plane, and would refuse those that come later. A hub starts by itself, and only then its clusters get an id. `look` reads
-    the cluster, with its hosts; `observe` gets each that was read. A cluster of which nothing changes for long is `stalled`.
+    the cluster, with its hosts; `observe` gets each that was read. A cluster of which nothing changes for long is `stalled`, one whose
+    hosts all gave up is `refused`.
     """
     settings = pace.settings
     finalized, seen = False, ""
+    last: dict[str, Any] = {}
     cluster.changed = clock()
     while True:
         body: dict[str, Any] | None = yield from look()
         if body is not None:
-            cluster.status = body.get("status", "")
+            last, cluster.status = body, body.get("status", "")
             observe(cluster, body)
         if cluster.status in OVER:
-            return cluster.status
+            return cluster.status, last
+        if all(host.gone for host in hosts):
+            return "refused", last
         now = f"{cluster.status} {sorted(cluster.stages.items())}"
         if now != seen:
             seen, cluster.changed = now, clock()
         elif clock() - cluster.changed > settings.stall:
-            return "stalled"
+            return "stalled", last
         known = sum(host.get("status") == "known" for host in (body or {}).get("hosts") or ())
         if cluster.status == "ready" and settings.install and not cluster.namespace and known == cluster.size:
             yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
@@ -230,6 +242,27 @@ def conduct(
         if cluster.status == "finalizing" and not finalized:
             finalized = yield from finalize(cluster, pace, certificate)
         yield Wait(settings.controller_poll if cluster.status in ("installing", "finalizing") else settings.watch)
+
+
+def remove(cluster: Cluster) -> Talk:
+    """Delete a cluster with its hosts and infra-env, whatever it does. Returns whether it is gone."""
+    base = f"{API}/clusters/{cluster.id}"
+
+    def ask(method: str, path: str) -> Talk:
+        return exchange(Request("remove", method, path, answers=(404,)))
+
+    shown: Response = yield from ask("GET", f"{base}?exclude-hosts=true")
+    if shown.ok and shown.body["status"] in UNDER_WAY:
+        yield from ask("POST", f"{base}/actions/cancel")
+    listed: Response = yield from ask("GET", f"{base}/hosts")
+    if not listed.status:
+        return False
+    for host in listed.body if listed.ok else ():
+        yield from ask("DELETE", f"{API}/infra-envs/{host['infra_env_id']}/hosts/{host['id']}")
+    if cluster.infra_env_id:
+        yield from ask("DELETE", f"{API}/infra-envs/{cluster.infra_env_id}")
+    deleted: Response = yield from ask("DELETE", base)
+    return deleted.ok or deleted.status == 404
 
 
 def as_controller(cluster: Cluster, settings: Settings) -> Identity:

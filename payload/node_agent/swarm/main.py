@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from .hardware import PROFILES
-from .settings import FAILURES, TOPOLOGIES, Settings, SwarmError, part_of, shares
+from .settings import FAILURES, PROFILES, TOPOLOGIES, Settings, SwarmError, part_of, shares
 
 LINE_SECONDS = 10.0
 
@@ -19,62 +19,84 @@ def parser() -> argparse.ArgumentParser:
     defaults = {entry.name: entry.default for entry in fields(Settings)}
     top = argparse.ArgumentParser(
         prog="agentlab swarm",
-        description="Load an assisted service with no-op hosts, from discovery until every cluster is installed.",
-        epilog="topologies: " + "; ".join(f"{name}: {shape.text}" for name, shape in TOPOLOGIES.items())
-        + ". failures: " + "; ".join(f"{name}: {text}" for name, text in FAILURES.items())
-        + f". hardware: {', '.join(PROFILES)}. Tokens are read from PULL_SECRET_TOKEN and USER_AUTH_TOKEN. "
-        "Also: agentlab swarm merge DIR... --report DIR makes one report of several machines' reports; "
-        "agentlab swarm pack FILE writes the swarm as one executable file, for machines with Python, aiohttp and cryptography.",
+        usage="agentlab swarm --url URL [options]\n       agentlab swarm merge DIR... --report DIR\n       agentlab swarm pack FILE",
+        description="Load an assisted service with no-op hosts, from discovery until every cluster is installed. What it registers it deletes at the end.",
+        epilog="\n\n".join(
+            (
+                table("topologies", {name: shape.text for name, shape in TOPOLOGIES.items()}),
+                table("failures", FAILURES),
+                table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
+                "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what people do).",
+                "merge makes one report of several machines' reports; pack writes the swarm as one executable file,\n"
+                "for machines with Python 3.11, aiohttp and cryptography.",
+                "Exit code 0: every cluster was installed, or --duration is over; 1: some were not, or could not be removed;\n"
+                "2: it could not begin; 130: it was stopped.",
+            )
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    group = top.add_argument_group("the service")
 
-    def number(flag: str, text: str, kind: type = float) -> None:
-        name = flag.removeprefix("--").replace("-", "_")
-        top.add_argument(flag, type=kind, default=defaults[name], metavar="N", help=f"{text} (default {defaults[name]})")
+    def number(flag: str, text: str, kind: type = float, unit: str = "SECONDS") -> None:
+        default = defaults[flag.removeprefix("--").replace("-", "_")]
+        group.add_argument(flag, type=kind, default=default, metavar=unit, help=f"{text} (default {default:g})")
 
-    def word(flag: str, text: str) -> None:
-        name = flag.removeprefix("--").replace("-", "_")
-        shown = f" (default {defaults[name]})" if defaults[name] else ""
-        top.add_argument(flag, default=defaults[name], help=f"{text}{shown}")
+    def word(flag: str, text: str, metavar: str = "TEXT") -> None:
+        default = defaults[flag.removeprefix("--").replace("-", "_")]
+        group.add_argument(flag, default=default, metavar=metavar, help=text + (f" (default {default})" if default else ""))
 
-    top.add_argument("--url", default="", help="of the assisted service, as http://192.168.111.20:8090; on a hub it is known")
-    top.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of a hub: the clusters are its custom resources (kube-api mode)")
-    top.add_argument("--template", type=Path, metavar="FILE", help="YAML documents that are laid over the swarm's resources of their kind")
-    number("--clusters", "how many clusters to register", int)
-    number("--hosts", "hosts per cluster; 0: what the topology needs; a single node is always one", int)
-    top.add_argument("--topology", default="compact", metavar="NAME=SHARE,...", help="which share of the clusters is what (default compact)")
-    top.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="carry only this part of the swarm; other machines carry the others")
-    top.add_argument("--discover", action="store_true", help="take the clusters and infra-envs that are there; register none")
-    word("--name", "name of the clusters, before their number")
-    word("--base-domain", "of the clusters")
-    word("--openshift-version", "of the clusters")
-    word("--release-image", "of the clusters; without it the service's for the version")
-    top.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, as lso,metallb (REST mode)")
-    word("--agent-version", "image that the agents say they are; without it the service's own")
-    top.add_argument("--pull-secret-file", type=Path, help="pull secret for registering clusters")
-    top.add_argument("--insecure", action="store_true", help="do not verify the service's certificate")
-    word("--cacert", "authority of the service's certificate, PEM")
-    number("--ramp-up", "seconds over which the hosts are started")
-    number("--think-time", "factor on the time that steps and stages take on a real host; 0: none")
-    number("--jitter", "share by which those times vary")
-    number("--network-delay", "seconds before each request")
-    number("--network-jitter", "seconds, at random, on top")
-    top.add_argument("--failures", default="", metavar="KIND=SHARE,...", help="which share of the hosts fails, and how")
-    top.add_argument("--hardware", default="vm", metavar="PROFILE=WEIGHT,...", help="what the hosts are made of (default vm)")
-    number("--watch", "seconds between looks at each cluster")
-    number("--controller-poll", "seconds between rounds of each cluster's controller")
-    number("--installer-poll", "seconds between an installer's looks at others")
-    number("--register-interval", "seconds between tries to register")
-    number("--poll-limit", "poll at least every so many seconds, whatever the service asks for; 0: as it asks")
-    number("--write-reports", "progress reports while the disk is written", int)
-    number("--logs-kib", "size of a host's log archive", int)
-    top.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")
-    top.add_argument("--keep", action="store_true", help="do not delete what was registered")
-    number("--duration", "end after so many seconds; 0: when every cluster is installed or has failed")
-    number("--stall", "give up a cluster of which nothing changes for so many seconds")
-    number("--connections", "to the service, at most", int)
-    number("--seed", "of everything random that must be the same again", int)
-    top.add_argument("--report", type=Path, metavar="DIR", help="write report.json, .html and CSV files there")
+    group.add_argument("--url", default="", help="of the assisted service, as http://192.168.111.20:8090; on a hub it is known")
+    group.add_argument("--insecure", action="store_true", help="do not verify the service's certificate")
+    word("--cacert", "authority of the service's certificate, PEM", "FILE")
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of a hub: the clusters are its custom resources (kube-api mode)")
+    group.add_argument("--template", type=Path, metavar="FILE", help="YAML documents that are laid over the swarm's resources of their kind")
+    number("--connections", "to the service, at most", int, "N")
+
+    group = top.add_argument_group("the clusters")
+    number("--clusters", "how many to register", int, "N")
+    number("--hosts", "per cluster; 0: what the topology needs; a single node is always one", int, "N")
+    group.add_argument(
+        "--topology", default="compact", metavar="NAME=SHARE,...",
+        help="which share of the clusters is what; NAME:HOSTS for a size of its own, as ha:150 (default compact)",
+    )
+    group.add_argument("--hardware", default="vm", metavar="NAME=SHARE,...", help="what the hosts are made of (default vm)")
+    group.add_argument("--discover", action="store_true", help="take the clusters and infra-envs that are there; register none")
+    group.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="carry only this part of the swarm; other machines carry the others")
+    word("--name", "of the clusters, before their number")
+    word("--base-domain", "of the clusters", "DOMAIN")
+    word("--openshift-version", "of the clusters", "VERSION")
+    word("--release-image", "of the clusters; without it the service's for the version", "PULLSPEC")
+    group.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, as lso,metallb (REST mode)")
+    word("--agent-version", "image that the agents say they are; without it the service's own", "PULLSPEC")
+    group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
+    group.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")
+    group.add_argument("--keep", action="store_true", help="do not delete what was registered")
+
+    group = top.add_argument_group("time, and what goes wrong")
+    number("--ramp-up", "over which the hosts are started")
+    number("--think-time", "factor on the time that steps and stages take on a real host; 0: none", unit="FACTOR")
+    number("--jitter", "share by which those times vary, 0 to 1", unit="SHARE")
+    number("--network-delay", "before each request")
+    number("--network-jitter", "on top, at random")
+    group.add_argument("--failures", default="", metavar="NAME=SHARE,...", help="which share of the hosts fails, and how")
+    number("--watch", "between looks at each cluster")
+    number("--controller-poll", "between rounds of each cluster's controller")
+    number("--installer-poll", "between an installer's looks at others")
+    number("--register-interval", "between tries to register")
+    number("--poll-limit", "between polls, at most, whatever the service asks for; 0: as it asks")
+    number("--write-reports", "progress reports while the disk is written", int, "N")
+    number("--logs-kib", "size of a host's log archive", int, "KIB")
+    number("--duration", "after which it ends; 0: when every cluster is installed or has failed")
+    number("--stall", "after which a cluster is given up when nothing of it changes")
+    number("--seed", "of everything random that must be the same again", int, "N")
+
+    group = top.add_argument_group("the report")
+    group.add_argument("--report", type=Path, metavar="DIR", help="write report.html, report.json and CSV files there")
     return top
+
+
+def table(title: str, rows: dict[str, str]) -> str:
+    return "\n".join([f"{title}:", *(f"  {name:<10} {text}" for name, text in rows.items())])
 
 
 class Progress:
@@ -82,6 +104,7 @@ class Progress:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._tty, self._last = stream, stream.isatty(), -LINE_SECONDS
+        self._shown = False
 
     def __call__(self, sample: dict[str, Any]) -> None:
         if not self._tty and sample["t"] - self._last < LINE_SECONDS:
@@ -94,11 +117,14 @@ class Progress:
             f"p99 {sample['p99_ms']:g} ms  late {sample['late_p99_ms']:g} ms  {sample['rss_mib']:g} MiB  "
             f"{sample['cpu_percent']:g} %  hosts: {states or '-'}  clusters: {clusters or '-'}"
         )
-        self._stream.write(f"\r\x1b[K{line}" if self._tty else f"{line}\n")
+        if self._tty:  # a line that wraps could not be rewritten
+            self._shown = True
+            line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
+        self._stream.write(line if self._tty else f"{line}\n")
         self._stream.flush()
 
     def close(self) -> None:
-        if self._tty:
+        if self._shown:
             self._stream.write("\n")
 
 
@@ -139,11 +165,11 @@ def merge(argv: list[str]) -> int:
 
     try:
         whole = report.merged([report.load(folder) for folder in options.folders])
-    except SwarmError as error:
+        for path in report.save(whole, options.report):
+            print(path)
+    except (SwarmError, OSError) as error:
         print(f"agentlab swarm merge: {error}", file=sys.stderr)
         return 2
-    for path in report.save(whole, options.report):
-        print(path)
     return conclude(whole)
 
 
@@ -158,19 +184,27 @@ def pack(argv: list[str]) -> int:
 
 
 def conclude(report: dict[str, Any]) -> int:
-    """Say in one line what came of it. 0: every cluster was installed; 1: some were not."""
+    """Say what came of it, in one line unless something was left behind. Returns the exit code, see `main`."""
     used, ends = report["resources"], report["ends"]
     others = {name: count for name, count in ends.items() if name != "installed"}
+    gave_up = sum(report["gave_up"].values())
+    for name in report["left"]:
+        print(f"agentlab swarm: could not be removed: {name}", file=sys.stderr)
     print(
-        f"{ends.get('installed', 0)} clusters installed, others: {others or 'none'}; {report['seconds']} s; "
-        f"polls late by p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB an agent, "
+        f"{'stopped; ' if report['stopped'] else ''}{ends.get('installed', 0)} of {report['clusters']} clusters installed"
+        + "".join(f", {count} {name}" for name, count in others.items())
+        + (f", {gave_up} hosts gave up" if gave_up else "")
+        + f"; {report['seconds']} s; polls late by p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB an agent, "
         f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
     )
-    return 1 if others else 0
+    if report["stopped"]:
+        return 130
+    return 1 if others or gave_up or report["left"] else 0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0: every cluster was installed (or the time that was asked for is over); 1: some were not; 2: it could not begin."""
+    """0: every cluster was installed (or the time that was asked for is over); 1: some were not, or could not be removed;
+    2: it could not begin; 130: it was stopped."""
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["merge"]:
         return merge(words[1:])
@@ -181,18 +215,19 @@ def main(argv: list[str] | None = None) -> int:
     try:
         settings = settings_of(options)
         from .driver import start  # aiohttp, which --help does not need
+        from .report import save, writable
 
-        report = start(settings, progress)
-    except (SwarmError, ImportError) as error:  # a library that this machine has not is named by its error
+        if settings.report:
+            writable(settings.report)
+        try:
+            report = start(settings, progress)
+        finally:
+            progress.close()
+        for path in save(report, settings.report) if settings.report else ():
+            print(path)
+    except (SwarmError, ImportError, OSError) as error:  # a library that this machine has not is named by its error
         print(f"agentlab swarm: {error}", file=sys.stderr)
         return 2
-    finally:
-        progress.close()
-    if settings.report:
-        from .report import save
-
-        for path in save(report, settings.report):
-            print(path)
     return conclude(report)
 
 

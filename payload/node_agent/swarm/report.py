@@ -8,20 +8,44 @@ import io
 import json
 import math
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from .settings import SwarmError
 from .stats import Histogram, density, summaries
 
-COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#ff9da7", "#bab0ac")
-WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 56, 24
-STYLE = """body{font:14px system-ui,sans-serif;margin:2rem auto;max-width:1000px;color:#222}h2{margin-top:2rem}
-table{border-collapse:collapse}td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right}
-td:first-child,th:first-child{text-align:left}svg{background:#fafafa;border:1px solid #ddd}figure{margin:1rem 0}
-.key{display:inline-block;margin-right:1rem}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.3em}"""
+# By meaning where there is one, so that plots of the same thing look the same; what is not here takes the others in turn.
+COLOURS = {
+    "installed": "#2e8b57", "error": "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", "cancelled": "#8c564b", "deleted": "#5b5b5b",
+    "disconnected": "#b07aa1",
+    "discovering": "#9aa7b5", "insufficient": "#e0a63a", "pending-for-input": "#c98a1b", "known": "#6baed6", "ready": "#6baed6",
+    "preparing-for-installation": "#4a86c5", "preparing-successful": "#3a6db0", "installing": "#5e60b8", "installing-in-progress": "#7d55c7",
+    "finalizing": "#2aa198", "errors_per_s": "#d1352b", "p99_ms": "#e07b39",
+}  # fmt: skip
+OTHERS = ("#3a78b5", "#e07b39", "#2aa198", "#b07aa1", "#8c564b", "#7f7f7f")
+WIDTH, HEIGHT = 1000, 200
+TIMES = ((1, "s", (1, 2, 5, 10, 15, 30)), (60, "min", (1, 2, 5, 10, 15, 30)), (3600, "h", (1, 2, 4, 6, 12, 24, 48, 120, 240)))
+STYLE = """:root{color-scheme:light dark;--back:#fff;--text:#1c1c1c;--dim:#5c5c5c;--line:#d9d9d9;--bad:#b3261e}
+@media(prefers-color-scheme:dark){:root{--back:#161616;--text:#e4e4e4;--dim:#a3a3a3;--line:#3b3b3b;--bad:#ff8a80}}
+body{background:var(--back);color:var(--text);font:14px/1.45 system-ui,sans-serif;margin:1rem auto;max-width:76rem;padding:0 1rem}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}.bad{color:var(--bad)}.dim{color:var(--dim)}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+td,th{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
+td:first-child,th:first-child,.text td,.text th{text-align:left;overflow-wrap:anywhere;unicode-bidi:isolate}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(34rem,100%),1fr));gap:1.2rem 2rem}
+figure{margin:0}figcaption{margin-bottom:.3rem}.key{display:inline-block;margin-right:.9rem;white-space:nowrap}
+.key i{display:inline-block;width:.8em;height:.8em;margin-right:.3em;border-radius:2px}
+.plot{display:grid;grid-template-columns:max-content 1fr;gap:0 .4rem;font-size:12px;color:var(--dim)}
+.plot svg{width:100%;height:12rem;border:1px solid var(--line);box-sizing:border-box;display:block}
+.plot div{position:relative}.plot .y{text-align:right}.plot .x{grid-column:2;height:1.4em}
+.plot span{position:absolute;white-space:nowrap}.y span{right:0;transform:translateY(-50%)}.x span{transform:translateX(-50%)}
+.x span:first-child{transform:none}.x span:last-child{transform:translateX(-100%)}
+.y b{visibility:hidden;font-weight:normal}line{stroke:var(--line)}line,polyline{vector-effect:non-scaling-stroke}"""
 
 
 def save(report: dict[str, Any], folder: Path) -> list[Path]:
@@ -39,6 +63,16 @@ def save(report: dict[str, Any], folder: Path) -> list[Path]:
         temporary.write_text(text)
         temporary.replace(folder / name)
     return [folder / name for name in texts]
+
+
+def writable(folder: Path) -> None:
+    """Make the folder of a report, before there is one. SwarmError: nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SwarmError(f"--report {folder}: {error.strerror}") from None
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -74,10 +108,16 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
     )
     return {
         "settings": reports[0]["settings"] | {"part": [1, 1]},
+        "stopped": any(report["stopped"] for report in reports),
+        "left": [name for report in reports for name in report["left"]],
         "machines": len(reports),
         "began": began,
         "seconds": round(max(report["began"] + report["seconds"] for report in reports) - began, 1),
+        "clusters": sum(report["clusters"] for report in reports),
         "ends": summed(report["ends"] for report in reports),
+        "failed": [row for report in reports for row in report["failed"]],
+        "gave_up": summed(report["gave_up"] for report in reports),
+        "lost_on_purpose": sum(report["lost_on_purpose"] for report in reports),
         **summaries(tables),
         "errors": summed(report["errors"] for report in reports),
         "messages": [
@@ -134,100 +174,164 @@ def table(rows: list[dict[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-def figure(title: str, times: list[float], lines: dict[str, list[float]], unit: str, stacked: bool = False) -> str:
-    """A plot over time as SVG; `stacked`: areas on top of each other."""
-    if not times or not lines:
-        return ""
+def ticks(top: float) -> list[float]:
+    """Four or five round values from 0 to at least `top`."""
+    raw = top / 4
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
+    return [step * number for number in range(math.ceil(top / step * 0.999) + 1)]
+
+
+def moments(span: float) -> list[tuple[float, str]]:
+    """Round times within so many seconds, and what they are called."""
+    scale, unit, steps = next((one for one in TIMES if span <= one[0] * one[2][-1] * 6), TIMES[-1])
+    step = next((step for step in steps if span <= step * scale * 6), steps[-1])
+    return [(number * step * scale, f"{number * step:g} {unit}") for number in range(int(span // (step * scale)) + 1)]
+
+
+def figure(title: str, unit: str, times: list[float], lines: dict[str, list[float]], stacked: bool = False, logarithmic: bool = False) -> str:
+    """A plot over time: SVG that stretches, with its labels as text beside it. `stacked`: areas on top of each other; `logarithmic`: from 1 up."""
+    head = f"<figure><figcaption><b>{html.escape(title)}</b>, {html.escape(unit)}"
+    if not times or not any(any(values) for values in lines.values()):
+        return f'{head}</figcaption><p class="dim">Nothing to show.</p></figure>'
     sums = [0.0] * len(times)
     drawn: list[tuple[str, list[float], list[float]]] = []
     for name, values in lines.items():
-        below = list(sums) if stacked else []
-        sums = [low + value for low, value in zip(sums, values, strict=True)] if stacked else sums
-        drawn.append((name, list(sums) if stacked else values, below))
-    top = max((max(line[1]) for line in drawn), default=0) or 1.0
-    span = (times[-1] - times[0]) or 1.0
+        below = sums
+        sums = [low + value for low, value in zip(below, values, strict=True)] if stacked else sums
+        drawn.append((name, sums if stacked else values, below))
+    most = max(max(values) for name, values, below in drawn)
+    if logarithmic:
+        marks = [10.0**power for power in range(max(math.ceil(math.log10(most)), 1) + 1)]
+    else:
+        marks = ticks(most)
+    span = max(times[-1], 1.0)
 
-    def point(time: float, value: float) -> str:
-        x = LEFT + (time - times[0]) / span * (WIDTH - LEFT - 8)
-        return f"{x:.1f},{(HEIGHT - BOTTOM) - value / top * (HEIGHT - BOTTOM - 8):.1f}"
+    def height(value: float) -> float:
+        share = math.log10(max(value, 1.0)) / math.log10(marks[-1]) if logarithmic else value / marks[-1]
+        return HEIGHT * (1 - share)
 
-    parts = []
-    for number, (__, values, below) in enumerate(drawn):
-        colour = COLOURS[number % len(COLOURS)]
-        points = [point(at, value) for at, value in zip(times, values, strict=True)]
+    def points(values: list[float]) -> list[str]:
+        return [f"{at / span * WIDTH:.1f},{height(value):.1f}" for at, value in zip(times, values, strict=True)]
+
+    others = iter(OTHERS * len(drawn))
+    colours = {name: COLOURS.get(name) or next(others) for name, __, __ in drawn}
+    shapes = [f'<line x1="0" x2="{WIDTH}" y1="{height(mark):.1f}" y2="{height(mark):.1f}"/>' for mark in marks]
+    for name, values, below in drawn:
         if stacked:
-            points += [point(at, value) for at, value in reversed(list(zip(times, below, strict=True)))]
-            parts.append(f'<polygon points="{" ".join(points)}" fill="{colour}" fill-opacity=".8"/>')
+            shapes.append(f'<polygon points="{" ".join(points(values) + points(below)[::-1])}" fill="{colours[name]}"/>')
         else:
-            parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-    for share in (0, 0.5, 1):
-        y = (HEIGHT - BOTTOM) - share * (HEIGHT - BOTTOM - 8)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 8}" y1="{y:.0f}" y2="{y:.0f}" stroke="#ccc" stroke-dasharray="2"/>')
-        parts.append(f'<text x="{LEFT - 4}" y="{y + 4:.0f}" text-anchor="end" font-size="11">{top * share:.4g}</text>')
-        x = LEFT + share * (WIDTH - LEFT - 8)
-        parts.append(f'<text x="{x:.0f}" y="{HEIGHT - 6}" text-anchor="middle" font-size="11">{times[0] + span * share:.0f} s</text>')
-    keys = "".join(
-        f'<span class="key"><i style="background:{COLOURS[number % len(COLOURS)]}"></i>{html.escape(name)}</span>'
-        for number, (name, __, __) in enumerate(drawn)
-    )
+            shapes.append(f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{colours[name]}" stroke-width="2"/>')
+    shown = [f"{mark:,g}" for mark in marks]
+    y = "".join(f'<span style="top:{height(mark) / HEIGHT:.1%}">{text}</span>' for mark, text in zip(marks, shown, strict=True))
+    x = "".join(f'<span style="left:{at / span:.1%}">{text}</span>' for at, text in moments(span))
+    keys = "".join(f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in colours.items())
+    told = "; ".join(f"{name} at most {max(lines[name]):g}, at the end {lines[name][-1]:g}" for name in lines)
     return (
-        f"<figure><figcaption><b>{html.escape(title)}</b> ({html.escape(unit)}) {keys}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">{"".join(parts)}</svg></figure>'
+        f'{head}<br>{keys}</figcaption><div class="plot"><div class="y"><b>{max(shown, key=len)}</b>{y}</div>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{html.escape(f"{title}: {told}")}">{"".join(shapes)}</svg>'
+        f'<div class="x">{x}</div></div></figure>'
     )
 
 
-def grid(title: str, rows: Iterable[tuple[str, dict[str, Any]]]) -> str:
-    """A table of summaries; empty when there are none."""
+def grid(title: str, first: str, rows: Iterable[tuple[str, dict[str, Any]]], seconds: bool = False) -> str:
+    """A table of summaries; empty when there are none. Milliseconds, or all in `seconds`."""
     listed = list(rows)
     if not listed:
         return ""
     columns = list(dict.fromkeys(key for __, row in listed for key in row))
-    head = "".join(f"<th>{html.escape(column.removesuffix('_ms'))}</th>" for column in columns)
+    head = "".join(f'<th scope="col">{html.escape(column.removesuffix("_ms"))}</th>' for column in columns)
+
+    def cell(column: str, value: float) -> str:
+        if not column.endswith("_ms"):
+            return f"{value:,}"
+        return f"{value / 1000:,.1f}" if seconds else f"{value:,.1f}"
+
     body = "".join(
-        f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{row.get(column, 0):,}</td>' for column in columns)}</tr>"
+        f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{cell(column, row.get(column, 0))}</td>' for column in columns)}</tr>"
         for name, row in listed
     )
-    return f"<h2>{html.escape(title)}</h2><table><tr><th></th>{head}</tr>{body}</table>"
+    return (
+        f'<h2>{html.escape(title)}</h2><div class="wide"><table><thead><tr><th scope="col">{html.escape(first)}</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def texts(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]], none: str) -> str:
+    """A table of what was said; `none` stands in place of an empty one."""
+    if not rows:
+        return f'<h2>{html.escape(title)}</h2><p class="dim">{html.escape(none)}</p>'
+    head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in row)}</tr>" for row in rows)
+    return (
+        f'<h2>{html.escape(title)}</h2><div class="wide"><table class="text"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def failures(report: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Rows for each cluster that was not installed: itself, then its hosts that are not well or were to fail."""
+    rows: list[tuple[Any, ...]] = []
+    for cluster in report["failed"]:
+        rows.append((cluster["cluster"], "", cluster["end"], "", f"{cluster['status']}: {cluster['info']}"))
+        for host in cluster["hosts"]:
+            rows.append(("", host["name"], host["status"], host["simulated"], host["info"]))
+    return rows
 
 
 def page(report: dict[str, Any]) -> str:
     samples = report["samples"]
     times = [sample["t"] for sample in samples]
 
-    def lines(*names: str) -> dict[str, list[float]]:
-        return {name: [sample[name] for sample in samples] for name in names}
+    def plot(title: str, unit: str, *names: str, logarithmic: bool = False) -> str:
+        return figure(title, unit, times, {name: [sample[name] for sample in samples] for name in names}, logarithmic=logarithmic)
 
-    def states(group: str) -> dict[str, list[float]]:
+    def states(title: str, group: str) -> str:
         names = list(dict.fromkeys(name for sample in samples for name in sample[group]))
-        return {name: [sample[group].get(name, 0) for sample in samples] for name in names}
+        return figure(title, group, times, {name: [sample[group].get(name, 0) for sample in samples] for name in names}, stacked=True)
 
-    settings, used = report["settings"], report["resources"]
+    settings, used, late = report["settings"], report["resources"], report["poll_lateness"]
     shapes = ", ".join(f"{name} {share:g}" for name, share in settings["topology"].items())
+    began = datetime.fromtimestamp(report["began"], UTC)
     machines = f" from {report['machines']} machines" if "machines" in report else ""
-    said = [
-        f"{settings['clusters']} clusters ({shapes}) with {used['peak_agents']} hosts against {settings['url']}{machines}",
-        f"{report['seconds']} s; ended: " + (", ".join(f"{count} {name}" for name, count in report["ends"].items()) or "stopped"),
-        f"{used['agents_per_core']:,} agents per core, {used['agents_per_gib']:,} per GiB; {used['kib_per_agent']} KiB an agent; "
-        f"peak {used['peak_rss_mib']} MiB, {used['cpu_seconds']} s of processor time",
-        f"polls late by p99 {report['poll_lateness']['p99_ms']} ms, at most {report['poll_lateness']['max_ms']} ms",
-    ]
+    ends = [f"{report['ends'].get('installed', 0)} of {report['clusters']} clusters installed"]
+    ends += [f"{count} {name}" for name, count in report["ends"].items() if name != "installed"]
+    ends += [f"{count} hosts gave up: {reason}" for reason, count in report["gave_up"].items()]
+    ends += ["stopped before its end"] * report["stopped"] + [f"could not be removed: {name}" for name in report["left"]]
+    well = len(ends) == 1 and not report["errors"]
+    facts = [
+        ("Against", f"{settings['url']}{machines}", ""),
+        ("What", f"{report['clusters']} clusters ({shapes}), {used['peak_agents']:,} hosts at most at a time", ""),
+        ("When", f"{began:%Y-%m-%d %H:%M:%S} UTC, for {report['seconds']:,} s", ""),
+        ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
+        ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),
+         "bad" if report["errors"] else ""),
+        ("Polls", f"late by {late['p99_ms']:,} ms at the 99th percentile, {late['max_ms']:,} ms at most", ""),
+        ("Memory", f"{used['peak_rss_mib']:,} MiB at most: {used['baseline_mib']:,} MiB of the program, {used['kib_per_agent']:,} KiB an agent; "
+         f"{used['agents_per_gib']:,} agents per GiB", ""),
+        ("Processor", f"{used['cpu_seconds']:,} s; {used['agents_per_core']:,} agents per core", ""),
+    ]  # fmt: skip
     parts = [
-        figure("Hosts by status", times, states("hosts"), "hosts", stacked=True),
-        figure("Clusters by status", times, states("clusters"), "clusters", stacked=True),
-        figure("Requests", times, lines("requests_per_s", "errors_per_s"), "per second"),
-        figure("Latency", times, lines("p50_ms", "p99_ms"), "ms"),
-        figure("Lateness of polls", times, lines("late_p99_ms"), "ms"),
-        figure("Memory", times, lines("rss_mib"), "MiB"),
-        figure("Processor", times, lines("cpu_percent"), "percent of a core"),
-        grid("Operations, ms", report["operations"].items()),
-        grid("Time from registration to host status, ms", report["time_to_host_status"].items()),
-        grid("Time from registration to host stage, ms", report["time_to_host_stage"].items()),
-        grid("Time from start to cluster status, ms", report["time_to_cluster_status"].items()),
-        grid("Errors", ((name, {"count": count}) for name, count in report["errors"].items())),
-        grid("Messages", ((f"{row['operation']}: {row['message']}", {"count": row["count"]}) for row in report["messages"])),
-    ]
-    head = "".join(f"<li>{html.escape(line)}</li>" for line in said)
+        '<div class="plots">',
+        states("Hosts by status", "hosts"),
+        states("Clusters by status", "clusters"),
+        plot("Requests", "per second", "requests_per_s", "errors_per_s"),
+        plot("Latency of requests", "ms, logarithmic", "p50_ms", "p99_ms", logarithmic=True),
+        plot("Lateness of polls", "ms, logarithmic", "late_p99_ms", logarithmic=True),
+        plot("Memory of the swarm", "MiB", "rss_mib"),
+        plot("Processor time of the swarm", "percent of a core", "cpu_percent"),
+        "</div>",
+        texts("Clusters that were not installed", ("Cluster", "Host", "End or status", "Simulated failure", "What the service says"), failures(report),
+              "None."),
+        texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
+        grid("Operations, milliseconds", "Operation", report["operations"].items()),
+        grid("Time from registration to a host's status, seconds", "Status", report["time_to_host_status"].items(), seconds=True),
+        grid("Time from registration to a host's stage, seconds", "Stage", report["time_to_host_stage"].items(), seconds=True),
+        grid("Time from the start to a cluster's status, seconds", "Status", report["time_to_cluster_status"].items(), seconds=True),
+        "<h2>Settings</h2><dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd>" for name, value in settings.items()) + "</dl>",
+    ]  # fmt: skip
+    head = "".join(f'<dt>{name}</dt><dd class="{look}">{html.escape(text)}</dd>' for name, text, look in facts)
+    title = f"Swarm: {ends[0]}{'' if well else ', with errors'}"
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>agentlab swarm</title><style>{STYLE}</style>'
-        f"<h1>Swarm</h1><ul>{head}</ul>{''.join(parts)}</html>\n"
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style><h1>{html.escape(title)}</h1><dl>{head}</dl>{''.join(parts)}</html>\n"
     )

@@ -2,32 +2,77 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from ..protocol import API
 
 
 class Topology(NamedTuple):
-    """`masters` without `arbiters`; a host after these is an arbiter, then come workers. `hosts`: how many when none are asked for."""
+    """`masters` without `arbiters`; a host after these is an arbiter, then come workers. `hosts`: how many when none are asked for.
+
+    `fixed`: it is of that size whatever is asked for.
+    """
 
     masters: int
     arbiters: int
     hosts: int
     text: str
+    fixed: bool = False
 
     def size(self, asked: int) -> int:
         """How many hosts a cluster has; a single node is never more than one."""
-        return 1 if self.masters == 1 else asked or self.hosts
+        return self.hosts if self.fixed else asked or self.hosts
 
 
 TOPOLOGIES = {
-    "sno": Topology(1, 0, 1, "single node"),
+    "sno": Topology(1, 0, 1, "single node", fixed=True),
     "compact": Topology(3, 0, 3, "three control-plane nodes"),
     "ha": Topology(3, 0, 5, "three control-plane nodes and workers"),
     "tna": Topology(2, 1, 3, "two control-plane nodes and an arbiter"),
     "4_masters": Topology(4, 0, 4, "four control-plane nodes"),
     "5_masters": Topology(5, 0, 5, "five control-plane nodes"),
 }
+
+
+class Profile(NamedTuple):
+    """`disks`: (name, drive type, GiB, bus), the first one is installed to. `nics`: names; the first has the address."""
+
+    manufacturer: str
+    product: str
+    virtual: bool
+    cpus: int
+    model: str
+    memory_gib: int
+    boot: str
+    disks: tuple[tuple[str, str, int, str], ...]
+    nics: tuple[str, ...]
+    speed: int
+
+
+PROFILES = {
+    "vm": Profile(
+        "Red Hat", "KVM", True, 8, "Intel Xeon Processor (Icelake)", 32, "uefi", (("vda", "HDD", 120, "virtio"),), ("enp1s0",), -1
+    ),
+    "baremetal": Profile(
+        "Dell Inc.", "PowerEdge R650", False, 64, "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 256, "uefi",
+        (("nvme0n1", "SSD", 960, "nvme"), ("sda", "SSD", 480, "scsi"), ("sdb", "HDD", 4000, "scsi"), ("sdc", "HDD", 4000, "scsi")),
+        ("eno1", "eno2", "ens1f0", "ens1f1"), 25000,
+    ),
+    "edge": Profile(
+        "Advantech", "EPC-T2286", False, 8, "11th Gen Intel(R) Core(TM) i7-1185GRE @ 2.80GHz", 32, "uefi",
+        (("nvme0n1", "SSD", 250, "nvme"),), ("enp0s31f6", "enp2s0"), 1000,
+    ),
+    "legacy": Profile(
+        "HP", "ProLiant DL380p Gen8", False, 16, "Intel(R) Xeon(R) CPU E5-2650 0 @ 2.00GHz", 64, "bios",
+        (("sda", "HDD", 600, "scsi"), ("sdb", "HDD", 600, "scsi")), ("eno1", "eno2", "eno3", "eno4"), 1000,
+    ),
+}  # fmt: skip
 
 FAILURES = {
     "disk": "the installation disk is too slow (250 ms)",
@@ -62,6 +107,17 @@ FINALIZING_STAGES = (
 )  # fmt: skip
 
 
+MOST = 65_000
+# Least and most of the settings that are one number; no end: None.
+RANGES: dict[str, tuple[float, float | None]] = {
+    "clusters": (1, MOST), "hosts": (0, MOST), "ramp_up": (0, None), "think_time": (0, None), "jitter": (0, 1),
+    "network_delay": (0, None), "network_jitter": (0, None), "watch": (0.01, None), "controller_poll": (0.01, None),
+    "installer_poll": (0.01, None), "register_interval": (0.01, None), "poll_limit": (0, None), "write_reports": (0, 10_000),
+    "logs_kib": (0, 512 * 1024), "duration": (0, None), "stall": (0.1, None), "connections": (1, MOST), "progress": (0.01, None),
+}  # fmt: skip
+LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
+
+
 class SwarmError(ValueError):
     """A setting that makes no sense, or a service that cannot be used; one message for people."""
 
@@ -70,7 +126,7 @@ class SwarmError(ValueError):
 class Settings:
     """`hosts`: per cluster (0: as many as the topology needs). Times in seconds. `failures`: kind -> share of all hosts.
 
-    `topology`: name -> share of the clusters. `part`: of a swarm on several machines, this one's number and how many there are.
+    `topology`: name, as `topology` takes it -> share of the clusters. `part`: of a swarm on several machines, this one's number and how many there are.
     `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
@@ -120,26 +176,33 @@ class Settings:
     progress: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")) and not (self.kubeconfig and not self.url):
-            raise SwarmError(f"url {self.url!r}: must begin with http:// or https://")
-        self.url = self.url.rstrip("/")
-        wrong = set(self.topology) - set(TOPOLOGIES)
-        if wrong or not self.topology or min(self.topology.values()) <= 0:
-            raise SwarmError(f"topology {', '.join(sorted(wrong or self.topology))}: must be of {', '.join(TOPOLOGIES)}, shares above 0")
+        if self.url or not self.kubeconfig:
+            self.url = service_url(self.url)
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < least or (most is not None and value > most):
+                wanted = f"{least} or more" if most is None else f"between {least} and {most}"
+                raise SwarmError(f"--{name.replace('_', '-')} {value}: must be {wanted}")
+        if not LABEL.fullmatch(self.name):
+            raise SwarmError(f"--name {self.name!r}: must be lower-case letters, digits and hyphens, no more than 42")
+        of_kind("--topology", self.topology, TOPOLOGIES, sizes=True)
+        of_kind("--hardware", self.hardware, PROFILES)
         for name in self.topology:
-            shape = TOPOLOGIES[name]
+            shape = topology(name)
             least = shape.masters + shape.arbiters
-            if shape.size(self.hosts) < least or (len(self.topology) == least == 1 and self.hosts > 1):
-                raise SwarmError(f"hosts {self.hosts}: topology {name} needs {least}{' or more' * (least > 1)}")
-        if self.hosts > 65_000 or not 1 <= self.clusters <= 65_000:
-            raise SwarmError(f"clusters {self.clusters}, hosts {self.hosts}: both must be between 1 and 65000")
+            size = self.hosts if len(self.topology) == least == 1 and self.hosts else shape.size(self.hosts)
+            if size < least or size > MOST or (least == 1 and size > 1):
+                raise SwarmError(f"--hosts {size}: topology {name} needs {least}{' or more' * (least > 1)}")
         if not 1 <= self.part[0] <= self.part[1]:
-            raise SwarmError(f"part {self.part[0]}/{self.part[1]}: must be between 1/{self.part[1]} and {self.part[1]}/{self.part[1]}")
-        unknown = set(self.failures) - set(FAILURES)
-        if unknown:
-            raise SwarmError(f"failures {', '.join(sorted(unknown))}: must be of {', '.join(FAILURES)}")
-        if sum(self.failures.values()) > 1 or min(self.failures.values(), default=0) < 0:
-            raise SwarmError(f"failures {self.failures}: shares must be between 0 and 1, and no more than 1 in all")
+            raise SwarmError(f"--part {self.part[0]}/{self.part[1]}: must be NUMBER/COUNT, with a number from 1 to the count")
+        if self.failures:
+            of_kind("--failures", self.failures, FAILURES)
+        if sum(self.failures.values()) > 1:
+            raise SwarmError(f"--failures: the shares are {sum(self.failures.values()):g} in all, and can be no more than 1")
+        if self.template and (self.discover or not self.kubeconfig):
+            raise SwarmError("--template: is for the resources that a swarm makes on a hub: with --kubeconfig, without --discover")
+        if self.operators and (self.discover or self.kubeconfig):
+            raise SwarmError("--operators: is for clusters that a swarm registers: without --kubeconfig and --discover")
 
     def public(self) -> dict[str, Any]:
         """The settings for a report, without what is secret."""
@@ -147,6 +210,35 @@ class Settings:
         for name in ("pull_secret", "agent_token", "user_token", "template"):
             values.pop(name)
         return values | {name: str(values[name] or "") for name in ("report", "kubeconfig")}
+
+
+def service_url(text: str) -> str:
+    """The URL of a service, without the path of its API. SwarmError: it is none."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise SwarmError(f"--url {text!r}: must be like http://HOST:PORT or https://HOST:PORT")
+    return text.rstrip("/").removesuffix(API)
+
+
+def of_kind(flag: str, shares: dict[str, float], known: Collection[str], sizes: bool = False) -> None:
+    """SwarmError: there is no share, one of something that nobody knows, or one that is not above 0. `sizes`: names may have one, as ha:150."""
+    unknown = {name for name in shares if (name.partition(":")[0] if sizes else name) not in known}
+    if unknown or not shares or not all(0 < share < math.inf for share in shares.values()):
+        raise SwarmError(f"{flag} {', '.join(sorted(unknown or shares)) or 'nothing'}: must be of {', '.join(known)}, shares above 0")
+
+
+def topology(name: str) -> Topology:
+    """The topology of a name, as `ha`, or `ha:150` for one with so many hosts. SwarmError: the number is none."""
+    kind, __, hosts = name.partition(":")
+    if not hosts:
+        return TOPOLOGIES[kind]
+    if not hosts.isdecimal():
+        raise SwarmError(f"--topology {name!r}: want NAME:HOSTS, as ha:150")
+    return TOPOLOGIES[kind]._replace(hosts=int(hosts), fixed=True)
 
 
 def topologies(settings: Settings) -> list[str]:

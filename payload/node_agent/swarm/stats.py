@@ -13,6 +13,9 @@ from typing import Any
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
 SMALLEST, STEP = 1e-5, math.log(1.02)
+MOST_SAMPLES, MOST_FAILED, MOST_MESSAGES = 3600, 200, 1000
+RATES = ("requests_per_s", "errors_per_s", "cpu_percent")
+WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")
 
 
 class Histogram:
@@ -65,7 +68,11 @@ def resident_bytes() -> int:
 
 @dataclass(slots=True)
 class Stats:
-    """Counters since `begin`. `samples`: one dictionary a second, the time series of the report."""
+    """Counters since `begin`. `samples`: the time series of the report, one dictionary a second; after an hour every other goes.
+
+    `ends`: what became of clusters; `failed`: of those that were not installed, as the service told it; `gave_up`: why hosts did.
+    `lost`: requests that a lossy host never sent.
+    """
 
     begin: float = field(default_factory=time.monotonic)
     began: float = field(default_factory=time.time)
@@ -78,7 +85,11 @@ class Stats:
     host_times: dict[str, Histogram] = field(default_factory=dict)
     cluster_times: dict[str, Histogram] = field(default_factory=dict)
     stage_times: dict[str, Histogram] = field(default_factory=dict)
+    clusters: int = 0
     ends: Counter[str] = field(default_factory=Counter)
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    gave_up: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
     samples: list[dict[str, Any]] = field(default_factory=list)
     active: int = 0
     peak_active: int = 0
@@ -100,8 +111,21 @@ class Stats:
         if error is not None:
             self.errors[operation, status] += 1
             self._errors += 1
-            if len(self.messages) < 1000:
+            if len(self.messages) < MOST_MESSAGES:
                 self.messages[operation, error[:200]] += 1
+
+    def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str]) -> None:
+        """Keep what the service last said of a cluster that was not installed. `simulated`: host id -> its failure."""
+        if len(self.failed) >= MOST_FAILED:
+            return
+        hosts = [
+            {"name": host.get("requested_hostname") or host["id"], "status": host.get("status", ""), "info": host.get("status_info", "")[:400],
+             "simulated": simulated.get(host["id"], "")}
+            for host in body.get("hosts") or ()
+            if simulated.get(host["id"]) or host.get("status") in ("error", "insufficient", "disconnected", "preparing-failed")
+        ]  # fmt: skip
+        info = body.get("status_info", "")[:400]
+        self.failed.append({"cluster": name, "end": end, "status": body.get("status", ""), "info": info, "hosts": hosts[:20]})
 
     def late(self, seconds: float) -> None:
         self.lateness.add(seconds)
@@ -133,6 +157,8 @@ class Stats:
         self._last = (now, cpu, requests, self._errors)
         self._recent, self._recent_late = Histogram(), Histogram()
         self.samples.append(entry)
+        if len(self.samples) > MOST_SAMPLES:
+            self.samples = [both(*pair) for pair in zip(self.samples[::2], self.samples[1::2], strict=False)]
         return entry
 
     def report(self) -> dict[str, Any]:
@@ -150,7 +176,11 @@ class Stats:
         return {
             "began": round(self.began, 1),
             "seconds": round(wall, 1),
+            "clusters": self.clusters,
             "ends": dict(self.ends),
+            "failed": self.failed,
+            "gave_up": dict(self.gave_up),
+            "lost_on_purpose": self.lost,
             **summaries(tables),
             "errors": errors,
             "messages": [
@@ -168,6 +198,12 @@ class Stats:
             "samples": self.samples,
             "histograms": {table: {name: one.raw() for name, one in named.items()} for table, named in tables.items()},
         }
+
+
+def both(early: dict[str, Any], late: dict[str, Any]) -> dict[str, Any]:
+    """One sample of two that follow each other."""
+    means = {key: round((early[key] + late[key]) / 2, 1) for key in RATES}
+    return {**late, **means, **{key: max(early[key], late[key]) for key in WORST}}
 
 
 def summaries(tables: dict[str, dict[str, Histogram]]) -> dict[str, Any]:

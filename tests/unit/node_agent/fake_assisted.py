@@ -11,6 +11,7 @@ import sys
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
@@ -43,6 +44,8 @@ class FakeAssisted:
         self.uploads: list[bytes] = []
         self.instructions: list[list[dict[str, Any]]] | None = None
         self.answers: list[int] = []  # status codes for the next requests of agents, before anything else
+        self.instead: dict[str, Callable[[], web.Response]] = {}  # part of a path -> what is answered there
+        self.refuse_cluster = 0  # the cluster to be registered that is refused, counted from 1
         self.image = "registry.example/agent:1"
         self.errors: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -117,6 +120,9 @@ class FakeAssisted:
         if self.keep:
             self.requests.append((request.method, request.path_qs))
             self.headers.append({name.lower(): value for name, value in request.headers.items()})
+        for part, answer in self.instead.items():
+            if part in request.path:
+                return answer()
         if self.answers and "/hosts" in request.path:
             status = self.answers.pop(0)
             if status != 200:
@@ -134,6 +140,9 @@ class FakeAssisted:
 
     async def register_cluster(self, request: web.Request) -> web.Response:
         body = await request.json()
+        self.refuse_cluster -= 1
+        if self.refuse_cluster == 0:
+            return self.error(500, "as ordered")
         cluster = {**body, "id": str(uuid.uuid4()), "kind": "Cluster", "status": "insufficient", "operators": {}}
         cluster["api_vips"] = body.get("api_vips") or []
         self.clusters[cluster["id"]] = cluster
@@ -152,7 +161,12 @@ class FakeAssisted:
 
     async def get_cluster(self, request: web.Request) -> web.Response:
         cluster = self.clusters.get(request.match_info["c"])
-        return web.json_response(self.view(cluster)) if cluster else self.error(404, "no such cluster")
+        if cluster is None:
+            return web.json_response({"code": "404", "reason": "no such cluster"}, status=404)
+        shown = self.view(cluster)
+        if request.query.get("exclude-hosts") == "true":
+            shown.pop("hosts")
+        return web.json_response(shown)
 
     async def delete(self, request: web.Request) -> web.Response:
         self.clusters.pop(request.match_info.get("c", ""), None)

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, main, noop, report
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm import stats as stats_module
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import (
     FAILURES,
@@ -49,6 +51,8 @@ def test_clusters_are_installed_and_removed(service: FakeAssisted, topology: str
     assert result["operations"]["register"]["count"] == 2 * hosts
     assert result["resources"]["peak_agents"] == 2 * hosts
     assert {"discovering", "known", "installed"} & set(result["time_to_host_status"])
+    # With 150 hosts the cluster's own view is 10 MB, which would be the memory of the swarm.
+    assert not [path for method, path in service.requests if method == "GET" and path.endswith(tuple(seen_clusters(service)))]
     paths = {path.name: path for path in report.save(result, tmp_path)}
     assert json.loads(paths["report.json"].read_text())["ends"] == {"installed": 2}
     rows = list(csv.DictReader(paths["operations.csv"].open()))
@@ -56,7 +60,60 @@ def test_clusters_are_installed_and_removed(service: FakeAssisted, topology: str
     assert len(list(csv.DictReader(paths["samples.csv"].open()))) == len(result["samples"])
     page = paths["report.html"].read_text()
     HTMLParser().feed(page)
-    assert page.count("<svg") == 7 and "pull_secret" not in page + paths["report.json"].read_text()
+    assert page.count("<svg") == 7 and "2 of 2 clusters installed" in page and "pull_secret" not in page + paths["report.json"].read_text()
+
+
+def seen_clusters(service: FakeAssisted) -> set[str]:
+    return {path.rpartition("/")[2].partition("?")[0] for method, path in service.requests if method == "DELETE" and "/clusters/" in path}
+
+
+def test_service_that_is_none_or_refuses(service: FakeAssisted) -> None:
+    service.instead = {"": lambda: web.Response(text="<html>", content_type="text/html")}
+    with pytest.raises(SwarmError, match=r"/component-versions: the answer is not JSON: is this an assisted service\?"):
+        run(Settings(service.url, **FAST))
+    refused = {"code": 401, "message": "no"}
+    service.instead = {"component": lambda: web.json_response(refused, status=401)}
+    with pytest.raises(SwarmError, match=r"/component-versions: \[401\] no; tokens are read from USER_AUTH_TOKEN and"):
+        run(Settings(service.url, **FAST))
+    service.instead = {"/clusters/0000": lambda: web.json_response(refused, status=401)}
+    with pytest.raises(SwarmError, match=r"refuses the token of agents, which is read from PULL_SECRET_TOKEN: \[401\] no"):
+        run(Settings(service.url, **FAST))
+
+
+def test_registration_that_fails_leaves_nothing(service: FakeAssisted) -> None:
+    service.refuse_cluster = 3
+    with pytest.raises(SwarmError, match=r"POST .*/clusters: \[500\] as ordered$"):
+        run(Settings(service.url, clusters=40, **FAST))
+    assert service.clusters == service.infra_envs == {}
+    assert sum(request == ("POST", "/api/assisted-install/v2/clusters") for request in service.requests) < 40
+
+
+def test_cluster_that_somebody_deletes(service: FakeAssisted) -> None:
+    async def whole() -> dict[str, Any]:
+        swarm = Swarm(Settings(service.url, topology={"sno": 1}, install=False, **FAST))
+        running = asyncio.ensure_future(swarm.run())
+        while not service.hosts:
+            await asyncio.sleep(0.05)
+        service.clusters.clear()
+        return await asyncio.wait_for(running, 60)
+
+    result = asyncio.run(whole())
+    assert result["ends"] == {"deleted": 1} and result["left"] == [] and service.infra_envs == {}
+
+
+def test_agents_that_are_refused(service: FakeAssisted) -> None:
+    service.answers = [403] * 3
+    __, result = run(Settings(service.url, topology={"compact": 1}, **FAST))
+    assert result["ends"] == {"refused": 1} and sum(result["gave_up"].values()) == 3
+    assert result["failed"][0]["cluster"] == "swarm-0"
+
+
+def test_certificates(tmp_path: Path) -> None:
+    with pytest.raises(SwarmError, match=r"--cacert /no/such: No such file"):
+        run(Settings("https://127.0.0.1:9", cacert="/no/such", **FAST))
+    (tmp_path / "ca").write_text("no certificate")
+    with pytest.raises(SwarmError, match=r"--cacert .*/ca: .*CERTIFICATE"):
+        run(Settings("https://127.0.0.1:9", cacert=str(tmp_path / "ca"), **FAST))
 
 
 def test_discovers(service: FakeAssisted) -> None:
@@ -104,7 +161,7 @@ def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, __ = process.communicate(timeout=120)
-    assert process.returncode == 0 and "0 clusters installed" in out
+    assert process.returncode == 130 and "stopped; 0 of 3 clusters installed" in out
     assert service.clusters == service.infra_envs == service.hosts == {}
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
         "operations.csv", "report.html", "report.json", "samples.csv",
@@ -124,8 +181,6 @@ def test_hosts_differ() -> None:
     assert [host.ip for host in hosts[3:6]] == ["10.0.0.13", "10.0.1.10", "10.0.1.11"]
     assert len({host.ip for host in hosts}) == 12
     assert {host.profile for host in hosts} == {"vm", "baremetal"}
-    with pytest.raises(SwarmError, match="hardware toaster: must be of vm"):
-        hardware.populate(Settings("http://x", hardware={"toaster": 1}), clusters)
 
 
 def test_addresses_of_existing_clusters() -> None:
@@ -146,16 +201,36 @@ def test_addresses_of_existing_clusters() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"url": "ftp://x"}, "url 'ftp://x'"),
-        ({"topology": {"ring": 1, "ha": 1}}, "topology ring: must be of sno"),
-        ({"topology": {"ha": 0}}, "topology ha: must be of .* shares above 0"),
-        ({"topology": {"sno": 1}, "hosts": 3}, "hosts 3: topology sno needs 1$"),
-        ({"topology": {"ha": 1, "sno": 1}, "hosts": 2}, "hosts 2: topology ha needs 3 or more"),
-        ({"topology": {"tna": 1}, "hosts": 2}, "hosts 2: topology tna needs 3 or more"),
-        ({"part": (3, 2)}, "part 3/2: must be between 1/2 and 2/2"),
-        ({"failures": {"fire": 0.1}}, "failures fire: must be of disk"),
-        ({"failures": {"disk": 0.7, "ntp": 0.7}}, "no more than 1 in all"),
-        ({"clusters": 0}, "clusters 0"),
+        ({"url": "ftp://x"}, "--url 'ftp://x': must be like http://HOST:PORT"),
+        ({"url": "http://"}, "--url 'http://': must be like"),
+        ({"url": "http://x:port"}, "--url 'http://x:port': must be like"),
+        ({"topology": {"ring": 1, "ha": 1}}, "--topology ring: must be of sno"),
+        ({"topology": {"ha": 0}}, "--topology ha: must be of .* shares above 0"),
+        ({"topology": {"ha": float("nan")}}, "--topology ha: must be of .* shares above 0"),
+        ({"topology": {}}, "--topology nothing: must be of sno"),
+        ({"topology": {"sno": 1}, "hosts": 3}, "--hosts 3: topology sno needs 1$"),
+        ({"topology": {"ha": 1, "sno": 1}, "hosts": 2}, "--hosts 2: topology ha needs 3 or more"),
+        ({"topology": {"ha:2": 1}}, "--hosts 2: topology ha:2 needs 3 or more"),
+        ({"topology": {"sno:2": 1}}, "--hosts 2: topology sno:2 needs 1$"),
+        ({"topology": {"ha:many": 1}}, "--topology 'ha:many': want NAME:HOSTS, as ha:150"),
+        ({"topology": {"ring:9": 1}}, "--topology ring:9: must be of sno"),
+        ({"topology": {"tna": 1}, "hosts": 2}, "--hosts 2: topology tna needs 3 or more"),
+        ({"part": (3, 2)}, "--part 3/2: must be NUMBER/COUNT, with a number from 1 to the count"),
+        ({"failures": {"fire": 0.1}}, "--failures fire: must be of disk"),
+        ({"failures": {"disk": -0.1}}, "--failures disk: must be of disk, .* shares above 0"),
+        ({"failures": {"disk": 0.7, "ntp": 0.7}}, "--failures: the shares are 1.4 in all, and can be no more than 1"),
+        ({"hardware": {"toaster": 1}}, "--hardware toaster: must be of vm"),
+        ({"hardware": {"vm": 0}}, "--hardware vm: must be of vm, .* shares above 0"),
+        ({"clusters": 0}, "--clusters 0: must be between 1 and 65000"),
+        ({"hosts": -1}, "--hosts -1: must be between 0 and 65000"),
+        ({"watch": 0}, "--watch 0: must be 0.01 or more"),
+        ({"think_time": -1.0}, "--think-time -1.0: must be 0 or more"),
+        ({"jitter": 2.0}, "--jitter 2.0: must be between 0 and 1"),
+        ({"ramp_up": float("inf")}, "--ramp-up inf: must be 0 or more"),
+        ({"connections": 0}, "--connections 0: must be between 1 and"),
+        ({"name": "Swarm_1"}, "--name 'Swarm_1': must be lower-case letters"),
+        ({"template": {"InfraEnv": {}}}, "--template: is for the resources that a swarm makes on a hub"),
+        ({"operators": ("lso",), "discover": True}, "--operators: is for clusters that a swarm registers"),
     ],
 )
 def test_settings_that_make_no_sense(values: dict[str, Any], message: str) -> None:
@@ -177,6 +252,8 @@ def test_shapes_and_parts() -> None:
     assert chosen == sorted(
         ((host.name, host.failure) for part in parts for host in hardware.populate(kinds, part)), key=chosen.index
     )
+    sizes = Settings("http://x", clusters=6, hosts=4, topology={"ha": 5, "ha:150": 1})
+    assert sorted(cluster.size for cluster in hardware.plan_clusters(sizes)) == [4, 4, 4, 4, 4, 150]
     tna = hardware.plan_clusters(Settings("http://x", topology={"tna": 1}))[0]
     assert (tna.masters, tna.arbiters, tna.size) == (2, 1, 3)
     assert part_of("2/4") == (2, 4)
@@ -265,9 +342,66 @@ def test_histogram() -> None:
     assert stats.report()["errors"] == {"poll: 500": 1}
 
 
+def test_samples_of_a_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stats_module, "MOST_SAMPLES", 8)
+    stats = Stats()
+    for number in range(100):
+        stats.record("poll", 0.5 if number == 50 else 0.001, 200)
+        stats.sample()
+    assert len(stats.samples) <= 8 and max(sample["p99_ms"] for sample in stats.samples) == 500
+
+
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
+
+
+def test_page_is_safe_and_complete(tmp_path: Path) -> None:
+    stats = Stats(clusters=2)
+    stats.sample()
+    stats.record(HOSTILE, 0.1, 500, HOSTILE)
+    stats.host_status[HOSTILE] = 3
+    stats.gave_up[HOSTILE] = 1
+    stats.ends["error"] = 1
+    stats.fail(HOSTILE, "error", {"status": "error", "status_info": HOSTILE,
+               "hosts": [{"id": "h", "requested_hostname": HOSTILE, "status": "error", "status_info": HOSTILE}]}, {"h": "disk"})  # fmt: skip
+    stats.sample()
+    whole = {"settings": Settings("http://x", name="a").public(), "stopped": False, "left": [HOSTILE], **stats.report()}
+    page = report.page(whole)
+    tags = Tags()
+    tags.feed(page)
+    assert not {"script", "img", "link"} & tags.seen and "http" not in " ".join(tags.addresses)
+    for text in ("0 of 2 clusters installed, with errors", "disk", "Clusters that were not installed", "could not be removed"):
+        assert text in page
+
+
+class Tags(HTMLParser):
+    """Elements of a page, and what their attributes lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+@pytest.mark.parametrize(("top", "marks"), [(1, [0, 0.25, 0.5, 0.75, 1]), (7, [0, 2, 4, 6, 8]), (1000, [0, 250, 500, 750, 1000]), (0.3, [0, 0.1, 0.2, 0.3])])
+def test_ticks(top: float, marks: list[float]) -> None:
+    assert report.ticks(top) == pytest.approx(marks)
+
+
+@pytest.mark.parametrize(("span", "last", "count"), [(3, "3 s", 4), (59, "50 s", 6), (360, "6 min", 7), (7200, "120 min", 5), (100_000, "24 h", 5)])
+def test_moments(span: float, last: str, count: int) -> None:
+    found = report.moments(span)
+    assert (found[-1][1], len(found)) == (last, count)
+
+
 def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["--url", "nowhere"]) == 2
-    assert "url 'nowhere': must begin with http" in capsys.readouterr().err
+    assert "--url 'nowhere': must be like http" in capsys.readouterr().err
+    assert main.main(["--url", "http://127.0.0.1:9", "--report", "/proc/none"]) == 2
+    assert capsys.readouterr().err == "agentlab swarm: --report /proc/none: No such file or directory\n"
     assert main.main(["--url", "http://x", "--pull-secret-file", "/no/such"]) == 2
     assert "--pull-secret-file /no/such: No such file" in capsys.readouterr().err
     with pytest.raises(SystemExit):
