@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
 import os
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .config import Config
 
+LOG = logging.getLogger("assisted-service")
+
 
 async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[list[str]], None] | None = None) -> int:
     """Serves until a signal, or, with the ending `abi`, until the rendezvous host reboots. Exit code 0.
@@ -24,6 +27,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
     """
     from aiohttp import web
 
+    from . import limits
     from .app import Service
     from .engine import Engine
     from .store import Store
@@ -41,7 +45,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
                 if cluster.get("control_plane_count") == 1
                 else engine.seconds("REBOOT_DELAY_SECONDS", str(cluster["id"]))
             )
-            logging.getLogger("assisted-service").info(
+            LOG.info(
                 "the rendezvous host reboots, the service goes with it in %.0f s", delay
             )
             loop.call_later(delay, done.set)
@@ -50,16 +54,41 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
     # Documents live long: walking them again and again would hold requests up for tens of milliseconds.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
-    runner = web.AppRunner(Service(engine).app(), access_log=None)
+    logging.getLogger("aiohttp.server").addFilter(_brief)
+    service = Service(engine)
+    service.doors.most = limits.most_connections()
+    runner = web.AppRunner(service.app(), access_log=None, keepalive_timeout=limits.KEEPALIVE_SECONDS)
     await runner.setup()
-    for host, port in listen:
-        await web.TCPSite(runner, host, port, shutdown_timeout=1.0).start()
-    notify("READY=1")
-    if ready is not None:
-        ready([_url(address) for address in runner.addresses])
-    await done.wait()
-    await runner.cleanup()
+    assert runner.server is not None
+    opened = functools.partial(service.doors.open, runner.server)
+    servers: list[asyncio.Server] = []
+    try:
+        for host, port in listen:
+            try:
+                servers.append(await loop.create_server(opened, host, port, reuse_address=True, backlog=1024))
+            except OSError as err:
+                why = os.strerror(err.errno) if err.errno and err.errno > 0 else err.strerror
+                raise OSError(f"cannot listen on {_url((host, port))}: {why}") from None
+        notify("READY=1")
+        if ready is not None:
+            ready([_url(socket.getsockname()) for server in servers for socket in server.sockets])
+        await done.wait()
+        LOG.info("the service stops")
+    finally:
+        for server in servers:
+            server.close()
+        await runner.server.shutdown(limits.STOP_SECONDS)
+        await runner.cleanup()
     return 0
+
+
+def _brief(record: logging.LogRecord) -> bool:
+    """What is no HTTP is worth one line of the log, whoever sends it as often as he likes."""
+    if record.exc_info and record.exc_info[1] is not None and record.getMessage().startswith("Error handling request"):
+        what = " ".join(str(record.exc_info[1]).split())[:200]
+        record.msg, record.args, record.exc_info = f"{record.getMessage()}: {what}", (), None
+        record.levelno, record.levelname = logging.INFO, "INFO"
+    return True
 
 
 def _url(address: Any) -> str:

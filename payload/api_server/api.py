@@ -163,8 +163,9 @@ def query_value(name: str, kind: str, texts: list[str], place: str = "query") ->
         if text.lower() in (*_FALSE, ""):
             return False
         raise Invalid(f"{name} in {place} should be true or false, found {text[:80]!r}")
-    if kind.startswith("int"):
-        if not re.fullmatch(r"-?[0-9]{1,19}", text):
-            raise Invalid(f"{name} in {place} should be an integer, found {text[:80]!r}")
-        return MODELS.check(kind, int(text), name)
-    return MODELS.check(kind, text, name)
+    if kind.startswith("int") and not re.fullmatch(r"-?[0-9]{1,19}", text):
+        raise Invalid(f"{name} in {place} should be an integer, found {text[:80]!r}")
+    try:
+        return MODELS.check(kind, int(text) if kind.startswith("int") else text, name)
+    except Invalid as err:
+        raise Invalid(str(err).replace(f"{name} in body", f"{name} in {place}", 1)) from None

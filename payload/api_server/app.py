@@ -17,27 +17,21 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from . import catalog, images
+from . import catalog, images, limits
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
 from .engine import ApiError, Engine
 from .handlers import logs_path
 from .models import MODELS, UUID, Invalid, parse_json
+from .store import Unwritable
 
 LOG = logging.getLogger("assisted-service")
-#: Largest JSON body in bytes.
-MAX_BODY = 32 * 2**20
-#: Largest reply of an agent to a step: a connectivity report of a thousand hosts has about a megabyte.
-MAX_REPLY = 8 * 2**20
-#: Largest of all else that only agents and controllers say; each change of a progress text is kept as an event.
-MAX_NOTICE = 256 * 2**10
-#: Largest log archive in bytes.
-MAX_LOGS = 512 * 2**20
-#: Bytes of the file system that logs leave free: the service's state is kept there, too.
-LEAST_FREE = 64 * 2**20
 #: Headers of the description that are no text: name -> type.
 TYPED_HEADERS = {"get_unregistered_clusters": "bool"}
+#: How names of log archives begin that are being uploaded.
+UNFINISHED = ".upload-"
+JSON_TYPES = ("application/json",)
 PAGE = Path(__file__).with_name("page.html")
 #: They enter their operations into HANDLERS when they are imported.
 ENTERED = (catalog, images)
@@ -55,8 +49,8 @@ def error(status: int, reason: str, href: str = "") -> web.Response:
 def most(op: Operation) -> int:
     """How many bytes the JSON body of an operation may have."""
     if op.handler == "post_reply":
-        return MAX_REPLY
-    return MAX_NOTICE if op.schemes == ("agentAuth",) else MAX_BODY
+        return limits.MAX_REPLY
+    return limits.MAX_NOTICE if op.schemes == ("agentAuth",) else limits.MAX_BODY
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
@@ -66,6 +60,12 @@ def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) 
     )
 
 
+async def _no_type_of_nothing(request: web.Request, response: web.StreamResponse) -> None:
+    """As Go's server, which says a type only of what there is."""
+    if response.content_length == 0:
+        response.headers.popall("Content-Type", None)
+
+
 class Service:
     """The engine behind HTTP. `app()` gives the aiohttp application; monitors run as long as it does."""
 
@@ -73,9 +73,13 @@ class Service:
         self.engine = engine
         key = engine.config.get("EC_PUBLIC_KEY_PEM")
         self.auth = Local(key) if engine.config.auth_type == "agent-installer-local" else None
+        self.doors = limits.Doors()
+        self.bodies = limits.Bodies()
+        #: Log archives that are being uploaded: path -> the stream they come from.
+        self._uploads: dict[Path, Any] = {}
 
     def app(self) -> web.Application:
-        app = web.Application(client_max_size=MAX_BODY, middlewares=[self._guard])
+        app = web.Application(client_max_size=limits.MAX_BODY, middlewares=[self._guard])
         routes = [
             web.route(op.method, op.path, self._route(op), allow_head=False)
             if op.method == "GET"
@@ -86,24 +90,39 @@ class Service:
             [*routes, web.get("/", self._page), web.get("/health", self._health), web.get("/ready", self._health)]
         )
         app.cleanup_ctx.append(self._monitors)
+        app.on_response_prepare.append(_no_type_of_nothing)
         return app
 
     async def _monitors(self, app: web.Application) -> Any:
-        task = asyncio.get_running_loop().create_task(self.engine.run())
+        for leftover in self.engine.config.data_dir.glob(f"logs/*/{UNFINISHED}*"):
+            leftover.unlink()
+        loop = asyncio.get_running_loop()
+        task, watch = loop.create_task(self.engine.run()), loop.create_task(self.doors.watch())
         yield
+        watch.cancel()
         await self.engine.stop()
         await task
         self.engine.store.close()
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        self.doors.entered(request.protocol)
+        try:
+            return await self._guarded(request, handler)
+        finally:
+            self.doors.left(request.protocol)
+
+    async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
         try:
             answer: web.StreamResponse = await handler(request)
             return answer
         except Refused as err:
             return error(err.status, err.message, request.path)
+        except Unwritable as err:
+            LOG.error("%s %s: %s", request.method, request.path, err)
+            return error(503, str(err), request.path)
         except ApiError as err:
-            self.engine.store.commit()
+            self.engine.store.try_commit()
             return error(err.status, err.reason, request.path)
         except Invalid as err:
             return error(400, str(err), request.path)
@@ -113,9 +132,8 @@ class Service:
             reasons = {
                 404: f"path {request.path} was not found",
                 405: f"method {request.method} is not allowed on {request.path}",
-                413: f"the body is larger than {MAX_BODY} bytes",
             }
-            return error(400 if err.status == 413 else err.status, reasons.get(err.status, err.reason), request.path)
+            return error(err.status, reasons.get(err.status, err.reason), request.path)
         except (ConnectionResetError, asyncio.CancelledError):
             raise
         except Exception:
@@ -144,13 +162,18 @@ class Service:
             if op.upload:
                 await self._receive(request, call)
             elif op.body:
-                if (request.content_length or 0) > most(op) or len(raw := await request.read()) > most(op):
-                    raise Invalid(f"the body is larger than {most(op)} bytes")
+                raw = await self.bodies.read(request, most(op))
                 if not raw:
                     raise Invalid(f"a body of model {op.body} is required")
+                if request.content_type not in JSON_TYPES:
+                    shown = request.headers.get("Content-Type", "")[:80]
+                    raise ApiError(415, f'unsupported media type "{shown}", only [application/json] are allowed')
                 call.body = MODELS.check(op.body, parse_json(raw))
             result = function(self.engine, call)
-            self.engine.store.commit()
+            if op.method == "GET":
+                self.engine.store.try_commit()
+            else:
+                self.engine.store.commit()
             return self._answer(op, result)
 
         return serve
@@ -179,28 +202,40 @@ class Service:
         path = logs_path(self.engine, call)
         if not request.content_type.startswith("multipart/"):
             raise Invalid("the body should be multipart/form-data with a file field upfile")
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path in self._uploads:
+            # Its sender may have gone without a word; and nobody fills the disk by uploads of one host.
+            self._uploads[path].set_exception(Invalid("another upload of these logs began"))
+        self._uploads[path] = request.content
         try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             reader = await request.multipart()
-            while (part := await reader.next()) is not None:
+            while (part := await asyncio.wait_for(reader.next(), limits.PIECE_SECONDS)) is not None:
                 if getattr(part, "name", None) == "upfile":
                     await self._save(part, path)
                     return
-        except (ValueError, AssertionError, KeyError) as err:
+        except TimeoutError:
+            raise Invalid(f"nothing of the form came for {limits.PIECE_SECONDS:.0f} seconds") from None
+        except OSError as err:
+            LOG.error("logs of %s: %s", path.name, err)
+            raise ApiError(503, f"the logs cannot be kept: {err.strerror}") from None
+        except (ValueError, AssertionError, KeyError, web.RequestPayloadError) as err:
             raise Invalid(f"the form cannot be read: {str(err)[:200]}") from None
+        finally:
+            if self._uploads.get(path) is request.content:
+                del self._uploads[path]
         raise Invalid("upfile in form is required")
 
     @staticmethod
     async def _save(part: Any, path: Path) -> None:
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
         size = 0
         try:
             with os.fdopen(handle, "wb") as file:
-                while chunk := await part.read_chunk(65536):
+                while chunk := await asyncio.wait_for(part.read_chunk(65536), limits.PIECE_SECONDS):
                     size += len(chunk)
-                    if size > MAX_LOGS:
-                        raise Invalid(f"the log archive is larger than {MAX_LOGS} bytes")
-                    if shutil.disk_usage(path.parent).free < LEAST_FREE + len(chunk):
+                    if size > limits.MAX_LOGS:
+                        raise Invalid(f"the log archive is larger than {limits.MAX_LOGS} bytes")
+                    if shutil.disk_usage(path.parent).free < limits.LEAST_FREE + len(chunk):
                         raise ApiError(503, "no room is left for logs")
                     file.write(chunk)
             os.replace(temporary, path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -50,9 +51,14 @@ class Local:
             if len(self._known) > 100:
                 self._known.clear()
             self._known[token] = known
-        expires = known.get("exp")
-        if isinstance(expires, (int, float)) and expires <= time.time():
+        now = time.time()
+        times = {name: known[name] for name in ("exp", "nbf", "iat") if name in known}
+        if not all(isinstance(moment, (int, float)) for moment in times.values()):
+            raise Refused(401, "authentication failed: the token is not valid")
+        if times.pop("exp", math.inf) <= now:
             raise Refused(401, EXPIRED)
+        if any(moment > now for moment in times.values()):
+            raise Refused(401, "authentication failed: the token is not valid yet")
         return known
 
     def _verify(self, token: str) -> dict[str, Any]:
@@ -101,8 +107,8 @@ class Local:
         raise refused
 
 
-def make_tokens() -> tuple[str, dict[str, str]]:
-    """A fresh key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme."""
+def make_tokens(claims: Mapping[str, Any] | None = None) -> tuple[str, dict[str, str]]:
+    """A fresh key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme with further claims."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -117,7 +123,7 @@ def make_tokens() -> tuple[str, dict[str, str]]:
     pem = f"-----BEGIN EC PUBLIC KEY-----\n{body}-----END EC PUBLIC KEY-----\n"
     tokens = {}
     for scheme in HEADERS:
-        text = encode(b'{"alg":"ES256","typ":"JWT"}') + "." + encode(json.dumps({"auth_scheme": scheme}).encode())
+        text = encode(b'{"alg":"ES256","typ":"JWT"}') + "." + encode(json.dumps({"auth_scheme": scheme, **(claims or {})}).encode())
         r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
         tokens[scheme] = f"{text}.{encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
     return base64.b64encode(pem.encode()).decode(), tokens

@@ -23,7 +23,7 @@ from . import state, steps, validations
 from .config import Config, requirements_for
 from .connectivity import Reach
 from .network import host_networks
-from .store import Document, Store
+from .store import Document, Store, Unwritable
 from .tables import (
     AFTER_REBOOT,
     BEFORE_INSTALL,
@@ -1134,6 +1134,8 @@ class Engine:
         while not self.stopped.is_set():
             try:
                 await work()
+            except Unwritable as err:
+                LOG.error("monitor: %s", err)
             except Exception:
                 LOG.exception("monitor pass failed")
             with contextlib.suppress(asyncio.TimeoutError):

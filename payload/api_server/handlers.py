@@ -10,6 +10,7 @@ import binascii
 import json
 import os
 import re
+import shutil
 import tarfile
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -393,6 +394,7 @@ def delete_cluster(e: Engine, call: Call) -> Any:
     e.store.delete("cluster", cluster["id"])
     e.store.forget_files(cluster["id"])
     e.store.forget_events("cluster_id", cluster["id"])
+    shutil.rmtree(e.config.data_dir / "logs" / cluster["id"], ignore_errors=True)
     for table in (e.members, e.reach, e.results):
         table.pop(cluster["id"], None)
     e.settings_changed(cluster["id"])

@@ -6,6 +6,7 @@ Documents are read at the start and changed only in the event loop. A request ch
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,10 @@ EVENT_FIELDS = (
 SHOWN_FIELDS = tuple(name for name in EVENT_FIELDS if name != "category")
 
 
+class Unwritable(Exception):
+    """The state cannot be written to its file now: the disk is full, broken or read-only. Nothing is lost, a later commit has it."""
+
+
 class Document(dict[str, Any]):
     """A dictionary that knows which top-level fields changed since the last commit. Replace values, never mutate them."""
 
@@ -51,6 +56,11 @@ class Document(dict[str, Any]):
         if name not in self or self[name] != value:
             super().__setitem__(name, value)
             self.changed.add(name)
+            self._mark()
+
+    def _mark(self) -> None:
+        """Part of the next commit, unless it was deleted; another may have its id by now."""
+        if self._store.kinds[self.kind].get(self.ident) is self:
             self._store.dirty[(self.kind, self.ident)] = self
 
     def set(self, **fields: Any) -> None:
@@ -66,7 +76,7 @@ class Document(dict[str, Any]):
             if name in self:
                 super().__delitem__(name)
                 self.changed.add(name)
-                self._store.dirty[(self.kind, self.ident)] = self
+                self._mark()
 
     def touch(self, name: str, value: Any) -> None:
         """Sets a field that is not worth a write of its own; it is written with the next change of the document."""
@@ -76,7 +86,7 @@ class Document(dict[str, Any]):
     def flush(self) -> None:
         """Makes what was touched part of the next commit."""
         if self.changed:
-            self._store.dirty[(self.kind, self.ident)] = self
+            self._mark()
 
 
 class Store:
@@ -86,16 +96,30 @@ class Store:
         if str(path) != ":memory:":
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         self.path = str(path)
-        self.db = sqlite3.connect(self.path, isolation_level=None)
-        if self.path != ":memory:":
-            Path(path).chmod(0o600)
-        self.db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
-        self.db.executescript(SCHEMA)
         self.dirty: dict[tuple[str, str], Document] = {}
         self.kinds: dict[str, dict[str, Document]] = {"cluster": {}, "infra_env": {}, "host": {}}
         self._gone: list[tuple[str, str]] = []
         self._events: list[tuple[Any, ...]] = []
         self._files: dict[tuple[str, str], bytes | None] = {}
+        self._later: list[tuple[str, tuple[Any, ...]]] = []
+        try:
+            self.db = sqlite3.connect(self.path, isolation_level=None)
+            self._load()
+        except sqlite3.OperationalError as err:
+            hint = "another service has it open" if "locked" in str(err) else str(err)
+            raise OSError(f"{self.path}: {hint}") from None
+        except (sqlite3.DatabaseError, ValueError, KeyError) as err:
+            raise OSError(f"{self.path} is damaged ({' '.join(str(err).split())[:200]}): move it away to begin anew") from None
+
+    def _load(self) -> None:
+        if self.path != ":memory:":
+            Path(self.path).chmod(0o600)
+        # No second service shares the file: each has its documents in memory.
+        self.db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        self.db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; BEGIN EXCLUSIVE; COMMIT;")
+        if (found := self.db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise ValueError(found)
+        self.db.executescript(SCHEMA)
         for kind, ident, name, value in self.db.execute("SELECT kind, id, name, value FROM field"):
             dict.__setitem__(self._document(kind, ident), name, json.loads(value))
         for documents in self.kinds.values():
@@ -128,11 +152,10 @@ class Store:
 
     def forget_events(self, column: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env; those of a deleted host are only marked."""
-        self.commit()
         if column == "host_id":
-            self.db.execute("UPDATE event SET deleted_host = 1 WHERE host_id = ?", (ident,))
+            self._later.append(("UPDATE event SET deleted_host = 1 WHERE host_id = ?", (ident,)))
         else:
-            self.db.execute(f"DELETE FROM event WHERE {column} = ?", (ident,))
+            self._later.append((f"DELETE FROM event WHERE {column} = ?", (ident,)))
 
     def put_file(self, owner: str, name: str, content: bytes | None) -> None:
         """Keeps a small file (manifest, ignition, credential); None deletes it."""
@@ -145,18 +168,34 @@ class Store:
         return row[0] if row else None
 
     def files(self, owner: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        self.commit()
+        self.try_commit()
         rows = self.db.execute("SELECT name, content FROM file WHERE owner = ? ORDER BY name", (owner,))
         return (row for row in rows.fetchall() if row[0].startswith(prefix))
 
     def forget_files(self, owner: str) -> None:
-        self.commit()
-        self.db.execute("DELETE FROM file WHERE owner = ?", (owner,))
+        self._later.append(("DELETE FROM file WHERE owner = ?", (owner,)))
+
+    def try_commit(self) -> None:
+        """A commit for who only reads: that the file cannot be written now does not keep him from it."""
+        with contextlib.suppress(Unwritable):
+            self.commit()
 
     def commit(self) -> None:
-        """Writes every change since the last commit in one transaction."""
-        if not (self.dirty or self._gone or self._events or self._files):
+        """Writes every change since the last commit in one transaction; Unwritable when that is not possible now."""
+        if not (self.dirty or self._gone or self._events or self._files or self._later):
             return
+        try:
+            self._write()
+        except sqlite3.Error as err:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            raise Unwritable(f"the state cannot be written: {err}") from None
+        for document in self.dirty.values():
+            document.changed.clear()
+        for written in (self.dirty, self._gone, self._events, self._files, self._later):
+            written.clear()
+
+    def _write(self) -> None:
         upserts, deletes = [], []
         for (kind, ident), document in self.dirty.items():
             if self.kinds[kind].get(ident) is not document:
@@ -168,34 +207,26 @@ class Store:
                     deletes.append((kind, ident, name))
         run = self.db
         run.execute("BEGIN")
-        try:
-            for statement, rows in (
-                ("DELETE FROM field WHERE kind = ? AND id = ?", self._gone),
-                ("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes),
-                ("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts),
-                (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?)", self._events),
-            ):
-                if rows:
-                    run.executemany(statement, rows)
-            for (owner, name), content in self._files.items():
-                if content is None:
-                    run.execute("DELETE FROM file WHERE owner = ? AND name = ?", (owner, name))
-                else:
-                    run.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?)", (owner, name, content))
-            run.execute("COMMIT")
-        except BaseException:
-            run.execute("ROLLBACK")
-            raise
-        for document in self.dirty.values():
-            document.changed.clear()
-        self.dirty.clear()
-        self._gone.clear()
-        self._events.clear()
-        self._files.clear()
+        for statement, rows in (
+            ("DELETE FROM field WHERE kind = ? AND id = ?", self._gone),
+            ("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes),
+            ("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts),
+            (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?)", self._events),
+        ):
+            if rows:
+                run.executemany(statement, rows)
+        for (owner, name), content in self._files.items():
+            if content is None:
+                run.execute("DELETE FROM file WHERE owner = ? AND name = ?", (owner, name))
+            else:
+                run.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?)", (owner, name, content))
+        for statement, values in self._later:
+            run.execute(statement, values)
+        run.execute("COMMIT")
 
     def events(self, where: str, values: list[Any], order: str, limit: int, offset: int) -> list[dict[str, Any]]:
         """Events that match a clause, as the API shows them. `where` and `order` are the service's own text."""
-        self.commit()
+        self.try_commit()
         rows = self.db.execute(
             f"SELECT {', '.join(SHOWN_FIELDS)} FROM event WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
             [*values, limit, offset],
@@ -203,9 +234,12 @@ class Store:
         return [{k: v for k, v in zip(SHOWN_FIELDS, row, strict=True) if v or k == "message"} for row in rows]
 
     def severities(self, where: str, values: list[Any]) -> dict[str, int]:
-        self.commit()
+        self.try_commit()
         return dict(self.db.execute(f"SELECT severity, count(*) FROM event WHERE {where} GROUP BY severity", values))
 
     def close(self) -> None:
-        self.commit()
-        self.db.close()
+        """Writes what is left and closes the file; Unwritable when it could not be written."""
+        try:
+            self.commit()
+        finally:
+            self.db.close()

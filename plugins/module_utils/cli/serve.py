@@ -34,7 +34,10 @@ def _tokens(data: Path) -> tuple[str, Path]:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump({"EC_PUBLIC_KEY_PEM": key, **tokens}, file, indent=2)
         temporary.rename(path)
-    return str(json.loads(path.read_text(encoding="utf-8"))["EC_PUBLIC_KEY_PEM"]), path
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["EC_PUBLIC_KEY_PEM"]), path
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is damaged: remove it, and new tokens are made") from None
 
 
 def assisted_service(argv: list[str]) -> int:

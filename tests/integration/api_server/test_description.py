@@ -14,24 +14,29 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.payload.api_server import auth
 
 from .served import CLUSTER, PULL_SECRET, V2, Served
 
 SHARED = Path(os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().parents[4] / "shared")
 DESCRIPTION = SHARED / "conformance/assisted-service-swagger.yaml"
+HOOKS = Path(__file__).with_name("schemathesis_checks.py")
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
-# Not content_type_conformance: it asks for a type of answers without content, where upstream, too, gives none.
+# Not content_type_conformance: it asks for a type of answers without content, where upstream, too, gives none; answer_type is ours.
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
     "response_schema_conformance",
+    "response_headers_conformance",
     "negative_data_rejection",
+    "answer_type",
 )
 #: Operation -> answers that the real service gives and its description forgets.
 FORGOTTEN = {"v2UpdateHostInstallProgress": (409,), "v2PostStepReply": (409,)}
-#: What a run with real ids leaves out: without its object the rest of the run is about nothing; and an upload takes form fields beyond
-#: its file, as upstream's does.
-LEFT_OUT = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost", "V2UploadLogs")
+#: What a run with real ids leaves out: without its object the rest of the run is about nothing.
+LEFT_OUT = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost")
+SEED = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SEED") or 1)
+PHASES = os.environ.get("AGENTLAB_SCHEMATHESIS_PHASES") or "examples,coverage,fuzzing"
 EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 1)
 #: How long a run may take; a longer one finds more.
 SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 60)
@@ -58,37 +63,45 @@ def _nullable(node: Any) -> None:
             _nullable(value)
 
 
-def amended(path: Path) -> dict[str, Any]:
-    """The description with what it takes for granted: any request can be wrong (400), errors are JSON, nothing has no type.
+def amended(path: Path, schemes: bool) -> dict[str, Any]:
+    """The description with what it takes for granted: any request can be wrong (400), a body of another type too (415), errors are JSON.
 
-    Who may call is left out: the service runs without authentication here.
+    Without `schemes` who may call is left out: the service runs without authentication.
     """
     document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     error = {"description": "Error.", "schema": {"$ref": "#/definitions/error"}}
-    document.pop("security", None)
+    if not schemes:
+        document.pop("security", None)
     for operations in document["paths"].values():
         for operation in operations.values():
-            operation.pop("security", None)
+            if not schemes:
+                operation.pop("security", None)
+            operation["x-produces"] = operation.get("produces")
             good = [answer for status, answer in operation["responses"].items() if status < "300"]
             if not any("schema" in answer for answer in good):
                 operation["produces"] = []
             elif operation.get("produces"):
                 operation["produces"] = sorted({*operation["produces"], "application/json"})
-            for status in (400, 404, *FORGOTTEN.get(operation["operationId"], ())):
+            for status in (400, 404, 415, *FORGOTTEN.get(operation["operationId"], ())):
                 operation["responses"].setdefault(str(status), error)
     _nullable(document["definitions"])
     return document
 
 
-def run(served: Served, folder: Path, parameters: dict[str, str], *options: str) -> str:
+def run(served: Served, folder: Path, parameters: dict[str, str], *options: str, tokens: dict[str, str] | None = None) -> str:
     """One bounded, seeded run; its report when it found nothing, else the test fails with it."""
     description = folder / "description.json"
-    description.write_text(json.dumps(amended(DESCRIPTION)))
+    description.write_text(json.dumps(amended(DESCRIPTION, tokens is not None)))
+    checks = (*CHECKS, "ignored_auth") if tokens else CHECKS
     lines = [
         "[checks.negative_data_rejection]",
         "expected-statuses = [400, 404, 405, 409]",
         "[parameters]",
         *(f'"path.{name}" = "{value}"' for name, value in parameters.items()),
+        # Form fields beyond the file are as good as none, as with upstream's; all else of an upload is judged.
+        "[[operations]]",
+        'include-operation-id = "V2UploadLogs"',
+        "checks.negative_data_rejection.enabled = false",
     ]
     (folder / "schemathesis.toml").write_text("\n".join(lines) + "\n")
     command = [
@@ -96,11 +109,12 @@ def run(served: Served, folder: Path, parameters: dict[str, str], *options: str)
         "run",
         str(description),
         f"--url={served.url}{V2.removesuffix('/v2')}",
-        f"--checks={','.join(CHECKS)}",
-        "--phases=examples,coverage,fuzzing",
+        f"--checks={','.join(checks)}",
+        f"--phases={PHASES}",
+        *(f"--header={auth.HEADERS[scheme]}: {token}" for scheme, token in (tokens or {}).items()),
         f"--max-examples={EXAMPLES}",
         f"--max-time={SECONDS}",
-        "--seed=1",
+        f"--seed={SEED}",
         "--generation-deterministic",
         "--suppress-health-check=all",
         "--continue-on-failure",
@@ -108,7 +122,8 @@ def run(served: Served, folder: Path, parameters: dict[str, str], *options: str)
         "--no-color",
         *options,
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200, check=False)
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200 + 2 * SECONDS, check=False, env=environment)
     assert done.returncode == 0, done.stdout[-100000:] + done.stderr[-2000:]
     assert served.process is not None
     assert served.process.poll() is None
@@ -129,16 +144,34 @@ def test_ids_that_nobody_knows(tmp_path: Path) -> None:
         served.end(signal.SIGTERM)
 
 
+def objects(served: Served, **headers: str) -> dict[str, str]:
+    """The ids of a cluster, an infra-env and a host that are there."""
+    cluster = served.call("POST", f"{V2}/clusters", CLUSTER, **headers)
+    body = {"name": "e", "pull_secret": PULL_SECRET, "cluster_id": cluster["id"]}
+    infra_env = served.call("POST", f"{V2}/infra-envs", body, **headers)
+    host = str(uuid.uuid4())
+    served.call("POST", f"{V2}/infra-envs/{infra_env['id']}/hosts", {"host_id": host}, **headers)
+    return {"cluster_id": cluster["id"], "infra_env_id": infra_env["id"], "host_id": host}
+
+
 def test_objects_that_are_there(tmp_path: Path) -> None:
     served = start(tmp_path)
     try:
-        cluster = served.call("POST", f"{V2}/clusters", CLUSTER)
-        body = {"name": "e", "pull_secret": PULL_SECRET, "cluster_id": cluster["id"]}
-        infra_env = served.call("POST", f"{V2}/infra-envs", body)
-        host = str(uuid.uuid4())
-        served.call("POST", f"{V2}/infra-envs/{infra_env['id']}/hosts", {"host_id": host})
-        ids = {"cluster_id": cluster["id"], "infra_env_id": infra_env["id"], "host_id": host}
+        ids = objects(served)
         print(run(served, tmp_path, ids, *(f"--exclude-operation-id={name}" for name in LEFT_OUT)))
-        assert served.call("GET", f"{V2}/clusters/{cluster['id']}")["id"] == cluster["id"]
+        assert served.call("GET", f"{V2}/clusters/{ids['cluster_id']}")["id"] == ids["cluster_id"]
+    finally:
+        served.end(signal.SIGTERM)
+
+
+def test_tokens(tmp_path: Path) -> None:
+    """With the three tokens at hand, and each operation again without any and with wrong ones."""
+    served = Served(tmp_path / "data", "--auth", "local")
+    served.start()
+    try:
+        found = json.loads((served.data / "tokens.json").read_text())
+        tokens = {scheme: found[scheme] for scheme in auth.HEADERS}
+        ids = objects(served, **{auth.HEADERS[scheme].replace("-", "_"): token for scheme, token in tokens.items()})
+        print(run(served, tmp_path, ids, *(f"--exclude-operation-id={name}" for name in LEFT_OUT), tokens=tokens))
     finally:
         served.end(signal.SIGTERM)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+import uuid
 from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import auth
 
-from .lab import V2, Agent, Lab
+from .description import BASE
+from .lab import DESCRIPTION, V2, Agent, Lab
 
 KEY, TOKENS = auth.make_tokens()
 LOCAL = {"AUTH_TYPE": "agent-installer-local", "EC_PUBLIC_KEY_PEM": KEY}
@@ -20,6 +23,68 @@ def forged(**claims: object) -> str:
     body = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
     head, __, sign = TOKENS["userAuth"].split(".")
     return f"{head}.{body}.{sign}"
+
+
+def encoded(value: object) -> str:
+    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def forgeries() -> list[str]:
+    """Tokens that say of themselves that they are good: no signature, another kind of one, one by the public key, one of another key."""
+    import hashlib
+    import hmac
+
+    public = base64.b64decode(KEY)
+    __, others = auth.make_tokens()
+    head, claims, sign = TOKENS["userAuth"].split(".")
+    found = [others["userAuth"], f"{head}.{claims}.{'A' * 86}", f"{head}.{claims}.", f"{head}.{claims}", f"{head}.{claims}.{sign}.{sign}", "..", "é.é.é"]
+    for name in ("none", "None", "", "HS256", "RS256", "ES384", "ES512", "es256", None, ["ES256"], {}):
+        text = encoded({"alg": name, "typ": "JWT"}) + "." + claims
+        for raw in (b"", hmac.new(public, text.encode(), hashlib.sha256).digest(), bytes(64), b"\1" * 256):
+            found.append(f"{text}.{encoded(raw)}")
+        found.append(f"{text}.{sign}")
+    return found
+
+
+@pytest.mark.skipif(DESCRIPTION is None, reason="the API description is not at hand")
+async def test_every_operation_asks_for_its_schemes(tmp_path: Path) -> None:
+    """Table: what the description says of each operation against all schemes, each in each header, and none."""
+    assert DESCRIPTION is not None
+    unknown = str(uuid.uuid4())
+    asked = 0
+    async with Lab(tmp_path, LOCAL) as lab:
+        for template, operations in DESCRIPTION.document["paths"].items():
+            for method, operation in operations.items():
+                wanted = {name for entry in operation.get("security", DESCRIPTION.document["security"]) for name in entry} & set(auth.HEADERS)
+                path = BASE + re.sub(r"\{\w+\}", unknown, template)
+                for header in (*auth.HEADERS, ""):
+                    for scheme in auth.HEADERS:
+                        headers = {auth.HEADERS[header]: TOKENS[scheme]} if header else {}
+                        code, raw, __ = await lab.raw(method.upper(), path, headers=headers)
+                        asked += 1
+                        refused = 401 if header not in wanted else 403 if header != scheme else 0
+                        text = f"{method} {path}: {scheme} in {header or 'no header'}: {code} {raw!r}"
+                        if wanted:
+                            assert (code if code in (401, 403) else 0) == refused, text
+                        if refused:
+                            assert sorted(json.loads(raw)) == ["code", "message"], text
+    assert asked > 900
+
+
+@pytest.mark.parametrize(
+    ("claims", "status"),
+    [({}, 0), ({"exp": 4e9}, 0), ({"exp": 1}, 401), ({"nbf": 4e9}, 401), ({"iat": 4e9}, 401), ({"iat": 1, "nbf": 1}, 0), ({"exp": "no"}, 401)],
+)
+def test_times_of_a_token(claims: dict[str, object], status: int) -> None:
+    key, tokens = auth.make_tokens(claims)
+    local = auth.Local(key)
+    for __ in range(2):
+        try:
+            assert local.authorize(("agentAuth",), {"X-Secret-Key": tokens["agentAuth"]}) == "agentAuth"
+            assert not status
+        except auth.Refused as refused:
+            assert refused.status == status
 
 
 async def test_schemes(tmp_path: Path) -> None:
@@ -49,6 +114,7 @@ async def test_schemes(tmp_path: Path) -> None:
         ({"Watcher-Authorization": TOKENS["userAuth"]}, 403, "authClaim userAuth is unauthorized to access"),
         ({"X-Secret-Key": TOKENS["agentAuth"]}, 401, "unauthenticated for invalid credentials"),
         ({"Authorization": forged(auth_scheme="userAuth", exp=1)}, 401, "not valid"),
+        *(({"Authorization": token}, 401, "not valid") for token in forgeries()),
         ({"Authorization": "bad", "Watcher-Authorization": TOKENS["watcherAuth"]}, 200, ""),
     ],
 )

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import functools
 import gzip
 import io
 import json
 import tarfile
 import uuid
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
-from ansible_collections.agentlab.ocp.payload.api_server import app
+from aiohttp import web
+from ansible_collections.agentlab.ocp.payload.api_server import app, limits
+from ansible_collections.agentlab.ocp.payload.api_server.config import Config
+from ansible_collections.agentlab.ocp.payload.api_server.engine import Engine
 from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS, Invalid
 from ansible_collections.agentlab.ocp.payload.api_server.steps import PROBED
+from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .lab import DESCRIPTION, PULL_SECRET, V2, VERSION, Agent, Lab
+from .lab import DESCRIPTION, ENV, PULL_SECRET, V2, VERSION, Agent, Lab
 
 JUNK: list[Any] = [
     None,
@@ -180,9 +187,22 @@ async def test_broken_json(tmp_path: Path, raw: bytes) -> None:
             ("POST", f"/infra-envs/{infra_env['id']}/hosts"),
             ("PATCH", f"/clusters/{cluster['id']}/install-config"),
         ):
-            code, answer, __ = await lab.raw(method, path, data=raw)
+            code, answer, __ = await lab.raw(method, path, data=raw, headers={"Content-Type": "application/json"})
             assert code == 400, answer
             assert json.loads(answer)["kind"] == "Error"
+
+
+async def test_bodies_that_are_no_json_by_their_headers(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        good = json.dumps(CLUSTER).encode()
+        for kind in ("text/plain", "application/xml", "multipart/form-data", "x" * 300):
+            code, answer, __ = await lab.raw("POST", "/clusters", data=good, headers={"Content-Type": kind})
+            assert code == 415, answer
+            assert json.loads(answer)["reason"].startswith(f'unsupported media type "{kind[:80]}"')
+        packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        code, answer, __ = await lab.raw("POST", "/clusters", data=b"no gzip", headers=packed)
+        assert code == 400, answer
+        assert "the body cannot be read" in json.loads(answer)["reason"]
 
 
 async def test_paths_and_queries(tmp_path: Path) -> None:
@@ -282,9 +302,9 @@ async def test_logs_leave_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         agent = Agent(lab, infra_env["id"], 0)
         await agent.register()
         await uploaded(lab, cluster["id"], agent, b"first")
-        monkeypatch.setattr(app, "MAX_LOGS", 100_000)
+        monkeypatch.setattr(limits, "MAX_LOGS", 100_000)
         await uploaded(lab, cluster["id"], agent, b"x" * 200_000, 400)
-        monkeypatch.setattr(app.shutil, "disk_usage", lambda path: SimpleNamespace(free=app.LEAST_FREE))
+        monkeypatch.setattr(app.shutil, "disk_usage", lambda path: SimpleNamespace(free=limits.LEAST_FREE))
         await uploaded(lab, cluster["id"], agent, b"second", 503)
         folder = tmp_path / "logs" / cluster["id"]
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == {f"{agent.id}.tar.gz": b"first"}
@@ -296,12 +316,12 @@ async def test_huge_bodies(tmp_path: Path) -> None:
         infra_env = await lab.infra_env(cluster["id"])
         agent = Agent(lab, infra_env["id"], 0)
         await agent.register()
-        large = json.dumps({"current_stage": "Installing", "progress_info": "x" * app.MAX_NOTICE}).encode()
-        reply = json.dumps({"step_type": "inventory", "step_id": "x", "exit_code": 0, "output": " " * app.MAX_REPLY}).encode()
+        large = json.dumps({"current_stage": "Installing", "progress_info": "x" * limits.MAX_NOTICE}).encode()
+        reply = json.dumps({"step_type": "inventory", "step_id": "x", "exit_code": 0, "output": " " * limits.MAX_REPLY}).encode()
         kind = {"Content-Type": "application/json"}
         for method, path, raw in (("PUT", "progress", large), ("POST", "instructions", reply)):
             packed = {**kind, "Content-Encoding": "gzip"}
-            for headers, data in ((kind, raw), (packed, gzip.compress(raw)), (packed, gzip.compress(bytes(2 * app.MAX_BODY)))):
+            for headers, data in ((kind, raw), (packed, gzip.compress(raw)), (packed, gzip.compress(bytes(2 * limits.MAX_BODY)))):
                 code, answer, __ = await lab.raw(method, f"{agent.path}/{path}", data=data, headers=headers)
                 assert code == 400 and b"larger than" in answer, answer[:300]
         assert "inventory" not in await lab.call("GET", agent.path)
@@ -428,3 +448,125 @@ def test_models_refuse_or_give(value: Any) -> None:
         for lenient in (True, False):
             with contextlib.suppress(Invalid):
                 json.dumps(MODELS.check(model, value, lenient=lenient), allow_nan=False)
+
+
+@contextlib.asynccontextmanager
+async def doors_of(service: app.Service) -> AsyncIterator[int]:
+    """The service behind its doors, as `serve` starts it; the port."""
+    runner = web.AppRunner(service.app(), access_log=None)
+    await runner.setup()
+    assert runner.server is not None
+    server = await asyncio.get_running_loop().create_server(functools.partial(service.doors.open, runner.server), "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await runner.server.shutdown(1)
+        await runner.cleanup()
+
+
+POST = b"POST /api/assisted-install/v2/clusters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+async def test_callers_that_never_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEAD_SECONDS", "BODY_SECONDS", "PIECE_SECONDS"):
+        monkeypatch.setattr(limits, name, 0.6)
+    config = Config(ENV, tmp_path, tmp_path / "state.sqlite").check()
+    service = app.Service(Engine(config, Store(config.state_file)))
+    async with doors_of(service) as port, asyncio.timeout(30):
+        hung = []
+        for said in (b"", b"GET / HTTP/1.1\r\nX-A: ", POST + b"Content-Length: 9\r\n\r\n{", POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(said)
+            hung.append((reader, writer, said))
+        for reader, writer, said in hung:
+            answer = await reader.read(4096)
+            if said.startswith(b"POST"):
+                assert answer.startswith(b"HTTP/1.1 400"), answer
+                assert b"did not come within" in answer
+            else:
+                assert answer == b""
+            writer.close()
+
+
+async def test_idle_connections_give_way(tmp_path: Path) -> None:
+    config = Config(ENV, tmp_path, tmp_path / "state.sqlite").check()
+    service = app.Service(Engine(config, Store(config.state_file)))
+    service.doors.most = 20
+    async with doors_of(service) as port, asyncio.timeout(30):
+        idle = [await asyncio.open_connection("127.0.0.1", port) for __ in range(60)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.close()
+        assert await idle[0][0].read(1) == b""
+        for __, other in idle:
+            other.close()
+
+
+async def test_unfinished_bodies_stay_small_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_HELD", 100_000)
+    async with Lab(tmp_path) as lab:
+        head = POST + b"Content-Length: 300000\r\n\r\n"
+        large = await asyncio.open_connection("127.0.0.1", lab.server.port)
+        large[1].write(head + b"x" * 80_000)
+        await asyncio.sleep(0.1)
+        small = await asyncio.open_connection("127.0.0.1", lab.server.port)
+        small[1].write(head + b"x" * 50_000)
+        async with asyncio.timeout(20):
+            assert b"too many bodies" in await large[0].read(4096)
+            await lab.cluster()
+        for __, writer in (large, small):
+            writer.close()
+
+
+async def test_one_upload_of_a_host_at_a_time(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        agent = Agent(lab, infra_env["id"], 0)
+        await agent.register()
+        path = f"{V2}/clusters/{cluster['id']}/logs?logs_type=host&host_id={agent.id}"
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 9000\r\n\r\n"
+        part = b'--b\r\nContent-Disposition: form-data; name="upfile"; filename="x"\r\n\r\nhalf'
+        reader, writer = await asyncio.open_connection("127.0.0.1", lab.server.port)
+        writer.write(head.encode() + part)
+        folder = tmp_path / "logs" / cluster["id"]
+        async with asyncio.timeout(20):
+            while not list(folder.glob(f"{app.UNFINISHED}*")):
+                await asyncio.sleep(0.02)
+            await uploaded(lab, cluster["id"], agent, b"whole")
+            assert b"another upload" in await reader.read(4096)
+        writer.close()
+        assert [file.name for file in folder.iterdir()] == [f"{agent.id}.tar.gz"]
+        (folder / f"{app.UNFINISHED}left").write_bytes(b"x")
+    async with Lab(tmp_path) as lab:
+        assert [file.name for file in folder.iterdir()] == [f"{agent.id}.tar.gz"]
+        await lab.call("DELETE", f"/clusters/{cluster['id']}", status=204)
+        assert not folder.exists()
+
+
+async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    """What was refused is not there after a restart; reading goes on, and so does writing when there is room again."""
+    async with Lab(tmp_path) as lab:
+        cluster = await lab.cluster()
+        infra_env = await lab.infra_env(cluster["id"])
+        pages = lab.engine.store.db.execute("PRAGMA page_count").fetchone()[0]
+        lab.engine.store.db.execute(f"PRAGMA max_page_count = {pages}")
+        manifest = {"file_name": "a.yaml", "content": base64.b64encode(b"a: " + b"x" * 2**20).decode()}
+        code, raw, __ = await lab.raw("POST", f"/clusters/{cluster['id']}/manifests", json=manifest)
+        assert code == 503, raw
+        assert json.loads(raw)["reason"] == "the state cannot be written: database or disk is full"
+        for path in ("/clusters", f"/infra-envs/{infra_env['id']}/hosts", f"/events?cluster_id={cluster['id']}"):
+            assert (await lab.raw("GET", path))[0] == 200
+        lab.engine.store.db.execute("PRAGMA max_page_count = 100000")
+        await Agent(lab, infra_env["id"], 0).register()
+    async with Lab(tmp_path) as lab:
+        assert len(await lab.call("GET", f"/infra-envs/{infra_env['id']}/hosts")) == 1
+
+
+async def test_events_are_asked_for_by_any_text(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        for text in ("%ff", "%00", "%ed%a0%80"):
+            for name in ("message", "categories", "severities", "host_ids"):
+                assert await lab.call("GET", f"/events?{name}={text}") == []

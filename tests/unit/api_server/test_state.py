@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -398,8 +399,8 @@ async def test_restart_keeps_everything(tmp_path: Path) -> None:
         await agent.stage("Installing", "bootstrap")
         before = await lab.call("GET", path)
         events = await lab.call("GET", "/events")
-        # Another process reads the file while the service is still there: what was answered is committed.
-        other = Store(tmp_path / "state.sqlite")
+        # What was answered is committed.
+        other = as_killed(lab.engine.store, tmp_path / "copy")
         assert other.kinds["host"][agent.id]["progress"]["current_stage"] == "Installing"
         other.close()
     async with Lab(tmp_path) as lab:
@@ -486,15 +487,23 @@ def test_store_forgets_what_was_deleted(tmp_path: Path) -> None:
     assert Store(tmp_path / "state.sqlite").kinds["host"] == {}
 
 
+def as_killed(store: Store, folder: Path) -> Store:
+    """The store as it is found when its service is killed now."""
+    folder.mkdir()
+    for file in Path(store.path).parent.glob(f"{Path(store.path).name}*"):
+        shutil.copy(file, folder)
+    return Store(folder / Path(store.path).name)
+
+
 def test_store_writes_touched_fields_with_the_next_change(tmp_path: Path) -> None:
     store = Store(tmp_path / "state.sqlite")
     host = store.create("host", "h", {"status": "known"})
     store.commit()
     host.touch("checked_in_at", "now")
     store.commit()
-    assert "checked_in_at" not in Store(tmp_path / "state.sqlite").kinds["host"]["h"]
+    assert "checked_in_at" not in as_killed(store, tmp_path / "first").kinds["host"]["h"]
     host["status"] = "error"
     store.commit()
-    kept = Store(tmp_path / "state.sqlite").kinds["host"]["h"]
+    kept = as_killed(store, tmp_path / "second").kinds["host"]["h"]
     assert (kept["status"], kept["checked_in_at"]) == ("error", "now")
     assert (tmp_path / "state.sqlite").stat().st_mode & 0o777 == 0o600

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
+import pytest
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 
 
@@ -26,3 +28,44 @@ def test_an_event_without_words_has_a_message(tmp_path: Path) -> None:
     store = Store(tmp_path / "x.db")
     store.event({"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z", "category": "user", "props": ""}, True)
     assert store.events("1", [], "ASC", -1, 0) == [{"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z"}]
+
+
+def test_only_one_service_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **kwargs: connect(*args, timeout=0.1, **kwargs))
+    first = Store(tmp_path / "x.db")
+    with pytest.raises(OSError, match=r"x\.db: another service has it open"):
+        Store(tmp_path / "x.db")
+    first.create("host", "a", {"id": "a"})
+    first.close()
+    assert list(Store(tmp_path / "x.db").kinds["host"]) == ["a"]
+
+
+@pytest.mark.parametrize("damage", ["text", "page", "value"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "x.db"
+    store = Store(path)
+    for number in range(500):
+        store.create("host", f"h{number}", {"id": f"h{number}", "text": "x" * 100})
+    store.commit()
+    if damage == "value":
+        store.db.execute("UPDATE field SET value = '{' WHERE id = 'h7'")
+    store.close()
+    if damage == "text":
+        path.write_text("no database at all" * 1000)
+    elif damage == "page":
+        content = bytearray(path.read_bytes())
+        content[4096 * 3 : 4096 * 6] = b"\xa5" * 4096 * 3
+        path.write_bytes(content)
+    with pytest.raises(OSError, match=r"x\.db is damaged \(.*\): move it away to begin anew"):
+        Store(path)
+
+
+def test_what_was_deleted_does_not_come_back_by_a_late_writer(tmp_path: Path) -> None:
+    store = Store(tmp_path / "x.db")
+    old = store.create("host", "a", {"id": "a"})
+    store.delete("host", "a")
+    store.create("host", "a", {"id": "a", "status": "new"})
+    old["status"] = "old"
+    store.close()
+    assert Store(tmp_path / "x.db").kinds["host"]["a"]["status"] == "new"
