@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from . import flags, host, journal, next_step_runner, protocol
@@ -60,7 +61,7 @@ def run_steps(request: dict[str, str], client: Client, me: Identity, context: Co
 
 
 def serve(client: Client, me: Identity, context: Context) -> None:
-    """Register and run steps, for ever."""
+    """Register and run steps, for ever; in a dry run until the fake reboot."""
     driver = Driver(client, me, context)
     while True:
         command = driver.talk(protocol.register(me))
@@ -73,14 +74,19 @@ def serve(client: Client, me: Identity, context: Context) -> None:
             delay = protocol.retry_delay(command)
             log.error("Next step runner will be restarted in %g s", delay)
             time.sleep(delay)
+        elif context.dry.enabled and os.path.exists(context.dry.marker):
+            log.info("Dry reboot happened, exiting")
+            return
         else:
             log.info("Next step runner exited, going to re-register host")
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = flags.parse("agent", (*flags.CONNECTION, *flags.logging_flags(text=True)), argv)
+    options = flags.parse("agent", (*flags.CONNECTION, *flags.logging_flags(text=True), *flags.dry_flags()), argv)
     journal.setup("agent", options.with_text_logging, options.with_journal_logging, options.with_stdout_logging)
-    client, me, context = next_step_runner.setup("agent", options)
+    client, me, context = next_step_runner.setup(options)
+    if context.dry.enabled:
+        me.host_id = context.host_id = context.dry.host_id
     if not me.host_id:
         from .machine_uuid import machine_uuid
 

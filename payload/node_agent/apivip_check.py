@@ -7,12 +7,14 @@ import json
 from typing import Any
 
 from . import rest
-from .program import dumps
+from .program import dumps, marshal
 from .program import main as program
 from .protocol import Result
 from .steps import Context, argument
 
-ACCEPT = "application/vnd.coreos.ignition+json; version=3.2.0"
+SPEC = "3.2.0"
+COMPATIBLE = ("3.0.0", "3.1.0", SPEC)
+ACCEPT = f"application/vnd.coreos.ignition+json; version={SPEC}"
 SHOWN = 512
 # By these the service knows whether the cluster manages its network, and what its API is called.
 KEPT_FILES = (
@@ -21,8 +23,8 @@ KEPT_FILES = (
 DOWNLOAD_FAILED = "ignition download error"
 
 
-def fetch(request: dict[str, Any]) -> dict[str, Any]:
-    """The config at the request's URL. ValueError says why there is none."""
+def fetch(request: dict[str, Any]) -> str:
+    """The JSON at the request's URL, as text. ValueError says why there is none."""
     headers = {"Accept": ACCEPT}
     if token := request.get("ignition_endpoint_token"):
         headers["Authorization"] = f"Bearer {token}"
@@ -35,7 +37,7 @@ def fetch(request: dict[str, Any]) -> dict[str, Any]:
             raise ValueError("ignition endpoint CA certificate is not valid base64") from None
         except OSError as error:
             raise ValueError(f"unable to parse cert: {error}") from None
-    answer = rest.send("GET", request["url"], headers, context=context)
+    answer = rest.send("GET", request["url"], headers, context=context, direct=context is not None)
     if answer.status == 0:
         raise ValueError(f"request failed: {answer.error}")
     text = answer.body.decode(errors="replace")
@@ -44,29 +46,50 @@ def fetch(request: dict[str, Any]) -> dict[str, Any]:
     if not text:
         raise ValueError(f"server responded with status code {answer.status} but the response was empty")
     try:
-        config = json.loads(text)
+        json.loads(text)
     except ValueError as error:
-        raise ValueError(f"expected ignition but got non-valid json, first {SHOWN} bytes are:\n{text[:SHOWN]}\n{error}") from None
-    if not isinstance(config, dict) or not config.get("ignition", {}).get("version"):
-        raise ValueError(f"response is not a valid ignition file:\n{text[:SHOWN]}")
-    return config
+        what = "response is not valid json" if len(text) <= SHOWN else f"expected ignition but got non-valid json, first {SHOWN} bytes are"
+        raise ValueError(f"{what}:\n{text[:SHOWN]}\nparse error is: {error}") from None
+    return text
+
+
+def checked(config: Any) -> dict[str, Any]:
+    """The config, as one of SPEC. ValueError: it is no config of a version that can be read as that."""
+    if not isinstance(config, dict) or not isinstance(ignition := config.get("ignition"), dict):
+        raise ValueError("it has no ignition section")
+    if ignition.get("version") not in COMPATIBLE:
+        raise ValueError(f"unsupported config version {ignition.get('version')!r}, want one of {', '.join(COMPATIBLE)}")
+    for section, lists in (("storage", ("files", "luks")), ("systemd", ("units",))):
+        found = config.get(section)
+        if not isinstance(found or {}, dict) or any(not isinstance((found or {}).get(key) or [], list) for key in lists):
+            raise ValueError(f"{section} is not as the specification has it")
+    return {**config, "ignition": {**ignition, "version": SPEC}}
 
 
 def filtered(config: dict[str, Any]) -> dict[str, Any]:
     """What the service looks at: a config's other files and its units are large, and may be secret."""
     storage = config.get("storage") or {}
-    files = [entry for entry in storage.get("files") or () if entry.get("path") in KEPT_FILES]
+    files = [entry for entry in storage.get("files") or () if isinstance(entry, dict) and entry.get("path") in KEPT_FILES]
     return {**config, "storage": {**storage, "files": files}, "systemd": {**(config.get("systemd") or {}), "units": []}}
 
 
 def step(args: list[str], context: Context) -> Result:
-    request = argument("api-vip-connectivity-check", args[0], "url")
-    answer: dict[str, Any] = {"url": request["url"], "is_success": True, "ignition": "", "download_error": ""}
+    def failed(url: str, reason: str, code: int = 0) -> Result:
+        return Result(marshal({"url": url, "is_success": False, "download_error": reason}), DOWNLOAD_FAILED, code)
+
     try:
-        answer["ignition"] = dumps(filtered(fetch(request)))
+        request = argument("api-vip-connectivity-check", args[0], "url")
     except ValueError as error:
-        return Result(dumps(answer | {"is_success": False, "download_error": str(error)}), DOWNLOAD_FAILED)
-    return Result(dumps(answer))
+        return failed("<unknown URL due to internal error>", f"internal error - {error}", -1)
+    url = str(request["url"])
+    try:
+        text = fetch(request)
+    except ValueError as error:
+        return failed(url, f"ignition file download failed: {error}")
+    try:
+        return Result(marshal({"url": url, "is_success": True, "ignition": dumps(filtered(checked(json.loads(text))))}))
+    except ValueError as error:
+        return failed(url, f"response is not a valid ignition file:\n{text[:SHOWN]}\nparse error is: {error}")
 
 
 def main(argv: list[str] | None = None) -> int:

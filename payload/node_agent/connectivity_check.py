@@ -9,13 +9,21 @@ from typing import Any
 from . import network, probes
 from .journal import log
 from .network import Nic
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
-from .steps import Context, argument
+from .steps import Context, arguments
 
 PLAIN_MTU = 1500
 HEADERS = {4: 28, 6: 48}
+
+
+def valid(target: str) -> bool:
+    try:
+        ipaddress.ip_address(target)
+    except ValueError:
+        return False
+    return True
 
 
 def addresses(hosts: list[dict[str, Any]]) -> list[str]:
@@ -64,13 +72,15 @@ def full_size(nic: Nic, targets: list[str]) -> dict[str, bool]:
 
 def check(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
     """The model `connectivity-report` for the hosts of `connectivity-check-params`."""
-    targets = addresses(hosts)
+    if not hosts:
+        return {"remote_hosts": None}
+    targets = [target for target in addresses(hosts) if valid(target)]
     with ThreadPoolExecutor(1 + 2 * len(nics)) as pool:
         echoes = pool.submit(probes.ping, targets)
         links = [(nic, pool.submit(link_layer, nic, targets), pool.submit(full_size, nic, targets)) for nic in nics]
         l3 = echoes.result()
         l2 = [(nic, macs.result(), sizes.result()) for nic, macs, sizes in links]
-    return {"remote_hosts": [report(one, l3, l2) for one in sorted(hosts, key=lambda one: one["host_id"])]}
+    return {"remote_hosts": [report(one, l3, l2) for one in sorted(hosts, key=lambda one: one.get("host_id", ""))]}
 
 
 def report(
@@ -78,12 +88,15 @@ def report(
     l3: dict[str, probes.Echo],
     l2: list[tuple[Nic, dict[str, tuple[str, set[str]]], dict[str, bool]]],
 ) -> dict[str, Any]:
-    """The model `connectivity-remote-host`. A link-layer answer by a MAC that is not the host's own is not a success."""
+    """The model `connectivity-remote-host`. A link-layer answer by a MAC that is not the host's own is not a success.
+
+    What is no address is not reached, by any interface: one bad entry does not hide what is known of the others.
+    """
     own_macs = {(nic.get("mac") or "").lower() for nic in one.get("nics") or ()}
     targets = addresses([one])
-    result: dict[str, Any] = {"host_id": one["host_id"], "l2_connectivity": [], "l3_connectivity": []}
+    result: dict[str, Any] = {"host_id": one.get("host_id", ""), "l2_connectivity": [], "l3_connectivity": []}
     for target in sorted(targets):
-        echo = l3[target]
+        echo = l3.get(target, probes.Echo())
         entry: dict[str, Any] = {"remote_ip_address": target, "successful": bool(echo.times)}
         if echo.times:
             entry |= {"average_rtt_ms": echo.average_ms, "packet_loss_percentage": echo.loss_percentage}
@@ -102,20 +115,33 @@ def report(
                     }
                 )
     result["l2_connectivity"].sort(key=lambda entry: (entry["remote_ip_address"], entry["remote_mac"], entry["outgoing_nic"]))
-    sizes = [
-        {"outgoing_nic": nic.name, "remote_ip_address": target, "mtu_successful": reached[target]}
-        for nic, __, reached in l2
+    result["mtu_report"] = [
+        {"outgoing_nic": nic.name, "remote_ip_address": target, "mtu_successful": reached.get(target, False)}
         for target in sorted(targets)
-        if target in reached
+        for nic, __, reached in l2
+        if target in reached or not valid(target)
     ]
-    if sizes:
-        result["mtu_report"] = sizes
-    return result
+    return {key: value if key == "host_id" else value or None for key, value in result.items()}
+
+
+def rehearsed(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
+    """What `check` would say if everybody were reached."""
+    remote: list[dict[str, Any]] = []
+    for one in sorted(hosts, key=lambda one: one.get("host_id", "")):
+        pairs = [(nic.get("mac", ""), target) for nic in one.get("nics") or () for target in nic_addresses(nic)]
+        l2 = [
+            {"outgoing_nic": own.name, "remote_ip_address": target, "remote_mac": mac, "successful": True}
+            for own in nics
+            for mac, target in pairs
+        ]
+        l3 = [{"remote_ip_address": target, "successful": True} for __, target in pairs]
+        remote.append({"host_id": one.get("host_id", ""), "l2_connectivity": l2 or None, "l3_connectivity": l3 or None, "mtu_report": None})
+    return {"remote_hosts": remote or None}
 
 
 def step(args: list[str], context: Context) -> Result:
-    hosts = argument("connectivity-check", args[0])
-    return Result(dumps(check(hosts, network.outgoing_nics())))
+    hosts, nics = arguments("connectivity-check", args[0], dict), network.outgoing_nics()
+    return Result(marshal((rehearsed if context.dry.enabled else check)(hosts, nics)))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -19,8 +19,8 @@ from typing import Any
 
 from . import host
 from .probes import checksum
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
 from .steps import Context, argument
 
@@ -160,8 +160,14 @@ def fixed_address(lease: str) -> str:
     return found[1] if found else ""
 
 
+def remove(name: str) -> None:
+    """The macvlan interface of that name, if there is one; no other kind of interface."""
+    host.run(["ip", "link", "delete", name, "type", "macvlan"])
+
+
 def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOLDER) -> tuple[str, str]:
     """Lease an address for `mac` on the network of `parent`. Returns address and lease. ValueError says why not."""
+    remove(name)  # of a run that was killed
     created = host.run(["ip", "link", "add", "link", parent, "name", name, "address", mac, "type", "macvlan", "mode", "bridge"])
     if created.exit_code:
         raise ValueError(f"Failed to create interface {name} ({mac}) on {parent}: {created.error.strip()}")
@@ -179,7 +185,7 @@ def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOL
         finally:
             exchange.close()
     finally:
-        host.run(["ip", "link", "delete", name])
+        remove(name)
     lease = lease_text(name, answer, time.time())
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
@@ -195,7 +201,7 @@ def step(args: list[str], context: Context) -> Result:
     for name in ("api", "ingress"):
         address, lease = allocate(request["interface"], name, request[f"{name}_vip_mac"], request.get(f"{name}_vip_lease") or "")
         answer |= {f"{name}_vip_address": address, f"{name}_vip_lease": lease}
-    return Result(dumps(answer))
+    return Result(marshal(answer))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -38,7 +38,7 @@ class Disk:
     @property
     def drive_type(self) -> str:
         if self.name.startswith("dasd"):
-            return "ECKD"
+            return self._dasd_type()
         if "-iscsi-" in self.bus_path:
             return "iSCSI"
         if "-fc-" in self.bus_path or self.bus_path.startswith("fc-"):
@@ -52,9 +52,21 @@ class Disk:
             return "SSD"
         return self._kind
 
+    def _dasd_type(self) -> str:
+        channel = self.sys.resolve().parent.parent
+        discipline = host.read(channel / "discipline")
+        if discipline == "ECKD":
+            return "ECKD (ESE)" if host.read(channel / "ese") == "1" else "ECKD"
+        return "FBA" if discipline == "FBA" else "Unknown"
+
     @property
     def wwn(self) -> str:
-        return self.udev.get("ID_WWN_WITH_EXTENSION") or self.udev.get("ID_WWN", "")
+        return next((self.udev[key] for key in ("ID_WWN_WITH_EXTENSION", "ID_WWN", "DM_WWN") if self.udev.get(key)), "")
+
+    @property
+    def serial(self) -> str:
+        keys = ("SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_SERIAL")
+        return next((self.udev[key] for key in keys if self.udev.get(key)), "") or host.read(self.sys / "serial")
 
     def by_id(self) -> str:
         """The stable link that names the WWN; other links by id carry names that may change."""
@@ -74,17 +86,20 @@ class Disk:
     def eligibility(self) -> tuple[list[str], bool]:
         """Why the disk cannot be installed to, and whether it is what we were booted from."""
         reasons: list[str] = []
-        known = self._controller != "unknown" or self.drive_type in ("Multipath", "LVM", "ECKD", "RAID")
+        known = self._controller != "unknown" or self.name.startswith("dasd") or self.drive_type in ("Multipath", "LVM", "RAID")
         if not known:
             reasons.append("Disk has unknown storage controller")
         if self.drive_type == "LVM":
             reasons.append("Disk is an LVM logical volume")
-        if self.drive_type == "iSCSI" and host.read(self.sys / "device/state") != "running":
-            reasons.append("iSCSI disk is not in running state")
+        if self.drive_type == "iSCSI":
+            if host.read(self.sys / "device/state") != "running":
+                reasons.append("iSCSI disk is not in running state")
+            reasons += self._not_in_firmware()
         parts = self.partitions()
         for part in parts:
             numbers = host.read(self.sys / part / "dev")
-            if properties(self.root, numbers).get("ID_FS_LABEL", "").startswith(APPLIANCE):
+            labels = properties(self.root, numbers)
+            if any(labels.get(key, "").startswith(APPLIANCE) for key in ("ID_PART_ENTRY_NAME", "ID_FS_LABEL")):
                 return reasons, False
         media = False
         for part in [*parts, self.name]:
@@ -114,10 +129,10 @@ class Disk:
             "by_id": by_id,
             "by_path": by_path,
             "drive_type": self.drive_type,
-            "size_bytes": int(host.read(self.sys / "size") or 0) * 512,
+            "size_bytes": int(size) * 512 if (size := host.read(self.sys / "size")).isdigit() else 0,
             "model": self.udev.get("ID_MODEL") or host.read(self.sys / "device/model"),
-            "vendor": self.udev.get("ID_VENDOR") or host.read(self.sys / "device/vendor"),
-            "serial": self.udev.get("ID_SERIAL_SHORT") or self.udev.get("ID_SERIAL") or host.read(self.sys / "serial"),
+            "vendor": host.read(self.sys / "device/vendor") or self.udev.get("ID_VENDOR", ""),
+            "serial": self.serial,
             "wwn": self.wwn or by_id.removeprefix("/dev/disk/by-id/wwn-"),
             "hctl": next(iter(host.names(self.sys / "device/scsi_device")), ""),
             "removable": host.read(self.sys / "removable") == "1",
@@ -133,8 +148,24 @@ class Disk:
             entry["iscsi"] = {"host_ip_address": self._iscsi_address()}
         return entry
 
+    def _on_road(self, prefix: str) -> str:
+        """The part of the device's path in /sys that begins so, as host2 and session1 of an iSCSI disk."""
+        return next((part for part in self.sys.resolve().parts if part.startswith(prefix) and part[len(prefix) :].isdigit()), "")
+
+    def _not_in_firmware(self) -> list[str]:
+        """Why the firmware would not find the iSCSI disk again: its table (iBFT) must name the target."""
+        if not (session := self._on_road("session")):
+            return ["Cannot find iSCSI session"]
+        if not (name := host.read(self.root / "sys/class/iscsi_session" / session / "targetname")):
+            return ["Cannot find iSCSI target name"]
+        table = self.root / "sys/firmware/ibft"
+        if not table.is_dir():
+            return ["iBFT firmware is missing"]
+        named = {host.read(table / entry / "target-name") for entry in host.names(table) if "target" in entry}
+        return [] if name in named else ["iSCSI disk is missing from iBFT"]
+
     def _iscsi_address(self) -> str:
-        adapter = next((part for part in self.sys.resolve().parts if part.startswith("host")), "")
+        adapter = self._on_road("host")
         return host.read(self.root / "sys/class/iscsi_host" / adapter / "ipaddress") if adapter else ""
 
 

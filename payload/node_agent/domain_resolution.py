@@ -6,7 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .program import dumps
+from .program import REQUEST, marshal
 from .program import main as program
 from .protocol import Result
 from .steps import Context, argument
@@ -27,21 +27,21 @@ def resolve(domain: str) -> dict[str, Any]:
         "domain_name": domain,
         "ipv4_addresses": found[socket.AF_INET],
         "ipv6_addresses": found[socket.AF_INET6],
-        "cnames": [canonical.rstrip(".") + "."] if canonical else [],
+        "cnames": [canonical.rstrip(".") + "."] if canonical else None,
     }
 
 
 def step(args: list[str], context: Context) -> Result:
     domains = argument("domain-resolution", args[0], "domains")["domains"]
-    names = [entry.get("domain_name") for entry in domains]
-    if not all(names):
+    names = [entry.get("domain_name") if isinstance(entry, dict) else None for entry in domains]
+    if None in names:
         raise ValueError("Every domain in a domain request must have a domain name field")
     with ThreadPoolExecutor(8) as pool:
-        return Result(dumps({"resolutions": list(pool.map(resolve, names))}))
+        return Result(marshal({"resolutions": list(pool.map(resolve, names))}))
 
 
 def main(argv: list[str] | None = None) -> int:
-    return program("domain_resolution", step, argv)
+    return program("domain_resolution", step, argv, extra=(REQUEST,))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import time
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 
 class Flag(NamedTuple):
@@ -16,6 +19,47 @@ class Flag(NamedTuple):
     name: str
     default: str | int | bool
     help: str
+
+
+class Dry(NamedTuple):
+    """A rehearsal: nothing is done to the machine, and it is told as another. `marker`: the file that stands for its reboot."""
+
+    enabled: bool = False
+    host_id: str = ""
+    ipv4: str = ""
+    mac: str = ""
+    hostname: str = ""
+    marker: str = ""
+
+
+def dry_flags() -> tuple[Flag, ...]:
+    """Flags of a rehearsal; the environment gives their defaults."""
+    enabled = os.environ.get("DRY_ENABLE") or "false"
+    if enabled not in TRUE | FALSE:
+        fatal(f"DRY_ENABLE: {enabled!r} is neither true nor false")
+    told = {name: os.environ.get(variable, "") for name, variable in DRY_VARIABLES.items()}
+    return (
+        Flag("dry-run", enabled in TRUE, "Talk to the service as usual, but pretend what would change the machine"),
+        Flag("force-id", told["force-id"], "In a dry run: the host's id"),
+        Flag("force-mac", told["force-mac"], "In a dry run: the MAC address of the only interface that is told"),
+        Flag("force-hostname", told["force-hostname"], "In a dry run: the host's name"),
+        Flag("forced-ipv4", told["forced-ipv4"], "In a dry run: the address of the only interface that is told"),
+        Flag("fake-reboot-marker-path", told["fake-reboot-marker-path"], "In a dry run: the file whose appearance is the reboot"),
+    )
+
+
+def dry(options: SimpleNamespace) -> Dry:
+    return Dry(
+        options.dry_run, options.force_id, options.forced_ipv4, options.force_mac, options.force_hostname,
+        options.fake_reboot_marker_path,
+    )  # fmt: skip
+
+
+def fatal(text: str) -> NoReturn:
+    """End the program as a logged fatal error of its namesake does."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    print(f'time="{stamp}" level=fatal msg={json.dumps(text, ensure_ascii=False)}', file=sys.stderr)
+    raise SystemExit(1)
 
 
 def logging_flags(text: bool) -> tuple[Flag, ...]:
@@ -37,17 +81,22 @@ CONNECTION = (
     Flag("host-id", "", "Host identification"),
 )
 
+HELP = Flag("help", False, "Help message")
+DRY_VARIABLES = {
+    "force-id": "DRY_HOST_ID", "force-mac": "DRY_FORCED_MAC_ADDRESS", "force-hostname": "DRY_FORCED_HOSTNAME",
+    "forced-ipv4": "DRY_FORCED_HOST_IPV4", "fake-reboot-marker-path": "DRY_FAKE_REBOOT_MARKER_PATH",
+}  # fmt: skip
 TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 FALSE = {"0", "f", "F", "FALSE", "false", "False"}
 
 
 def usage(program: str, flags: tuple[Flag, ...]) -> str:
     lines = [f"Usage of {program}:"]
-    for flag in sorted(flags):
+    for flag in sorted((*flags, HELP)):
         kind = "" if isinstance(flag.default, bool) else " int" if isinstance(flag.default, int) else " string"
         shown = f' (default "{flag.default}")' if isinstance(flag.default, str) else f" (default {str(flag.default).lower()})"
         lines += [f"  -{flag.name}{kind}", f"    \t{flag.help}{shown if flag.default else ''}"]
-    return "\n".join([*lines, "  -help", "    \tHelp message"])
+    return "\n".join(lines)
 
 
 def parse(program: str, flags: tuple[Flag, ...], argv: list[str] | None = None) -> SimpleNamespace:
@@ -56,8 +105,8 @@ def parse(program: str, flags: tuple[Flag, ...], argv: list[str] | None = None) 
     Exits as Go does: 0 after `--help`, 2 with the usage text after a flag that is unknown or has no good value.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    known = {flag.name: flag for flag in flags}
-    values: dict[str, str | int | bool] = {flag.name: flag.default for flag in flags}
+    known = {flag.name: flag for flag in (*flags, HELP)}
+    values: dict[str, str | int | bool] = {name: flag.default for name, flag in known.items()}
     given: set[str] = set()
 
     def fail(text: str) -> None:
@@ -68,10 +117,11 @@ def parse(program: str, flags: tuple[Flag, ...], argv: list[str] | None = None) 
         word = words.pop(0)
         if word == "--":
             break
-        name, equals, value = word.lstrip("-").partition("=")
-        if name in ("help", "h"):
-            print(usage(program, flags), file=sys.stderr)
-            raise SystemExit(0)
+        name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
+        if not name or name.startswith("-"):
+            fail(f"bad flag syntax: {word}")
+        if name == "h":
+            name, equals = "help", ""
         flag = known.get(name)
         if flag is None:
             fail(f"flag provided but not defined: -{name}")
@@ -86,10 +136,14 @@ def parse(program: str, flags: tuple[Flag, ...], argv: list[str] | None = None) 
                     fail(f"flag needs an argument: -{name}")
                 value = words.pop(0)
             if isinstance(flag.default, int):
-                if not value.lstrip("-").isdigit():
+                try:
+                    values[name] = int(value, 0)
+                except ValueError:
                     fail(f'invalid value "{value}" for flag -{name}: parse error')
-                values[name] = int(value)
             else:
                 values[name] = value
         given.add(name)
+    if values.pop("help"):
+        print(usage(program, flags), file=sys.stderr)
+        raise SystemExit(0)
     return SimpleNamespace(**{name.replace("-", "_"): value for name, value in values.items()}, args=words, given=given)

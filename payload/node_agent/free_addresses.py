@@ -7,10 +7,10 @@ from typing import Any
 
 from . import network, probes
 from .network import Nic
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
-from .steps import Context, argument
+from .steps import Context, arguments
 
 MOST_ADDRESSES = 8000
 CHUNK_PREFIX = 22
@@ -18,14 +18,17 @@ CHUNK_PREFIX = 22
 
 def taken(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
     """Addresses in use: on the link those that answer ARP, elsewhere those that answer an echo request; and our own."""
-    own = {str(address.ip) for nic in nics for address in nic.addresses if address.version == 4}
-    targets = [str(address) for address in subnet if str(address) not in own]
-    found = {address for address in own if ipaddress.ip_address(address) in subnet}
+    found = {str(address.ip) for nic in nics for address in nic.addresses if address.version == 4 and address.ip in subnet}
+    elsewhere = {str(address) for address in subnet} - found
     for nic in nics:
-        source = nic.on_link(str(subnet.network_address))
-        if source is not None:
-            return found | set(probes.arp(nic.name, nic.mac, str(source.ip), targets, rounds=2, all_replies=False))
-    return found | {target for target, echo in probes.ping(targets, 2, 1.0, 1.0).items() if echo.times}
+        by_source: dict[str, list[str]] = {}
+        for target in elsewhere:
+            if source := nic.on_link(target):
+                by_source.setdefault(str(source.ip), []).append(target)
+        for own, group in by_source.items():
+            elsewhere -= set(group)
+            found |= set(probes.arp(nic.name, nic.mac, own, sorted(group), rounds=2, all_replies=False))
+    return found | {target for target, echo in probes.ping(sorted(elsewhere), 2, 1.0, 1.0).items() if echo.times}
 
 
 def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
@@ -40,12 +43,12 @@ def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
         free += [text for text in map(str, chunk) if text not in used]
         if len(free) >= MOST_ADDRESSES:
             break
-    return {"network": cidr, "free_addresses": free}
+    return {"network": cidr, "free_addresses": free or None}
 
 
 def step(args: list[str], context: Context) -> Result:
     nics = network.outgoing_nics()
-    return Result(dumps([scan(cidr, nics) for cidr in argument("free-network-addresses", args[0])]))
+    return Result(marshal([scan(cidr, nics) for cidr in arguments("free-network-addresses", args[0], str)]))
 
 
 def main(argv: list[str] | None = None) -> int:

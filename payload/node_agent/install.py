@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 from . import host
 from .protocol import Result
-from .steps import Context, argument
+from .steps import IMAGE, Context, argument
 
 NAME = "assisted-installer"
 REQUIRED = ("cluster_id", "infra_env_id", "host_id", "role", "boot_device", "controller_image", "installer_image")
@@ -32,6 +33,14 @@ PODMAN = (
 TUI_LOG, KEYFILES = Path("/var/log/agent/agent-tui.log"), Path("/proc/1/root/etc/NetworkManager/system-connections")
 COPY_NETWORK = "--copy-network"
 VERSION = re.compile(r"v?\d+(\.\d+)*([-+~].*)?$", re.ASCII)
+ROLES = ("auto-assign", "master", "arbiter", "worker", "bootstrap")
+IMAGES = ("installer_image", "controller_image", "mco_image")
+# Flags of coreos-installer that a user may add; -n is --copy-network.
+INSTALLER_FLAGS = {
+    "--append-karg", "--delete-karg", "-n", "--copy-network", "--network-dir", "--save-partlabel", "--save-partindex", "--image-url",
+    "--image-file",
+}  # fmt: skip
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 MUST_GATHER = {"cnv", "lso", "ocs", "odf", "ocp"}
 PULL_TRIES, PULL_SECONDS, PULL_FAILED = 3, 600.0, 2
 START_SECONDS = 10.0
@@ -103,6 +112,8 @@ def must_gather(text: str) -> dict[str, str]:
     except ValueError:
         images = {"ocp": text}
     unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {text}
+    if wrong := [image for image in images.values() if not isinstance(image, str) or not IMAGE.fullmatch(image)] if not unknown else []:
+        raise ValueError(f"install: must_gather_image: {wrong[0]} is no image")
     if unknown:
         raise ValueError(f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}")
     return dict(images)
@@ -110,10 +121,25 @@ def must_gather(text: str) -> dict[str, str]:
 
 def validate(request: dict[str, Any]) -> None:
     """ValueError: the request would not install."""
+    if request["role"] not in ROLES:
+        raise ValueError(f"install: role {request['role']} should be of {', '.join(ROLES)}")
+    for key in ("cluster_id", "infra_env_id", "host_id"):
+        if not UUID.fullmatch(str(request[key])):
+            raise ValueError(f"install: {key} {request[key]} is no UUID")
+    for key in IMAGES:
+        if request.get(key) and not IMAGE.fullmatch(str(request[key])):
+            raise ValueError(f"install: {key} {request[key]} is no image")
+    for key in ("http_proxy", "https_proxy"):
+        if (proxy := (request.get("proxy") or {}).get(key)) and not str(proxy).startswith("http://"):
+            raise ValueError(f"install: {key} {proxy} should begin with http://")
+    for address in request.get("service_ips") or ():
+        ipaddress.ip_address(address)
     if request.get("installer_args"):
         words = json.loads(request["installer_args"])
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError(f"install: installer_args must be a JSON list of strings, got {request['installer_args']}")
+        if unexpected := [word for word in words if word.startswith("-") and word.partition("=")[0] not in INSTALLER_FLAGS]:
+            raise ValueError(f"install: installer_args: unexpected flag {unexpected[0]}, allowed are {' '.join(sorted(INSTALLER_FLAGS))}")
     if request.get("must_gather_image"):
         must_gather(request["must_gather_image"])
     if request.get("openshift_version") and not VERSION.match(request["openshift_version"]):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import socket
 import struct
 import sys
@@ -11,8 +13,8 @@ from typing import Any, NamedTuple
 
 from . import flags, host, network
 from .disks import disks
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
 from .steps import Context
 
@@ -21,9 +23,15 @@ FORBIDDEN_HOSTNAMES = {
 }  # fmt: skip
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 ROOT = Path("/")
+IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
 # PCI base class and subclass: VGA, 3D, other display controllers; processing accelerators.
+PCI_IDS = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
 GPU_CLASSES = frozenset({"0300", "0302", "0380", "1200"})
-FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery"),)
+LIMITS = (
+    flags.Flag("output-max-size", 0, "Bytes of output at most, 0: any number; disks that do not fit are left out"),
+    flags.Flag("disk-min-size", 0, "Bytes that a disk must have to be told of"),
+)
+FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery"), *LIMITS)
 
 
 class GpuConfig(NamedTuple):
@@ -42,14 +50,33 @@ def cpu(root: Path = ROOT) -> dict[str, Any]:
         key, __, value = (part.strip() for part in line.partition(":"))
         count += key == "processor"
         fields.setdefault(key, value)
+    count = listed(host.read(root / "sys/devices/system/cpu/present")) or count
     top = host.read(root / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
     return {
         "architecture": os.uname().machine,
         "count": count,
-        "frequency": int(top) / 1000 if top.isdigit() else float(fields.get("cpu MHz") or 0),
+        "frequency": int(top) / 1000 if top.isdigit() else number(fields.get("cpu MHz", "")),
         "flags": (fields.get("flags") or fields.get("Features") or "").split(),
-        "model_name": fields.get("model name", ""),
+        "model_name": next((fields[key] for key in ("model name", "cpu", "machine") if fields.get(key)), ""),
     }
+
+
+def listed(text: str) -> int:
+    """How many numbers a list of the kernel's, as `0-3,8`, has; 0 when it is none."""
+    total = 0
+    for part in filter(None, text.split(",")):
+        first, __, last = part.partition("-")
+        if not first.isdigit() or not (last or first).isdigit():
+            return 0
+        total += int(last or first) - int(first) + 1
+    return total
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 def smbios_memory(table: bytes) -> int:
@@ -79,8 +106,8 @@ def memory(root: Path = ROOT) -> dict[str, Any]:
     """Physical memory by the firmware's table (what dmidecode reads), the kernel's blocks, or what is usable."""
     usable = 0
     for line in host.read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemTotal:"):
-            usable = int(line.split()[1]) * 1024
+        if found := re.match(r"MemTotal:\s+(\d+)", line):
+            usable = int(found[1]) * 1024
     try:
         physical = smbios_memory((root / "sys/firmware/dmi/tables/DMI").read_bytes())
     except OSError:
@@ -88,8 +115,9 @@ def memory(root: Path = ROOT) -> dict[str, Any]:
     method = "dmidecode"
     if not physical:
         blocks = root / "sys/devices/system/memory"
-        size = int(host.read(blocks / "block_size_bytes") or "0", 16)
-        physical = size * sum(host.read(path / "online") == "1" for path in blocks.glob("memory[0-9]*"))
+        size = host.read(blocks / "block_size_bytes")
+        online = sum(host.read(path / "online") == "1" for path in blocks.glob("memory[0-9]*"))
+        physical = online * (int(size, 16) if re.fullmatch(r"[0-9a-fA-F]+", size) else 0)
         method = "ghw"
     if not physical:
         physical, method = usable, "meminfo"
@@ -105,7 +133,7 @@ def boot(root: Path = ROOT) -> dict[str, Any]:
     else:
         device = "ephemeral" if any(word.startswith("coreos.live") for word in arguments) else ""
     return {
-        "command_line": command_line,
+        "command_line": command_line and f"{command_line}\n",
         "current_boot_mode": "uefi" if (root / "sys/firmware/efi").is_dir() else "bios",
         "pxe_interface": next((word.removeprefix("BOOTIF=") for word in arguments if word.startswith("BOOTIF=")), ""),
         "secure_boot_state": secure_boot(root),
@@ -136,8 +164,13 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
         product = "oVirt"
     if host.read(dmi / "chassis_asset_tag") == "OracleCloud.com":
         maker = "OracleCloud.com"
-    # A hypervisor tells its guests by a processor flag; where there is none, systemd knows more ways.
-    virtual = "hypervisor" in (cpu_flags or ()) or host.run(["systemd-detect-virt", "--vm"], 10).exit_code == 0
+    # A hypervisor tells its guests by a processor flag: and, where it is Xen's or Microsoft's, the system that manages the guests,
+    # which is none. systemd can tell, and knows more ways.
+    told_by_flag = "hypervisor" in (cpu_flags or ())
+    asked = Result("", "", 0)
+    if not told_by_flag or (root / "proc/xen").exists() or maker == "Microsoft Corporation":
+        asked = host.run(["systemd-detect-virt", "--vm"], 10, host=True)
+    virtual = told_by_flag if asked.exit_code == host.NOT_FOUND else asked.exit_code == 0
     return {
         "manufacturer": maker,
         "product_name": product,
@@ -178,23 +211,65 @@ def gpus(root: Path = ROOT, config: GpuConfig | None = None) -> list[dict[str, s
         kind, vendor, model = (host.read(device / key).removeprefix("0x") for key in ("class", "vendor", "device"))
         kind = kind[:4]
         if kind in wanted.classes or kind + vendor in wanted.vendors or kind + vendor + model in wanted.models:
-            found.append({"address": address, "vendor_id": vendor, "device_id": model, "vendor": "", "name": ""})
+            found.append({"address": address, "vendor_id": vendor, "device_id": model})
+    names = pci_names(root, {(one["vendor_id"], one["device_id"]) for one in found})
+    for one in found:
+        one["vendor"], one["name"] = names.get((one["vendor_id"], one["device_id"]), ("", ""))
     return found
+
+
+def pci_names(root: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """(vendor, device) -> their names, by the host's pci.ids: a vendor's line begins with its id, its devices' lines with a tab."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    lines = next((text for path in PCI_IDS if (text := host.read(root / path))), "") if wanted else ""
+    vendor = title = ""
+    for line in lines.splitlines():
+        if line.startswith("C "):  # the classes' names come last
+            break
+        key, __, name = line.strip().partition("  ")
+        if line[:1] not in ("", "#", "\t"):
+            vendor, title = key, name
+            found |= {pair: (title, "") for pair in wanted if pair[0] == vendor}
+        elif line.startswith("\t") and (vendor, key) in wanted and line[1:2] != "\t":
+            found[vendor, key] = (title, name)
+    return found
+
+
+def bmc_channels(root: Path = ROOT) -> range:
+    """IPMI channels that may have a network; none without an IPMI device."""
+    return range(1, 13) if any((root / "dev").glob("ipmi*")) else range(0)
 
 
 def bmc_address(root: Path = ROOT) -> str:
     """The address that the machine's own BMC tells through IPMI; 0.0.0.0 when it has none."""
-    if any((root / "dev").glob("ipmi*")):
-        for channel in range(1, 12):
-            for line in host.run(["ipmitool", "lan", "print", str(channel)], 10).output.splitlines():
-                key, __, value = (part.strip() for part in line.partition(":"))
-                if key == "IP Address" and value != "0.0.0.0":
-                    return value
+    for channel in bmc_channels(root):
+        told = host.run(["ipmitool", "lan", "print", str(channel)], 10)
+        for line in told.output.splitlines() if told.exit_code == 0 else ():
+            key, __, value = (part.strip() for part in line.partition(":"))
+            if key == "IP Address" and value != "0.0.0.0" and IPV4.fullmatch(value):
+                return value
     return "0.0.0.0"
 
 
+def bmc_v6address(root: Path = ROOT) -> str:
+    """As `bmc_address`: an active address, dynamic before static, of a channel whose IPv6 is on; ::/0 when there is none."""
+    for channel in bmc_channels(root):
+        enabled = host.run(["ipmitool", "lan6", "print", str(channel), "enables"], 10).output
+        if not re.search(r"^IPv6/IPv4 Addressing Enables: (both|ipv6)\s*$", enabled, re.MULTILINE):
+            continue
+        for kind in ("dynamic", "static"):
+            told = host.run(["ipmitool", "lan6", "print", str(channel), f"{kind}_addr"], 10).output
+            for block in re.split(r"^(?=\S)", told, flags=re.MULTILINE):
+                fields = {key.strip(): value.strip() for key, __, value in (line.partition(":") for line in block.splitlines())}
+                on = fields.get("Source/Type") in ("DHCPv6", "SLAAC") if kind == "dynamic" else fields.get("Enabled") in ("yes", "true", "on")
+                address = fields.get("Address", "").partition("/")[0]
+                if on and fields.get("Status") == "active" and address.strip(":0"):
+                    return address
+    return "::/0"
+
+
 def interfaces(root: Path = ROOT) -> list[dict[str, Any]]:
-    found = []
+    found, named = [], shutil.which("biosdevname")
     for nic in network.nics():
         sys = root / "sys/class/net" / nic.name
         speed = host.read(sys / "speed")
@@ -204,12 +279,12 @@ def interfaces(root: Path = ROOT) -> list[dict[str, Any]]:
                 "mac_address": nic.mac,
                 "type": nic.kind,
                 "mtu": nic.mtu,
-                "speed_mbps": int(speed) if speed.lstrip("-").isdigit() else 0,
+                "speed_mbps": min(int(speed), 2**31 - 1) if speed.removeprefix("-").isdigit() else 0,
                 "has_carrier": nic.carrier,
                 "flags": nic.flags,
                 "product": host.read(sys / "device/device"),
                 "vendor": host.read(sys / "device/vendor"),
-                "biosdevname": "",
+                "biosdevname": host.run(["biosdevname", "-i", nic.name], 10).output.strip() if named else "",
                 "ipv4_addresses": [str(address) for address in nic.outgoing if address.version == 4],
                 "ipv6_addresses": [str(address) for address in nic.outgoing if address.version == 6],
             }
@@ -235,7 +310,7 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = 
     nics, processor = interfaces(root), cpu(root)
     return {
         "bmc_address": bmc_address(root),
-        "bmc_v6address": "::/0",
+        "bmc_v6address": bmc_v6address(root),
         "boot": boot(root),
         "cpu": processor,
         "disks": disks(root, disk_min_bytes),
@@ -251,36 +326,50 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = 
 
 def limited(inventory: dict[str, Any], most: int) -> str:
     """The inventory as JSON, at most `most` bytes long (0: any): disks go first, and `truncation` says so."""
-    text = dumps(inventory)
+    text = marshal(inventory)
     if not most or len(text) <= most:
         return text
     disks_left = list(inventory["disks"])
     while disks_left and len(text) > most:
         disks_left.pop()
         truncation = {"type": "partial", "reasons": [f"disks cut to {len(disks_left)} to keep the output below {most} bytes"]}
-        text = dumps({**inventory, "disks": disks_left, "truncation": truncation})
+        text = marshal({**inventory, "disks": disks_left, "truncation": truncation})
     return text
+
+
+def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
+    """The inventory of another machine: one interface, its first with an IPv4 address, with the MAC and the address that are wanted."""
+    nics = [nic for nic in inventory["interfaces"] if nic["ipv4_addresses"]][:1]
+    for nic in nics:
+        nic |= {"mac_address": dry.mac, "ipv4_addresses": [dry.ipv4, *nic["ipv4_addresses"][1:]]}
+    return {**inventory, "interfaces": nics or inventory["interfaces"], "hostname": dry.hostname or inventory["hostname"]}
+
+
+def told(limits: dict[str, int], dry: flags.Dry, gpu: GpuConfig | None = None) -> Result:
+    inventory = collect(disk_min_bytes=limits["disk-min-size"], gpu=gpu)
+    return Result(limited(rehearsed(inventory, dry) if dry.enabled else inventory, limits["output-max-size"]))
 
 
 def step(args: list[str], context: Context) -> Result:
     """args: the host's id, which is not needed, and limits: --output-max-size=BYTES, --disk-min-size=BYTES."""
-    limits = {"--output-max-size": 0, "--disk-min-size": 0}
+    limits = {flag.name: 0 for flag in LIMITS}
     for word in args[1:]:
-        name, __, value = word.partition("=")
+        name, __, value = word.removeprefix("--").partition("=")
         if name not in limits or not value.isdigit():
             raise ValueError(f"inventory: unknown argument {word}")
         limits[name] = int(value)
-    return Result(limited(collect(disk_min_bytes=limits["--disk-min-size"]), limits["--output-max-size"]))
+    return told(limits, context.dry)
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = flags.parse("inventory", (*flags.logging_flags(text=False), *FLAGS), argv)
+    options = flags.parse("inventory", (*flags.logging_flags(text=False), *flags.dry_flags(), *FLAGS), argv)
     try:
         config = gpu_config(Path(options.gpu_config_file) if options.gpu_config_file else None)
     except (OSError, ValueError) as error:
         print(f"Error getting GPU configuration: {error}; using default GPU discovery configuration", file=sys.stderr)
         config = gpu_config(None)
-    return program("inventory", lambda args, context: Result(dumps(collect(gpu=config))), argv, arguments=0, extra=FLAGS)
+    limits = {"output-max-size": options.output_max_size, "disk-min-size": options.disk_min_size}
+    return program("inventory", lambda args, context: told(limits, context.dry, config), argv, arguments=None, extra=FLAGS)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import re
 import socket
 import sys
+import time
 from pathlib import Path
 
 JOURNAL = "/run/systemd/journal/socket"
 LOG_DIR = Path("/var/log")
-FORMAT = "time=%(asctime)s level=%(levelname)s msg=%(message)s file=%(filename)s:%(lineno)d"
+LEVELS = {"WARNING": "warning", "CRITICAL": "fatal"}
+PLAIN = re.compile(r"[-A-Za-z0-9._/@^+]*")
 PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 log = logging.getLogger("agentlab.node_agent")
+
+
+class Fields(logging.Formatter):
+    """A line in the form of the namesakes' (logrus's text): what reads their logs reads ours."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = super().format(record)
+        message = message if PLAIN.fullmatch(message) else json.dumps(message, ensure_ascii=False)
+        stamp = time.strftime("%d-%m-%Y %H:%M:%S", time.localtime(record.created))
+        level = LEVELS.get(record.levelname, record.levelname.lower())
+        return f'time="{stamp}" level={level} msg={message} file="{record.filename}:{record.lineno}"'
 
 
 class JournalHandler(logging.Handler):
@@ -59,5 +74,5 @@ def setup(name: str, text: bool, journal: bool, stdout: bool, log_dir: Path = LO
         handlers.append(logging.StreamHandler(sys.stderr))
         log.setLevel(logging.WARNING)
     for handler in handlers:
-        handler.setFormatter(logging.Formatter("%(message)s" if isinstance(handler, JournalHandler) else FORMAT))
+        handler.setFormatter(Fields())
         log.addHandler(handler)

@@ -73,10 +73,22 @@ def mount_logs(path: Path) -> Iterator[str]:
     with path.open("w") as report:
         for title, *argv in MOUNTS:
             result = host.run(argv, host=True)
-            report.write(f"{title}\n{result.output}{result.error}\n")
+            report.write("\n".join([title, " ".join(argv), *([result.error] if result.error else []), result.output, ""]))
             # LVM's programs are not everywhere; without them there is no LVM to report.
             if result.exit_code not in (0, host.NOT_FOUND):
                 yield f"{' '.join(argv)}: exit code {result.exit_code}: {result.error.strip()}"
+
+
+def core_dumps(target: Path) -> Iterator[str]:
+    """Every core dump that the host kept. Columns of the list: four of a date, process id, owners, signal, state, program, size."""
+    for line in host.run(["coredumpctl", "list", "--no-legend"], host=True).output.splitlines():
+        columns = line.split()
+        if len(columns) < 10 or columns[8] not in ("present", "truncated"):
+            continue
+        ident, name = columns[4], Path(columns[9]).name
+        dumped = host.run(["coredumpctl", "dump", ident, "--output", str(target / f"coredump_exe_{name}_pid_{ident}")], SECONDS, host=True)
+        if dumped.exit_code:
+            yield f"coredumpctl dump {ident}: exit code {dumped.exit_code}: {dumped.error.strip()}"
 
 
 def installer_gather(target: Path, job: Job) -> str:
@@ -102,6 +114,7 @@ def gather(job: Job, target: Path) -> list[str]:
             errors.append(journal_logs(target / f"{service}.logs", job, "-u", service))
     if job.gather:
         errors.append(to_file(target / "dmesg.logs", "dmesg", "-T"))
+        errors += core_dumps(target)
         errors.append(journal_logs(target / "journal.logs", job))
         if job.bootstrap:
             errors.append(installer_gather(target, job))
@@ -177,7 +190,7 @@ def step(args: list[str], context: Context) -> Result:
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = flags.parse("logs_sender", (*flags.CONNECTION, *flags.logging_flags(text=True), *FLAGS), argv)
+    options = flags.parse("logs_sender", (*flags.CONNECTION, *flags.logging_flags(text=True), *flags.dry_flags(), *FLAGS), argv)
     missing = [name for name in ("host-id", "cluster-id", "url") if name not in options.given]
     if missing:
         print(f"missing required -{missing[0]} argument/flag", file=sys.stderr)
@@ -190,7 +203,11 @@ def main(argv: list[str] | None = None) -> int:
     )  # fmt: skip
     token = options.pull_secret_token or os.environ.get("PULL_SECRET_TOKEN", "")
     me = Identity(job.infra_env_id, job.host_id, options.agent_version, token)
-    failed, errors = send(job, Client(options.url, options.insecure, options.cacert), me)
+    try:
+        client = Client(options.url, options.insecure, options.cacert)
+    except OSError as error:
+        flags.fatal(f"Failed to initialize connection: --cacert {options.cacert}: {error}")
+    failed, errors = send(job, client, me)
     if failed:
         print("Failed to run send logs ", failed)
         return 255

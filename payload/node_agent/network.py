@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ from typing import Any
 from . import host
 
 SYS = Path("/sys/class/net")
+MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5,19}", re.ASCII)
 # Names of net.Flags in Go, in its order; its "running" is the kernel's LOWER_UP/RUNNING.
 GO_FLAGS = (("UP", "up"), ("BROADCAST", "broadcast"), ("LOOPBACK", "loopback"), ("POINTOPOINT", "pointtopoint"),
-            ("MULTICAST", "multicast"), ("LOWER_UP", "running"))  # fmt: skip
+            ("MULTICAST", "multicast"), ("RUNNING", "running"))  # fmt: skip
+# Kinds whose name in the inventory is not the kernel's.
+KINDS = {"tun": "tuntap"}
+INT32 = 1 << 32
 
 
 Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -60,32 +65,37 @@ def kind_of(link: dict[str, Any], sys: Path = SYS) -> str:
     path = sys / link["ifname"]
     if path.exists() and "/virtual/" not in str(path.resolve()):
         return "physical"
-    return str(link.get("linkinfo", {}).get("info_kind", "device"))
+    kind = str(link.get("linkinfo", {}).get("info_kind", "device"))
+    return KINDS.get(kind, kind)
 
 
 def permanent_mac(link: dict[str, Any]) -> str:
+    """Empty for what has none: the loopback's is all zero, a tunnel's is an IP address."""
     slave = link.get("linkinfo", {}).get("info_slave_data", {})
-    return (slave.get("perm_hwaddr") or link.get("address") or "").lower()
+    mac = str(slave.get("perm_hwaddr") or link.get("address") or "").lower()
+    return mac if MAC.fullmatch(mac) and mac.strip("0:") else ""
 
 
 def nics(sys: Path = SYS) -> list[Nic]:
     """All interfaces, in the kernel's order."""
     found = []
+    advertised: dict[str, list[ipaddress.IPv6Network]] | None = None
     for link in ip("-d", "address", "show"):
         has = set(link.get("flags", ()))
+        has |= {"RUNNING"} if "UP" in has and "NO-CARRIER" not in has else set()
         addresses: list[Address] = [
             ipaddress.ip_interface(f"{entry['local']}/{entry['prefixlen']}")
             for entry in link.get("addr_info", ())
             if "local" in entry
         ]
         name = link["ifname"]
-        if any(address.version == 6 and not address.is_link_local and address.network.prefixlen == 128 for address in addresses):
-            addresses = [on_prefix(address, advertised_prefixes(name)) for address in addresses]
-        loopback = "LOOPBACK" in has
+        if "LOOPBACK" not in has and any(address.version == 6 and not address.is_link_local for address in addresses):
+            advertised = advertised_prefixes() if advertised is None else advertised
+            addresses = [on_prefix(address, advertised.get(name, [])) for address in addresses]
         found.append(
             Nic(
                 name=name,
-                mac="" if loopback else permanent_mac(link),
+                mac=permanent_mac(link),
                 kind=kind_of(link, sys),
                 mtu=link.get("mtu", 0),
                 flags=[name for kernel, name in GO_FLAGS if kernel in has],
@@ -106,19 +116,26 @@ def outgoing_nics() -> list[Nic]:
 
 
 def routes() -> list[dict[str, Any]]:
-    """Routes of the main table as the model `route`; the default destination is 0.0.0.0 or ::."""
+    """Routes of the main table as the model `route`; the default destination is 0.0.0.0 or ::. Those without an interface (blackhole...) are left out.
+
+    The model's metric is a signed number of 32 bits, the kernel's an unsigned one: 4294967295 is told as -1.
+    """
     found = []
     for family, number, zero in (("-4", 2, "0.0.0.0"), ("-6", 10, "::")):
         for route in ip(family, "route", "show"):
             hop = (route.get("nexthops") or [{}])[0]
             target = route.get("dst", "default")
+            device = route.get("dev") or hop.get("dev") or ""
+            if not device:
+                continue
+            metric = route.get("metric", 0)
             found.append(
                 {
-                    "interface": route.get("dev") or hop.get("dev") or "",
+                    "interface": device,
                     "gateway": route.get("gateway") or hop.get("gateway") or (route.get("via") or {}).get("host", ""),
                     "destination": zero if target == "default" else target.partition("/")[0],
                     "family": number,
-                    "metric": route.get("metric", 0),
+                    "metric": metric - INT32 if metric >= INT32 // 2 else metric,
                 }
             )
     return found
@@ -132,10 +149,10 @@ def on_prefix(address: Address, prefixes: list[ipaddress.IPv6Network]) -> Addres
     return address
 
 
-def advertised_prefixes(name: str) -> list[ipaddress.IPv6Network]:
-    """On-link prefixes that a router advertises on an interface: a DHCPv6 address itself is a /128."""
-    return [
-        ipaddress.IPv6Network(route["dst"])
-        for route in ip("-6", "-d", "route", "show", "dev", name, "proto", "ra")
-        if route.get("dst", "default") != "default"
-    ]
+def advertised_prefixes() -> dict[str, list[ipaddress.IPv6Network]]:
+    """On-link prefixes that routers advertise, by interface: a DHCPv6 address itself is a /128."""
+    found: dict[str, list[ipaddress.IPv6Network]] = {}
+    for route in ip("-6", "-d", "route", "show", "proto", "ra"):
+        if route.get("dst", "default") != "default" and "dev" in route:
+            found.setdefault(route["dev"], []).append(ipaddress.IPv6Network(route["dst"]))
+    return found

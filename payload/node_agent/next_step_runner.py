@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from typing import Any
 
@@ -72,44 +71,53 @@ class Driver:
                 self.stop.set()
 
 
+def watch(stop: threading.Event, marker: str) -> None:
+    """End the conversation at the next pause after the file that stands for the reboot has appeared."""
+    while not stop.wait(1):
+        if os.path.exists(marker):
+            log.info("Dry reboot happened, exiting")
+            stop.set()
+
+
 def run(client: Client, me: Identity, context: steps.Context) -> int:
     """Poll until the service says exit, or does not answer for long. Exit code."""
     driver = Driver(client, me, context)
+    if context.dry.enabled:
+        threading.Thread(target=watch, args=(driver.stop, context.dry.marker), daemon=True).start()
     driver.talk(protocol.poll(me, driver.cache))
     log.info("next step runner exiting")
     return 0
 
 
-def setup(name: str, options: Any) -> tuple[Client, Identity, steps.Context]:
+def setup(options: Any) -> tuple[Client, Identity, steps.Context]:
     """Client, identity and step context from the flags of `agent` and `next_step_runner`. SystemExit: a flag is missing."""
-    for flag in ("url", "infra_env_id"):
-        if not getattr(options, flag):
-            print(f"{name}: {flag.replace('_', '-')} must be provided", file=sys.stderr)
-            raise SystemExit(1)
+    if not options.url:
+        flags.fatal("Must provide a target URL")
+    if not options.infra_env_id:
+        flags.fatal("infra-env-id must be provided")
     token = os.environ.get("PULL_SECRET_TOKEN", "")
     if not token:
         log.warning("Agent Authentication Token not set")
     try:
         client = Client(options.url, options.insecure, options.cacert)
     except OSError as error:
-        print(f"{name}: --cacert {options.cacert}: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        flags.fatal(f"Failed to initialize connection: --cacert {options.cacert}: {error}")
     me = Identity(options.infra_env_id, options.host_id, options.agent_version, token, options.interval)
     context = steps.Context(
-        client.url, me.infra_env_id, me.host_id, me.agent_version, token, options.cacert, options.insecure
+        client.url, me.infra_env_id, me.host_id, me.agent_version, token, options.cacert, options.insecure, flags.dry(options)
     )
     return client, me, context
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = flags.parse("next_step_runner", (*flags.CONNECTION, *flags.logging_flags(text=False)), argv)
+    options = flags.parse("next_step_runner", (*flags.CONNECTION, *flags.logging_flags(text=False), *flags.dry_flags()), argv)
     journal.setup(
         "agent_next_step_runner", options.with_text_logging, options.with_journal_logging, options.with_stdout_logging
     )
-    if not options.host_id:
-        print("next_step_runner: host-id must be provided", file=sys.stderr)
-        return 1
-    return run(*setup("next_step_runner", options))
+    client, me, context = setup(options)
+    if not me.host_id:
+        flags.fatal("host-id must be provided")
+    return run(client, me, context)
 
 
 if __name__ == "__main__":

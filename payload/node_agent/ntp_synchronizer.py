@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 
 from . import host
 from .journal import log
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
 from .steps import Context, argument
 
 SECONDS = 30
+# A host name or an address: nothing that chronyc would take for an option.
+SOURCE = re.compile(r"[0-9A-Za-z:]([-.:%\w]*\w)?\.?|::", re.ASCII)
 STATES = {"*": "synced", "+": "combined", "-": "not_combined", "?": "unreachable", "x": "error", "~": "variable"}
 
 
@@ -48,18 +51,25 @@ def name_of(source: str) -> str:
 
 def step(args: list[str], context: Context) -> Result:
     wanted = argument("ntp-synchronizer", args[0]).get("ntp_source") or ""
-    for server in filter(None, (part.strip() for part in wanted.split(","))):
+    if not isinstance(wanted, str):
+        raise ValueError(f"Invalid NTP source: {wanted}")
+    servers = [part.strip() for part in wanted.split(",")]
+    if wrong := [server for server in servers if server and not SOURCE.fullmatch(server)]:
+        raise ValueError(f"Invalid NTP source: {', '.join(wrong)}")
+    if context.dry.enabled:
+        return Result(marshal({"ntp_sources": []}))
+    for server in filter(None, servers):
         if not resolve(server) & {entry["source_name"] for entry in sources()}:
             added = host.run(["chronyc", "add", "server", server, "iburst"], SECONDS, host=True)
             if added.exit_code:
                 log.error("Failed to add NTP server %s: %s%s", server, added.output, added.error)
     return Result(
-        dumps({"ntp_sources": [{**entry, "source_name": name_of(entry["source_name"])} for entry in sources()]})
+        marshal({"ntp_sources": [{**entry, "source_name": name_of(entry["source_name"])} for entry in sources()]})
     )
 
 
 def main(argv: list[str] | None = None) -> int:
-    return program("ntp_synchronizer", step, argv)
+    return program("ntp_synchronizer", step, argv, misused=1)
 
 
 if __name__ == "__main__":

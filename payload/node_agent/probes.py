@@ -22,6 +22,8 @@ NEIGHBOUR_SOLICIT, NEIGHBOUR_ADVERT = 135, 136
 ICMP6_FILTER = 1
 # linux/in.h, linux/in6.h; not in the socket module.
 IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, PMTUDISC_DO = 10, 23, 2
+# asm-generic/socket.h: the kernel's time of arrival, a struct timespec, comes with each packet.
+SO_TIMESTAMPNS = 35
 BROADCAST = b"\xff" * 6
 BURST = 64  # requests without a pause: a /22 at once would overrun the queues of small switches
 
@@ -155,6 +157,17 @@ def checksum(data: bytes) -> int:
     return ~(total + (total >> 16)) & 0xFFFF
 
 
+def round_trip(sent: tuple[float, float], now: float, extra: list[tuple[int, int, bytes]]) -> float:
+    """Seconds until the answer arrived, which a busy machine looks at later; until now, when the wall clock was set meanwhile."""
+    for level, kind, data in extra:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS) and len(data) == 16:
+            seconds, nanoseconds = struct.unpack("qq", data)
+            took: float = seconds + nanoseconds / 1e9 - sent[1]
+            if 0 <= took <= now - sent[0]:
+                return took
+    return now - sent[0]
+
+
 def ping(
     targets: list[str],
     count: int = 10,
@@ -189,10 +202,11 @@ def _ping(
     kind, proto = (socket.AF_INET, socket.IPPROTO_ICMP) if version == 4 else (socket.AF_INET6, socket.IPPROTO_ICMPV6)
     ident = os.urandom(2)
     token = os.urandom(8)
-    started: dict[tuple[str, int], float] = {}
+    started: dict[tuple[str, int], tuple[float, float]] = {}  # by both clocks, monotonic and wall
     with socket.socket(kind, socket.SOCK_RAW, proto) as sock:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         if nic:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, nic.encode())
         if version == 6:
@@ -208,7 +222,7 @@ def _ping(
                 if not select.select([sock], [], [], max(left, 0))[0]:
                     return
                 try:
-                    packet, (address, *__) = sock.recvfrom(65535)
+                    packet, extra, __, (address, *__) = sock.recvmsg(65535, socket.CMSG_SPACE(16))
                 except BlockingIOError:
                     continue
                 now = time.monotonic()
@@ -217,7 +231,7 @@ def _ping(
                     continue
                 sent = started.pop((address.partition("%")[0], struct.unpack_from("!H", data, 6)[0]), None)
                 if sent is not None:
-                    found[by_address[address.partition("%")[0]]].times.append(now - sent)
+                    found[by_address[address.partition("%")[0]]].times.append(round_trip(sent, now, extra))
                 if left <= 0:
                     return
 
@@ -229,7 +243,7 @@ def _ping(
                 header = struct.pack("!BBH2sH", request, 0, 0, ident, number)
                 total = checksum(header + payload) if version == 4 else 0
                 found[target].sent += 1
-                started[address, number] = time.monotonic()
+                started[address, number] = (time.monotonic(), time.time())
                 try:
                     sock.sendto(struct.pack("!BBH2sH", request, 0, total, ident, number) + payload, (address, 0))
                 except OSError:

@@ -12,29 +12,63 @@ from . import flags, journal
 from .protocol import Result
 from .steps import Context
 
+REQUEST = flags.Flag("request", "", "The request, as JSON")
+# json.Marshal of Go escapes what would end a script in a page of HTML.
+ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
 
 def dumps(value: Any) -> str:
-    """JSON as the programs write it: compact."""
+    """JSON, compact."""
     return json.dumps(value, separators=(",", ":"))
+
+
+def marshal(value: Any) -> str:
+    """JSON as the namesakes write a model: keys in order, without those that are false, zero or empty text; lists stay."""
+    return json.dumps(_told(value), separators=(",", ":"), ensure_ascii=False).translate(ESCAPED)
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _told(value[key]) for key in sorted(value) if value[key] not in ("", 0)}
+    if isinstance(value, list):
+        return [_told(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def main(
     name: str,
     run: Callable[[list[str], Context], Result],
     argv: list[str] | None = None,
-    arguments: int = 1,
+    arguments: int | None = 1,
     extra: tuple[flags.Flag, ...] = (),
+    misused: int = 255,
 ) -> int:
-    """Run a step function as a program. Returns the process exit code (a step's -1 is a process's 255)."""
-    options = flags.parse(name, (*flags.logging_flags(text=False), *extra), argv)
+    """Run a step function as a program. Returns the process exit code (a step's -1 is a process's 255).
+
+    arguments: how many it takes; None: any number; misused: the exit code for another number. With the flag REQUEST the argument
+    may be that flag's value.
+    """
+    known = (*flags.logging_flags(text=False), *flags.dry_flags(), *extra)
+    options = flags.parse(name, known, argv)
     journal.setup(name, options.with_text_logging, options.with_journal_logging, options.with_stdout_logging)
-    if len(options.args) != arguments:
-        print(f"Expecting exactly {arguments} argument(s) to {name}. Received {len(options.args)}", file=sys.stderr)
-        return 255
+    words = options.args
+    if REQUEST in extra:
+        words = [options.request] if options.request else words
+        if len(words) != 1:
+            print(flags.usage(name, known), file=sys.stderr)
+            return 1
+    if arguments is not None and len(words) != arguments:
+        print(f"Expecting exactly {arguments} argument(s) to {name}. Received {len(words)}", file=sys.stderr)
+        return misused
     try:
-        result = run(options.args, Context(token=os.environ.get("PULL_SECRET_TOKEN", "")))
+        result = run(words, Context(token=os.environ.get("PULL_SECRET_TOKEN", ""), dry=flags.dry(options)))
     except ValueError as problem:
         result = Result("", str(problem), -1)
+    except Exception as problem:
+        journal.log.exception("%s failed", name)
+        result = Result("", f"{name}: {type(problem).__name__}: {problem}", -1)
     sys.stdout.write(result.output)
     sys.stderr.write(result.error)
     return result.exit_code & 0xFF

@@ -215,9 +215,11 @@ def poll(
         steps = response.body
         if steps.get("instructions"):
             yield Dispatch(steps["instructions"])
-        if steps.get("post_step_action") == "exit":
+        last = steps.get("post_step_action") == "exit"
+        pause = float(steps.get("next_instruction_seconds") or 0)
+        if (pause or not last) and (yield Wait(pause, poll=True)):
             return
-        if (yield Wait(float(steps.get("next_instruction_seconds") or 0), poll=True)):
+        if last:
             return
 
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from . import host
+from .flags import Dry
 from .journal import log
 from .protocol import MEDIA_DISCONNECTED, Result
 
 MEDIA = "/run/media/iso"
+IMAGE = re.compile(r"[0-9A-Za-z][-0-9A-Za-z._/:@]*", re.ASCII)
+"""An image reference: nothing that podman would take for an option."""
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class Context:
     token: str = field(default="", repr=False)
     cacert: str = ""
     insecure: bool = False
+    dry: Dry = field(default_factory=Dry)
 
 
 Do = Callable[[list[str], Context], Result | Iterator[Result]]
@@ -64,16 +69,34 @@ STEPS: dict[str, Step] = {
 }
 
 
-def argument(name: str, text: str, *required: str) -> Any:
-    """A step's JSON argument. ValueError names what is missing."""
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{name}: argument is not JSON: {error}") from None
-    missing = [key for key in required if not isinstance(value, dict) or value.get(key) in (None, "")]
+def argument(name: str, text: str, *required: str) -> dict[str, Any]:
+    """A step's JSON argument, an object. ValueError names what is wrong or missing."""
+    value = _decoded(name, text)
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: argument should be an object, got {text[:200]}")
+    missing = [key for key in required if value.get(key) in (None, "")]
     if missing:
         raise ValueError(f"{name}: {', '.join(missing)} is required, got {text[:200]}")
     return value
+
+
+def arguments(name: str, text: str, kind: type) -> list[Any]:
+    """A step's JSON argument, a list of `kind`s. ValueError: it is something else."""
+    value = _decoded(name, text)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
+        raise ValueError(f"{name}: argument should be a list of {'objects' if kind is dict else 'strings'}, got {text[:200]}")
+    return value
+
+
+def _decoded(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{name}: argument is not JSON: {error}") from None
 
 
 def resolve(step_type: str, args: list[str]) -> Do:
@@ -106,7 +129,7 @@ def media_error() -> str:
 def run(step: dict[str, Any], context: Context) -> Iterator[Result]:
     """Do one step; every result it yields is to be posted. Never raises."""
     kind, args = step["step_type"], list(step.get("args") or [])
-    if error := media_error():
+    if error := "" if context.dry.enabled else media_error():
         log.error("System issue detected before running step %s: %s", step.get("step_id"), error)
         yield Result("", error, MEDIA_DISCONNECTED)
         return
@@ -118,7 +141,7 @@ def run(step: dict[str, Any], context: Context) -> Iterator[Result]:
                     "Step execution failed (exit code %s): <%s>, args: <%s>. Output:\nstdout:\n%s\n\nstderr:\n%s\n",
                     result.exit_code, step.get("step_id"), args, result.output, result.error,
                 )
-                if media_error():
+                if not context.dry.enabled and media_error():
                     result = result._replace(exit_code=MEDIA_DISCONNECTED)
             yield result
     except ValueError as problem:

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from . import rest
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
-from .steps import Context, argument
+from .steps import Context, argument, arguments
 
 
 def ask(server: dict[str, str]) -> dict[str, Any]:
@@ -27,20 +27,26 @@ def ask(server: dict[str, str]) -> dict[str, Any]:
         advertised = json.loads(answer.body)
     except ValueError as error:
         raise ValueError(f"Error unmarshaling tang response of {where}: {error}") from None
-    return {"tang_url": where, "payload": advertised.get("payload", ""), "signatures": advertised.get("signatures") or []}
+    if not isinstance(advertised, dict):
+        raise ValueError(f"Error unmarshaling tang response of {where}: it is no object")
+    return {"tang_url": where, "payload": advertised.get("payload", ""), "signatures": advertised.get("signatures")}
 
 
 def step(args: list[str], context: Context) -> Result:
-    request = argument("tang-connectivity-check", args[0], "tang_servers")
+    try:
+        text = argument("tang-connectivity-check", args[0], "tang_servers")["tang_servers"]
+        servers = arguments("tang-connectivity-check: tang_servers", text, dict)
+    except ValueError as error:
+        return Result(marshal({"is_success": False, "tang_server_response": None}), str(error), -1)
     answers, errors = [], []
-    for server in json.loads(request["tang_servers"]):
+    for server in servers:
         try:
             answers.append(ask(server))
         except ValueError as error:
             errors.append(str(error))
     if errors:
-        return Result(dumps({"is_success": False}), "\n".join(errors), -1)
-    return Result(dumps({"is_success": True, "tang_server_response": answers}))
+        return Result(marshal({"is_success": False, "tang_server_response": None}), "\n".join(errors), -1)
+    return Result(marshal({"is_success": True, "tang_server_response": answers or None}))
 
 
 def main(argv: list[str] | None = None) -> int:

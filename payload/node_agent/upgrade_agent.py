@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from . import host
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
 from .steps import Context, argument
 
@@ -18,13 +18,13 @@ def step(args: list[str], context: Context) -> Result:
     """While a pull is going on, further requests are answered without a result."""
     image = argument("upgrade-agent", args[0], "agent_image")["agent_image"]
     if not _pulling.acquire(blocking=False):
-        return Result(dumps({"agent_image": image}))
+        return Result(marshal({"agent_image": image}))
     try:
         pulled = host.run(["podman", "pull", "--quiet", image], PULL_SECONDS, host=True)
     finally:
         _pulling.release()
     result = "failure" if pulled.exit_code else "success"
-    return Result(dumps({"agent_image": image, "result": result}), pulled.error if pulled.exit_code else "")
+    return Result(marshal({"agent_image": image, "result": result}), pulled.error if pulled.exit_code else "")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -7,10 +7,10 @@ import socket
 
 from . import network, probes
 from .network import Nic
-from .program import dumps
 from .program import main as program
+from .program import marshal
 from .protocol import Result
-from .steps import Context, argument
+from .steps import Context, arguments
 
 PORTS = (443, 80)
 
@@ -42,15 +42,15 @@ def answers(address: str, port: int) -> bool:
 def step(args: list[str], context: Context) -> Result:
     nics = network.outgoing_nics()
     verified = []
-    for wanted in argument("verify-vips", args[0]):
+    for wanted in arguments("verify-vips", args[0], dict):
         try:
-            failed = in_use(wanted["vip"], nics)
+            failed = not context.dry.enabled and in_use(wanted["vip"], nics)
         except (KeyError, ValueError) as error:
             raise ValueError(f"failed to verify vip {wanted}: {error}") from None
         verified.append(
             {"vip": wanted["vip"], "vip_type": wanted.get("vip_type", ""), "verification": "failed" if failed else "succeeded"}
         )
-    return Result(dumps(verified))
+    return Result(marshal(verified or None))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -113,6 +113,7 @@ def test_flags(programs: Path) -> None:
     help_ = run("--help")
     assert help_.returncode == 0 and "-infra-env-id string" in help_.stderr and "(default 60)" in help_.stderr
     assert run("--nonsense").returncode == 2
-    assert "url must be provided" in run(*QUIET).stderr
+    assert 'level=fatal msg="Must provide a target URL"' in run(*QUIET).stderr
+    assert "infra-env-id must be provided" in run("--url", "http://x", *QUIET).stderr
     assert run("--url", "http://x", *QUIET).returncode == 1
     assert run("--interval", "soon").returncode == 2

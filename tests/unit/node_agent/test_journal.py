@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,8 +28,10 @@ def test_journal_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         datagram = server.recv(65536)
     head, __, message = datagram.partition(b"MESSAGE\n")
     assert {b"PRIORITY=4", b"SYSLOG_IDENTIFIER=agent", b"TAG=agent"} <= set(head.splitlines())
-    assert message == (12).to_bytes(8, "little") + b"two\nlines: 7\n"
-    assert "level=WARNING msg=two\nlines: 7 file=test_journal.py:" in (tmp_path / "agent.log").read_text()
+    line = message[8:].decode()
+    assert len(line) - 1 == int.from_bytes(message[:8], "little")
+    assert re.fullmatch(r'time="\d\d-\d\d-\d{4} \d\d:\d\d:\d\d" level=warning msg="two\\nlines: 7" file="test_journal.py:\d+"\n', line)
+    assert (tmp_path / "agent.log").read_text() == line
 
 
 def test_nowhere_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent.agent import container
 from ansible_collections.agentlab.ocp.payload.node_agent.steps import Context, resolve
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 
-IE, HOST, CLUSTER = "ie", "11111111-2222-3333-4444-555555555555", "c1"
+IE, HOST, CLUSTER = (f"{digit}1111111-2222-3333-4444-555555555555" for digit in "abc")
 Write = Callable[[str, str | bytes], None]
 
 
@@ -97,7 +97,7 @@ def test_machine(tmp_path: Path, write: Write) -> None:
     assert (processor["count"], processor["frequency"], processor["model_name"]) == (2, 2600.5, "QEMU CPU")
     assert inventory.memory(tmp_path) == {"physical_bytes": 3 << 27, "physical_bytes_method": "ghw", "usable_bytes": 4028440 * 1024}
     assert inventory.boot(tmp_path) == {
-        "command_line": "BOOT_IMAGE=/x BOOTIF=52:54:00:00:00:01 coreos.liveiso=lab", "current_boot_mode": "uefi",
+        "command_line": "BOOT_IMAGE=/x BOOTIF=52:54:00:00:00:01 coreos.liveiso=lab\n", "current_boot_mode": "uefi",
         "pxe_interface": "52:54:00:00:00:01", "secure_boot_state": "Enabled", "device_type": "ephemeral",
     }  # fmt: skip
     assert inventory.system_vendor(tmp_path, processor["flags"]) == {
@@ -380,7 +380,9 @@ def web() -> object:
 def test_api_vip(web: str) -> None:
     files = [{"path": "/etc/kubernetes/kubeconfig"}, {"path": "/secret"}]
     ignition = {"ignition": {"version": "3.2.0"}, "storage": {"files": files, "luks": [{"name": "root"}]}}
-    Pages.pages = {"/config/worker": (200, json.dumps(ignition)), "/text": (200, "<html>"), "/other": (200, "{}")}
+    Pages.pages = {"/config/worker": (200, json.dumps(ignition)), "/text": (200, "<html>"), "/other": (200, "{}"),
+                   "/old": (200, '{"ignition":{"version":"3.0.0"}}'),
+                   "/new": (200, '{"ignition":{"version":"3.4.0"}}')}  # fmt: skip
 
     def check(path: str, **more: str) -> tuple[dict[str, object], protocol.Result]:
         result = apivip_check.step([json.dumps({"url": web + path, **more})], Context())
@@ -392,10 +394,16 @@ def test_api_vip(web: str) -> None:
     assert [entry["path"] for entry in kept["storage"]["files"]] == ["/etc/kubernetes/kubeconfig"]
     assert kept["storage"]["luks"] and kept["systemd"] == {"units": []}
     assert Pages.accept == "application/vnd.coreos.ignition+json; version=3.2.0"
-    for path, reason in (("/no", "bad status code: 404"), ("/text", "non-valid json"), ("/other", "not a valid ignition file")):
+    for path, reason in (
+        ("/no", "ignition file download failed: bad status code: 404"), ("/text", "response is not valid json"),
+        ("/other", "not a valid ignition file"), ("/new", "unsupported config version '3.4.0'"),
+    ):  # fmt: skip
         answer, result = check(path)
-        assert not answer["is_success"] and reason in str(answer["download_error"])
+        assert "is_success" not in answer and reason in str(answer["download_error"])
         assert (result.error, result.exit_code) == ("ignition download error", 0)
+    assert '"3.2.0"' in str(check("/old")[0]["ignition"])
+    unasked = apivip_check.step(["{"], Context())
+    assert unasked.exit_code == -1 and json.loads(unasked.output)["url"] == "<unknown URL due to internal error>"
     assert "not valid base64" in str(check("/config/worker", ca_certificate="%")[0]["download_error"])
     assert "unable to parse cert" in str(
         check("/config/worker", ca_certificate=base64.b64encode(b"x").decode())[0]["download_error"]
@@ -411,7 +419,7 @@ def test_tang(web: str) -> None:
     good = json.loads(check({"url": web, "thumbprint": "thumb"}).output)
     assert good["is_success"] and good["tang_server_response"][0]["tang_url"] == f"{web}/adv/thumb"
     bad = check({"url": web, "thumbprint": "other"}, {"url": web})
-    assert json.loads(bad.output) == {"is_success": False} and bad.exit_code == -1
+    assert json.loads(bad.output) == {"tang_server_response": None} and bad.exit_code == -1
     assert "404" in bad.error and "thumbprint isn't set" in bad.error
 
 
