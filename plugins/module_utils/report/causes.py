@@ -241,11 +241,11 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
 
 
 def _remarks(facts: Facts) -> Iterator[Cause]:
-    """Validations that fail without holding a host back: an image that could not be pulled shows in no status."""
+    """Validations that fail without holding a host back: an image that could not be pulled, or a network
+    that loses large packets, shows in no status."""
     for host in (facts.cluster or {}).get("hosts") or []:
-        if host["status"] in ("insufficient", "known", "preparing-failed"):
-            for message, __ in _failing(host, warnings=True):
-                yield Cause(f"host {host_name(host)} fails a validation: {message}", "mend the host or the profile, then deploy again")
+        for message, __ in _failing(host, warnings=True) if host["status"] != "installed" else ():
+            yield Cause(f"host {host_name(host)} fails a validation: {message}", "mend the host or the profile, then deploy again")
 
 
 def _cluster(facts: Facts) -> Iterator[Cause]:

@@ -80,6 +80,12 @@ def test_the_host_that_failed_is_told_before_those_it_took_along():
     assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == "host master-1 is error: timeout while connecting"
 
 
+def test_a_network_that_loses_large_packets_is_told_of_a_host_that_does_not_join():
+    hosts = [host(0, "installed", failing="MTU is broken", check="mtu-valid"),
+             host(1, "installing-in-progress", failing="MTU is broken", check="mtu-valid")]
+    assert first(domains=RUNNING, cluster={"status": "installing", "hosts": hosts}) == "host master-1 fails a validation: MTU is broken"
+
+
 def test_memory_does_not_grow():
     facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
     assert patience(domains=RUNNING, **facts) == SURE
