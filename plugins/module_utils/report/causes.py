@@ -105,7 +105,7 @@ def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
     asked = (_services, _domains, _consoles, _node_zero, _registered, _preparation, _hosts, _console_remarks, _remarks, _cluster,
-             _operators, _other_services)  # fmt: skip
+             _joined, _operators, _other_services)  # fmt: skip
     for ask in asked:
         found += [cause for cause in ask(facts) if cause not in found]
     return found
@@ -256,6 +256,17 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
         yield Cause(f"last error event: {last['message']}", "see events.json in this report")
+
+
+def _joined(facts: Facts) -> Iterator[Cause]:
+    """Hosts that are no nodes. The rendezvous host becomes one only after its reboot."""
+    if facts.nodes is None:
+        return
+    there = {node["metadata"]["name"] for node in facts.nodes}
+    for host in (facts.cluster or {}).get("hosts") or []:
+        name, stage = host_name(host), (host.get("progress") or {}).get("current_stage")
+        if name not in there and stage and (not host.get("bootstrap") or stage == "Rebooting"):
+            yield Cause(f"host {name} has not joined the cluster: its last stage is {stage}", "read its console log and its journal")
 
 
 def _operators(facts: Facts) -> Iterator[Cause]:

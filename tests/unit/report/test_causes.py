@@ -86,6 +86,13 @@ def test_a_network_that_loses_large_packets_is_told_of_a_host_that_does_not_join
     assert first(domains=RUNNING, cluster={"status": "installing", "hosts": hosts}) == "host master-1 fails a validation: MTU is broken"
 
 
+def test_a_host_that_is_no_node_explains_operators_that_wait():
+    hosts = [{**host(n, "installing-in-progress"), "progress": {"current_stage": stage}, "bootstrap": n == 0}
+             for n, stage in enumerate(("Waiting for control plane", "Configuring"))]
+    facts = {"domains": RUNNING, "cluster": {"status": "installing", "hosts": hosts}, "nodes": []}
+    assert first(**facts) == "host master-1 has not joined the cluster: its last stage is Configuring"
+
+
 def test_memory_does_not_grow():
     facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
     assert patience(domains=RUNNING, **facts) == SURE
