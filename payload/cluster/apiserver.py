@@ -502,9 +502,8 @@ class Api:
             metadata["name"] = metadata["generateName"] + "".join(random.choices("bcdfghjklmnpqrstvwxz2456789", k=5))
         if not metadata.get("name"):
             raise _invalid(resource, "", "metadata.name: Required value: name or generateName is required")
-        if set(metadata["name"]) - set(
-            string.ascii_lowercase + string.digits + "-.:"
-        ) and not resource.group.startswith("rbac."):
+        free = resource.group.startswith("rbac.") or resource.kind == "Event"
+        if set(metadata["name"]) - set(string.ascii_lowercase + string.digits + "-.:") and not free:
             raise _invalid(
                 resource,
                 metadata["name"],

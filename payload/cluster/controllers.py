@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import yaml
+
+from . import cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
 from .facts import ClusterFacts, count, single_node
@@ -53,6 +56,7 @@ class Controllers:
         steps: tuple[Callable[[], None], ...] = (
             self._sign,
             self._watch_leases,
+            self._initialize_nodes,
             self._place_controller,
             self._place_routers,
             self._count_pools,
@@ -114,6 +118,16 @@ class Controllers:
                 node["status"]["conditions"], [{**gone, "lastHeartbeatTime": lease["spec"]["renewTime"]}]
             )
             self._update_status("nodes", node, {**node["status"], "conditions": conditions})
+
+    def _initialize_nodes(self) -> None:
+        # The cloud provider's part, which needs somebody to log in as.
+        tainted = [node for node in self.store.items("nodes") if cloud.tainted(node)]
+        config = self.store.find("configmaps", "kube-system", "cluster-config-v1")
+        if not (tainted and config and cloud.credentials(yaml.safe_load(config["data"]["install-config"]))):
+            return
+        for node in tainted:
+            taints = [taint for taint in node["spec"]["taints"] if taint["key"] != cloud.UNINITIALIZED]
+            self.store.update("nodes", {**node, "spec": {**node["spec"], "taints": taints}})
 
     def _place_controller(self) -> None:
         ready = node_list.ready(self.store.items("nodes"), "master")

@@ -136,6 +136,7 @@ def render(
                     "service_token": service.get("token", ""),
                     "token": controller,
                     "invoker": facts["invoker"],
+                    "openshift_version": facts["version"],
                     "control_plane_count": sum(1 for h in facts["hosts"] if h["role"] != "worker"),
                 }
             ),

@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TypeVar
 
+from . import cloud
 from . import facts as cluster_facts
 from .conditions import condition, merged
 from .keepalived import Instance, Keepalived, interface_for
@@ -43,10 +44,11 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
 ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
 ROLE = "node-role.kubernetes.io/"
+# Namespace, name and the key of the label by which the pod is found.
 _MIRROR_PODS = (
-    ("openshift-etcd", "etcd"),
-    ("openshift-kube-apiserver", "kube-apiserver"),
-    ("openshift-machine-config-operator", "machine-config-server"),
+    ("openshift-etcd", "etcd", "app"),
+    ("openshift-kube-apiserver", "kube-apiserver", "app"),
+    ("openshift-machine-config-operator", "machine-config-server", "k8s-app"),
 )
 log = logging.getLogger("kubelet")
 T = TypeVar("T")
@@ -81,6 +83,7 @@ class Kubelet:
         self.pods: dict[str, _Pod] = {}
         self.conditions: list[Object] = []
         self.keepalived: Keepalived | None = None
+        self.initialized = True
 
     def run(self) -> None:
         """Join and stay."""
@@ -92,8 +95,8 @@ class Kubelet:
         insist("creating the mirror pods", self._mirror_pods)
         became_ready, posted = time.monotonic() + self.settle, 0.0
         while True:
-            is_ready = time.monotonic() >= became_ready
-            due = not posted or time.monotonic() - posted > STATUS_SECONDS or is_ready != self._said_ready()
+            is_ready = self.initialized and time.monotonic() >= became_ready
+            due = not (posted and self.initialized) or time.monotonic() - posted > STATUS_SECONDS or is_ready != self._said_ready()
             try:
                 self._renew_lease()
                 if due:
@@ -105,7 +108,8 @@ class Kubelet:
                     insist("registering the node", self._register)
             if self.keepalived:
                 self.keepalived.keep()
-            time.sleep(min(LEASE_SECONDS, max(0.1, became_ready - time.monotonic())) if not is_ready else LEASE_SECONDS)
+            least = 0.1 if self.initialized else 1.0
+            time.sleep(LEASE_SECONDS if is_ready else min(LEASE_SECONDS, max(least, became_ready - time.monotonic())))
 
     def stop(self) -> None:
         """Give up addresses and pods."""
@@ -212,6 +216,8 @@ class Kubelet:
                 taints = [{"key": f"{ROLE}master", "effect": "NoSchedule"}]
         elif self.role == "arbiter":
             taints = [{"key": f"{ROLE}arbiter", "effect": "NoSchedule"}]
+        if self.facts["platform"] in cloud.PLATFORMS:
+            taints.append({"key": cloud.UNINITIALIZED, "value": "true", "effect": "NoSchedule"})
         try:
             annotations = json.loads(self._read(ANNOTATIONS))
         except FileNotFoundError:
@@ -243,7 +249,8 @@ class Kubelet:
         return any(c["type"] == "Ready" and c["status"] == "True" for c in self.conditions)
 
     def _post_status(self, is_ready: bool) -> None:
-        self.client.patch(f"{NODES}/{self.name}/status", {"status": self.status(is_ready)}, STRATEGIC)
+        node = self.client.patch(f"{NODES}/{self.name}/status", {"status": self.status(is_ready)}, STRATEGIC)
+        self.initialized = not cloud.tainted(node)
         if is_ready and self._said_ready():
             log.debug("status posted")
 
@@ -361,7 +368,7 @@ class Kubelet:
     def _mirror_pods(self) -> None:
         if self.role == "worker":
             return
-        for namespace, name in _MIRROR_PODS:
+        for namespace, name, label in _MIRROR_PODS:
             self.client.ensure(
                 f"/api/v1/namespaces/{namespace}/pods",
                 {
@@ -370,7 +377,7 @@ class Kubelet:
                     "metadata": {
                         "name": f"{name}-{self.name}",
                         "namespace": namespace,
-                        "labels": {"app": name},
+                        "labels": {label: name},
                         "annotations": {"kubernetes.io/config.mirror": ""},
                     },
                     "spec": {

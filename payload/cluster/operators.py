@@ -101,10 +101,11 @@ class Operators:
 
     def _create(self, operator: Operator) -> None:
         name = operator.name
+        # In the order in which operators write them, which the assisted controller goes by.
         conditions = [
-            condition("Available", False, "Initializing", f"{name} is being deployed"),
-            condition("Progressing", True, "Initializing", f"Deploying {name} {self.facts['version']}"),
             condition("Degraded", False),
+            condition("Progressing", True, "Initializing", f"Deploying {name} {self.facts['version']}"),
+            condition("Available", False, "Initializing", f"{name} is being deployed"),
             condition("Upgradeable", True),
         ]
         status = {"versions": [], "relatedObjects": [], "conditions": merged([], conditions)}

@@ -35,6 +35,8 @@ async def test_errors_are_status_objects(api: Any) -> None:
         "message"
     ] == 'namespaces "none" not found'
     assert (await api.call("POST", CONFIG_MAPS, config_map("A_b"), 422))["reason"] == "Invalid"
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "IsReady"}, "reason": "IsReady"}
+    await api.call("POST", "/api/v1/namespaces/default/events", event, 201)  # has any name
     assert (await api.call("GET", "/api/v1/nothing", code=404))[
         "message"
     ] == "the server could not find the requested resource"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.cluster import cloud, olm, pki, seed
 from ansible_collections.agentlab.ocp.payload.cluster import controllers as module
 from ansible_collections.agentlab.ocp.payload.cluster import facts as cluster_facts
-from ansible_collections.agentlab.ocp.payload.cluster import olm, pki, seed
 from ansible_collections.agentlab.ocp.payload.cluster.conditions import condition, is_true, merged
 from ansible_collections.agentlab.ocp.payload.cluster.controllers import Controllers
 from ansible_collections.agentlab.ocp.payload.cluster.operators import OPERATORS
@@ -259,3 +260,17 @@ def test_a_subscription_gets_its_operator_once_there_is_olm() -> None:
     before = lab.store.items(olm.SUBSCRIPTIONS)
     lab.steps(3)
     assert lab.store.items(olm.SUBSCRIPTIONS) == before
+
+
+@pytest.mark.parametrize(("center", "gone"), [({"server": "vc", "user": "u", "password": "p"}, True), ({"server": "vcenterplaceholder"}, False), (None, False)])
+def test_the_cloud_provider_initializes_nodes_if_it_can_log_in(center: dict[str, str] | None, gone: bool) -> None:
+    lab = Lab(HA)
+    config = lab.store.find("configmaps", "kube-system", "cluster-config-v1")
+    assert config
+    content = {"platform": {"vsphere": {"vcenters": [center]} if center else {}}}
+    lab.store.put("configmaps", {**config, "data": {"install-config": json.dumps(content)}})
+    lab.master("m0", ready=False)
+    node = lab.store.find("nodes", "", "m0")
+    lab.store.put("nodes", {**node, "spec": {"taints": [{"key": "other"}, {"key": cloud.UNINITIALIZED}]}})  # type: ignore[dict-item]
+    lab.controllers.step()
+    assert [taint["key"] for taint in lab.store.find("nodes", "", "m0")["spec"]["taints"]] == ["other", cloud.UNINITIALIZED][: 2 - gone]  # type: ignore[index]
