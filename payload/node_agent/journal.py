@@ -34,19 +34,19 @@ class Fields(logging.Formatter):
 class JournalHandler(logging.Handler):
     """Native journal protocol (systemd's journal-native): fields of one message in one datagram.
 
-    Upstream marks its messages with `TAG=agent`; `logs_sender` picks them out by that.
+    Upstream marks its messages with `TAG=agent`, the installer's with `TAG=installer`; `logs_sender` picks them out by that.
     """
 
-    def __init__(self, identifier: str) -> None:
+    def __init__(self, identifier: str, tag: str = "agent", path: str | None = None) -> None:
         super().__init__()
-        self._identifier = identifier
+        self._identifier, self._tag = identifier, tag
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.connect(JOURNAL)
+        self._socket.connect(path or JOURNAL)
 
     def emit(self, record: logging.LogRecord) -> None:
         message = self.format(record).encode(errors="replace")[:60000]
         fields = (
-            f"PRIORITY={PRIORITY.get(record.levelno, 6)}\nSYSLOG_IDENTIFIER={self._identifier}\nTAG=agent\n"
+            f"PRIORITY={PRIORITY.get(record.levelno, 6)}\nSYSLOG_IDENTIFIER={self._identifier}\nTAG={self._tag}\n"
             f"CODE_FILE={record.filename}\nCODE_LINE={record.lineno}\nMESSAGE\n"
         ).encode()
         try:

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,15 +24,16 @@ from typing import Any
 import yaml
 
 from ..cluster import nodes as node_list
-from ..cluster.conditions import condition, is_true, merged, status
+from ..cluster.conditions import condition, is_true, merged
 from ..cluster.kube import KubeClient, KubeError
 from ..cluster.resources import Registry
 from ..cluster.settings import seconds
 from ..cluster.store import now
+from . import logs, taints
 from .bare_metal import hand_over
-from .installer import find_host, host_addresses, machine_config_requests, tarball
+from .installer import FETCHED, READY_EVENT, find_host, host_addresses, machine_config_requests, tarball
 from .must_gather import must_gather
-from .service import CONTROLLER_BUSY_TRIES, Service, ServiceError
+from .service import CONTROLLER_RETRIES, Service, ServiceError
 
 NAMESPACE = "assisted-installer"
 CONFIG = Path("/etc/kubernetes/controller.json")
@@ -43,21 +44,38 @@ OLM = "/apis/operators.coreos.com/v1alpha1/namespaces"
 OLM_MANIFESTS = f"/api/v1/namespaces/{NAMESPACE}/configmaps/olm-operator-manifests"
 INGRESS_CERT = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
 MCS_PODS = "/api/v1/namespaces/openshift-machine-config-operator/pods"
+INSTALL_CONFIG = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1"
 WORKER_POOL = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker"
+# Upstream's pauses between two looks: at nodes and hosts, at operators and at the end of the installation, at the router, at what is not ready.
+LOOK_SECONDS, PROGRESS_SECONDS, ROUTER_SECONDS, READY_PAUSE_SECONDS = 30.0, 60.0, 10.0, 1.0
 # Upstream's limits. With the agent-installer the service may be gone for good.
 AGENT_READY_SECONDS, READY_SECONDS = 300, 4200
 OPERATORS_SECONDS = 36000.0
 LOGS_SECONDS = 4200.0
 AUTHORIZATION_ERRORS = 3
 LOGS_UPLOAD_SECONDS = 300.0
-# Statuses of a cluster that has nothing left to do for a controller.
-OVER = ("installed", "adding-hosts", "cancelled", "error")
+# Statuses of a cluster that has nothing left to do for a controller, and what is said of them.
+OVER = {
+    "error": "Cluster installation failed.",
+    "cancelled": "Cluster installation aborted. Signal the status",
+    "installed": "Cluster installation successfully finished.",
+    "adding-hosts": "Cluster is day2",
+}
 # For so many looks an operator may have failed before that is told: it may still recover.
 FAILED_LOOKS = 10
+# The first of a ClusterOperator's conditions that is here gives its status, and the message.
+STATES = {
+    ("Available", "True"): "available",
+    ("Progressing", "True"): "progressing",
+    ("Degraded", "True"): "failed",
+    ("Available", "False"): "failed",
+}
 # Phase of a ClusterServiceVersion -> status of the operator; any other is progressing.
 PHASES = {"Succeeded": "available", "Failed": "failed"}
 CSV_INITIALIZATION, APPLYING, CSV = "Waiting for olm operators csv initialization", "Applying olm manifests", "Waiting for olm operators csv"
+# Upstream waits until it has seen that such a worker fetched its config; here another member may keep the log that says so.
 BEFORE_JOINED = ("Rebooting", "Waiting for ignition", "Configuring")
+AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != "Waiting for ignition")
 log = logging.getLogger("controller")
 
 
@@ -66,35 +84,57 @@ class Controller:
 
     def __init__(self, kube: KubeClient, service: Service, config: dict[str, Any]) -> None:
         self.kube, self.service, self.config = kube, service, config
-        self.poll = seconds("CONTROLLER_POLL_SECONDS", 30)
         self.agent_based = config["invoker"] == "agent-installer"
         self.single = config["control_plane_count"] == 1
         self.done = threading.Event()
         self.failed = False
         self.lines: deque[str] = deque(maxlen=20000)
+        self.untaints = False
+        self.version_available = False
         self._failed_looks: Counter[str] = Counter()
+        self._boots: dict[str, set[str]] = defaultdict(set)
         self._cluster_path = f"/v2/clusters/{config['cluster_id']}"
 
     def run(self) -> None:
         """Work until the cluster is installed, or its installation is given up."""
         with_service = not (self.agent_based and self.single)
         cluster = self.set_ready_state() if with_service else None
-        loops = [self._start(self._loop, "certificate requests", self.approve_requests)]
+        loops = [self._start(self._loop, "ApproveCsrs", self.approve_requests)]
         if with_service:
-            loops += [self._start(self._loop, "node status", self.update_hosts), self._start(self._keep_logs)]
-        if cluster and any(host.get("node_labels") for host in cluster["hosts"]):
-            loops.append(self._start(self._loop, "node labels", self.label_nodes))
-        if cluster and (cluster.get("platform") or {}).get("type") == "baremetal":
-            loops.append(self._start(self._loop, "bare-metal hosts", hand_over))
+            self.untaints = self.must_untaint(cluster)
+            log.info("Remove uninitialized taint: %s", str(self.untaints).lower())
+            loops.append(self._start(self._loop, "WaitAndUpdateNodesStatus", self.update_hosts))
+            loops.append(self._start(self._loop, "UpdateNodeLabels", self.label_nodes))
+            loops.append(self._start(self._keep_logs))
+        if cluster and taints.platform_of(cluster) == "baremetal":
+            loops.append(self._start(self._loop, "UpdateBMHs", hand_over))
         if self.agent_based:
             # The installation does not wait for it: as upstream's, it ends with this program.
-            loops.append(self._start(self._loop, "the operators' manifests", self.apply_without_service))
-            self.until("the cluster version is available and the control plane complete", self.complete)
+            loops.append(self._start(self._loop, "PostInstallConfigsK8sClient", self.apply_without_service))
+            self.until("Waiting for the cluster version and all control-plane nodes", self.complete, pause=PROGRESS_SECONDS)
             self.done.set()
         elif self.until_over():
             self.upload_logs()
+        log.info("Waiting for all go routines to finish")
         for loop in loops:
-            loop.join(self.poll)
+            loop.join(self.pause(LOOK_SECONDS))
+        log.info("Finished all")
+
+    def pause(self, default: float) -> float:
+        """Return how long to wait between two looks: upstream's time, unless the lab has another."""
+        return seconds("CONTROLLER_POLL_SECONDS", default)
+
+    def must_untaint(self, cluster: dict[str, Any] | None) -> bool:
+        """Tell whether nodes wait for a cloud provider that nobody can log in to; without the service the install-config says so."""
+        config = ""
+        if cluster is None:
+            log.warning("error getting cluster, assisted-service was unavailable")
+            try:
+                config = ((self.kube.find(INSTALL_CONFIG) or {}).get("data") or {}).get("install-config", "")
+            except KubeError as error:
+                log.warning("error determining platform type from install-config: %s", error)
+        platform = taints.platform_in(config) if cluster is None else taints.platform_of(cluster)
+        return taints.must_go(platform, self.config.get("openshift_version", ""), self.config["invoker"], cluster, config)
 
     def _start(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -109,43 +149,54 @@ class Controller:
         Return the cluster as the service knows it; None when an agent-based installation has to go on without the service.
         Any other ends: its Job runs this program again.
         """
+        log.info("Start waiting to be ready")
         limit = AGENT_READY_SECONDS if self.agent_based else READY_SECONDS
         end = time.monotonic() + limit
         while True:
             try:
-                cluster: dict[str, Any] = self.service.get(self._cluster_path)
+                cluster = self.cluster()
+                log.info("assisted-service is available")
                 self.kube.get("/api/v1/nodes")
+                log.info("kube-apiserver is available")
                 break
             except (ServiceError, KubeError) as error:
-                log.info("not ready yet: %s", error)
+                what = "assisted service" if isinstance(error, ServiceError) else "ocp cluster"
+                log.warning("Failed to connect to %s", what, extra={"error": error})
                 if time.monotonic() > end:
                     if not self.agent_based:
                         sys.exit("Failed to retrieve cluster from assisted service")
-                    log.warning("the service did not answer within %d s; going on without it", limit)
+                    log.warning("SetReadyState timed out fetching cluster from assisted-service, invoker = %s", self.config["invoker"])
                     return None
-                time.sleep(self.poll)
+                time.sleep(self.pause(READY_PAUSE_SECONDS))
         body = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": "assisted-installer-controller-ready-", "namespace": NAMESPACE},
-            "involvedObject": {
-                "kind": "Job",
-                "namespace": NAMESPACE,
-                "name": "assisted-installer-controller",
-                "apiVersion": "batch/v1",
-            },
+            "metadata": {"name": READY_EVENT, "namespace": NAMESPACE},
+            "involvedObject": {"namespace": NAMESPACE, "name": "assisted-installer-controller"},
             "type": "Normal",
-            "reason": "AssistedControllerIsReady",
+            "reason": READY_EVENT,
             "message": "Assisted controller managed to connect to assisted service and kube-apiserver and is ready to start",
             "firstTimestamp": now(),
             "lastTimestamp": now(),
             "count": 1,
-            "source": {"component": "assisted-installer-controller"},
         }
-        self.until(
-            "the ready event is written", lambda: bool(self.kube.create(f"/api/v1/namespaces/{NAMESPACE}/events", body))
-        )
+
+        def written() -> bool:
+            self.kube.ensure(f"/api/v1/namespaces/{NAMESPACE}/events", body)
+            return True
+
+        self.until("Sending ready event", written, pause=READY_PAUSE_SECONDS)
         return cluster
+
+    def cluster(self) -> dict[str, Any]:
+        """Return the cluster as the service knows it, without its hosts."""
+        found: dict[str, Any] = self.service.get(f"{self._cluster_path}?exclude-hosts=true")
+        return found
+
+    def hosts(self, *without: str) -> list[dict[str, Any]]:
+        """Return the cluster's hosts but those in some status."""
+        hosts: list[dict[str, Any]] = self.service.get(f"{self._cluster_path}?exclude-hosts=false")["hosts"]
+        return [host for host in hosts if host["status"] not in without]
 
     # Loops: each gets a client of its own, and ends with a step that returns True
 
@@ -164,41 +215,82 @@ class Controller:
                         )
                     ],
                 )
+                log.info("Approving CSR %s", csr["metadata"]["name"])
                 kube.patch(f"{CSRS}/{csr['metadata']['name']}/approval", {"status": {"conditions": approved}})
-                log.info("approved %s of %s", csr["metadata"]["name"], csr["spec"].get("username"))
 
     def update_hosts(self, kube: KubeClient) -> bool:
-        """Report Configuring, Joined and Done of the hosts that have rebooted; True when none is left."""
-        hosts = [h for h in self.service.get(self._cluster_path)["hosts"] if _stage(h) not in ("Done", "Failed")]
-        if not hosts:
+        """Report Configuring, Joined and Done of the hosts that have rebooted; True when there is none left that still may."""
+        hosts = self.hosts("disabled")
+        told = {h.get("requested_hostname"): [h["status"], _stage(h), (h.get("progress") or {}).get("progress_info", "")] for h in hosts}
+        log.info("Hosts status: %s", told)
+        left = [host for host in hosts if host["status"] != "installed"]
+        if not left:
+            log.info("All nodes were successfully installed")
             return True
-        seen: set[str] = set()
+        if all(host["status"] == "error" for host in left):
+            log.info("Done waiting for all the nodes. Nodes in error status: %d", len(left))
+            return True
+        log.info("Checking if cluster nodes are ready. %d nodes remaining", len(left))
+        known = {address for host in hosts for address in host_addresses(host)}
         for node in kube.get("/api/v1/nodes")["items"]:
+            self._boots[node["metadata"]["name"]].add(node["status"].get("nodeInfo", {}).get("bootID", ""))
             host = find_host(hosts, node)
             if host is None:
-                continue
-            seen.add(host["id"])
-            if _stage(host) in BEFORE_JOINED:
-                self.report(host, "Joined")
-            if is_true(node, "Ready") and _stage(host) in (*BEFORE_JOINED, "Joined"):
-                self.report(host, "Done")
+                log.warning("Node %s is not in inventory hosts", node["metadata"]["name"].lower())
+            else:
+                self._update_host(kube, node, host, known)
         asked = {address for __, address in machine_config_requests(self._machine_config_log(kube))}
-        for host in hosts:
-            if (
-                host["id"] not in seen
-                and _stage(host) in ("Rebooting", "Waiting for ignition")
-                and asked & host_addresses(host)
-            ):
+        for host in self.hosts("disabled"):
+            if _stage(host) not in AFTER_FETCHED and asked & host_addresses(host):
+                log.info("Host %s %r found in mcs logs, moving it to Configuring state", host.get("requested_hostname"), host["id"])
                 self.report(host, "Configuring")
         return False
+
+    def _update_host(self, kube: KubeClient, node: dict[str, Any], host: dict[str, Any], known: set[str]) -> None:
+        name, ready = node["metadata"]["name"], is_true(node, "Ready")
+        changed = [address for address in node_list.addresses(node)[:1] if address not in known]
+        for address in changed:
+            log.warning("Please be aware: host %s got ip change to %s", name, address)
+        identity = (name, host["id"], node["status"].get("nodeInfo", {}).get("systemUUID", ""))
+        try:
+            if _stage(host) in BEFORE_JOINED:
+                log.info("Found new joined node %s with inventory id %s, kubernetes id %s, updating its status to Joined", *identity)
+                self.report(host, "Joined")
+            if not ready and self.untaints:
+                taints.remove(kube, node)
+            if ready and _stage(host) != "Done":
+                log.info("Found new ready node %s with inventory id %s, kubernetes id %s, updating its status to Done", *identity)
+                self.report(host, "Done")
+                self._tell_reboots(name, host)
+        except (ServiceError, KubeError) as error:
+            log.error("Failed to update node %s installation status", name, extra={"error": error})
+
+    def _tell_reboots(self, name: str, host: dict[str, Any]) -> None:
+        # Upstream's counts them on the node; here each of the boots that the node has told of is one.
+        reboots = len(self._boots[name])
+        event = {
+            "name": "reboots_for_node",
+            "category": "user",
+            "severity": "info",
+            "host_id": host["id"],
+            "infra_env_id": host["infra_env_id"],
+            "cluster_id": self.config["cluster_id"],
+            "event_time": now(),
+            "message": f"Node {name} has been rebooted {reboots} times before completing installation",
+        }
+        log.info("number of reboots for node %s is %d", name, reboots)
+        self.service.send("POST", "/v2/events", event)
 
     def label_nodes(self, kube: KubeClient) -> bool:
         """Give the nodes that are ready the labels of their hosts; True when all have them.
 
         The workers' pool is paused meanwhile if one of them is to go to another pool.
         """
-        found = self.service.get(self._cluster_path)["hosts"]
-        hosts = [h for h in found if h.get("node_labels") and h["status"] not in ("disabled", "error")]
+        log.info("Setting node labels if required")
+        hosts = [host for host in self.hosts("disabled", "error") if host.get("node_labels")]
+        if not hosts:
+            log.info("No hosts with labels, skipping update node labels")
+            return True
         to_another_pool = any(h["role"] == "worker" and h.get("machine_config_pool_name") for h in hosts)
         if to_another_pool:
             self._pause_workers(kube, True)
@@ -210,9 +302,10 @@ class Controller:
             labels = json.loads(host["node_labels"])
             if not labels.items() <= node["metadata"].get("labels", {}).items():
                 kube.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": labels}})
-                log.info("node %s has the labels of its host", node["metadata"]["name"])
+                log.info("Successfully patched label for host %s", node["metadata"]["name"])
             labelled += 1
         if labelled < len(hosts):
+            log.info("Not all host labels where added yet, keep trying")
             return False
         if to_another_pool:
             self._pause_workers(kube, False)
@@ -220,17 +313,17 @@ class Controller:
 
     def _pause_workers(self, kube: KubeClient, pause: bool) -> None:
         if kube.get(WORKER_POOL)["spec"].get("paused", False) != pause:
+            log.info("Setting pause MCP worker to %s", str(pause).lower())
             kube.patch(WORKER_POOL, {"spec": {"paused": pause}})
 
     def report(self, host: dict[str, Any], stage: str) -> None:
         """Tell the service the stage of a host."""
-        log.info("host %s: stage %s", host.get("requested_hostname"), stage)
         path = f"/v2/infra-envs/{host['infra_env_id']}/hosts/{host['id']}/progress"
         self.service.send("PUT", path, {"current_stage": stage, "progress_info": ""})
 
     def _machine_config_log(self, kube: KubeClient) -> str:
         texts = []
-        for pod in kube.get(f"{MCS_PODS}?labelSelector=app=machine-config-server")["items"]:
+        for pod in kube.get(f"{MCS_PODS}?labelSelector=k8s-app=machine-config-server")["items"]:
             try:
                 texts.append(kube.get(f"{MCS_PODS}/{pod['metadata']['name']}/log"))
             except KubeError as error:
@@ -243,26 +336,39 @@ class Controller:
         while not self.done.is_set():
             try:
                 if step(kube):
-                    log.info("%s: finished", what)
+                    log.info("%s finished", what)
                     return
                 denied = 0
             except ServiceError as error:
-                log.info("%s: %s", what, error)
+                log.error("%s", what, extra={"error": error})
                 denied += error.code in (401, 403)
                 if denied >= AUTHORIZATION_ERRORS:
                     log.warning("the service does not know this cluster any more; going on without it")
                     return
             except KubeError as error:
-                log.info("%s: %s", what, error)
-            self.done.wait(self.poll)
+                log.error("%s", what, extra={"error": error})
+            self.done.wait(self.pause(LOOK_SECONDS))
 
     # The end of an agent-based installation
 
     def complete(self) -> bool:
-        """Tell whether the cluster version is available and all control-plane nodes are ready."""
-        nodes = node_list.ready(self.kube.get("/api/v1/nodes")["items"])
-        joined = sum(1 for n in nodes if node_list.has_role(n, "master") or node_list.has_role(n, "arbiter"))
-        return is_true(self.kube.get(VERSION), "Available") and joined >= self.config["control_plane_count"]
+        """Tell whether the cluster version was available and all control-plane nodes are ready now; nodes get rid of their taints meanwhile."""
+        nodes = self.kube.get("/api/v1/nodes")["items"]
+        for node in nodes if self.untaints else ():
+            try:
+                taints.remove(self.kube, node)
+            except KubeError as error:
+                log.error("Failed to remove uninitialized taint from node %s", node["metadata"]["name"], extra={"error": error})
+        if not self.version_available:
+            self.version_available = is_true(self.kube.get(VERSION), "Available")
+            log.info("ClusterVersion Available=True" if self.version_available else "ClusterVersion Available!=True")
+        if not self.version_available:
+            return False
+        ready, wanted = node_list.ready(nodes), self.config["control_plane_count"]
+        joined = sum(1 for n in ready if node_list.has_role(n, "master") or node_list.has_role(n, "arbiter"))
+        waiting = "Waiting for all control-plane nodes to join the cluster (%d/%d)"
+        log.info(waiting if joined < wanted else "All expected control-plane nodes have joined the cluster (%d/%d)", joined, wanted)
+        return joined >= wanted
 
     # The end of an installation with a service that stays
 
@@ -271,68 +377,83 @@ class Controller:
 
         False when the service does not know the cluster, or this program, any more: nobody wants to hear of it.
         """
-        post_install: threading.Thread | None = None
+        log.info("monitor cluster installation status")
+        post_install = self._start(self.post_install)
         denied = 0
         while True:
             state = ""
             try:
-                state = self.service.get(self._cluster_path)["status"]
+                state = self.cluster()["status"]
                 denied = 0
             except ServiceError as error:
-                log.info("the state of the cluster: %s", error)
                 # One that was deleted does not come back.
                 denied += AUTHORIZATION_ERRORS if error.code == 404 else error.code in (401, 403)
-            if state == "finalizing" and post_install is None:
-                post_install = self._start(self.post_install)
+                log.error("Failed to get cluster %s from assisted-service", self.config["cluster_id"], extra={"error": error})
             if state in OVER or denied >= AUTHORIZATION_ERRORS:
                 break
-            self.done.wait(self.poll)
-        log.info("the cluster is %s", state or "not known to the service")
+            self.done.wait(self.pause(PROGRESS_SECONDS))
+        log.info("%s", OVER.get(state, f"Got more than {AUTHORIZATION_ERRORS} errors from assisted service in a row, exiting"))
         self.failed = self.failed or state == "error"
         self.done.set()
-        if post_install:
+        if state:
             post_install.join()
         return bool(state)
 
     def post_install(self) -> None:
-        """Go through the finalizing stages, and tell the service how that ended."""
+        """Go through the finalizing stages when it is time for them, and tell the service how that ended."""
+        try:
+            self.until("Waiting for the cluster to be finalized", lambda: self.cluster()["status"] == "finalizing")
+        except _Stopped:
+            return
+        log.info("Start post install configs")
         stopped = "Stopped waiting for cluster operators to be available"
+        report: list[dict[str, str]] = []
         try:
             self.finalizing("Waiting for cluster operators")
             end = time.monotonic() + OPERATORS_SECONDS
-            if not self.until("the monitored operators are available", self._operators_available, over=lambda: time.monotonic() > end):
-                raise _Stopped("context deadline exceeded")
+            try:
+                if not self.until(
+                    "Waiting for cluster operators", self._operators_available, lambda: time.monotonic() > end, PROGRESS_SECONDS
+                ):
+                    raise _Stopped("context deadline exceeded")
+            finally:
+                report = self._operator_report()
             stopped = "Stopped waiting for router ca data"
             self.finalizing("Adding router ca")
-            self.until("the router's certificate is uploaded", self._upload_ingress)
+            self.until("Start adding ingress ca to cluster", self._upload_ingress, pause=ROUTER_SECONDS)
         except _Stopped as error:
             log.error("%s: %s", stopped, error)
             self.failed = True
-            end_of_all = {"is_success": False, "error_info": f"{stopped}: {error}", "data": self._operator_report()}
+            end_of_all: dict[str, Any] = {"is_success": False, "error_info": f"{stopped}: {error}"}
+            if report:
+                end_of_all["data"] = {"CLUSTER_OPERATORS_REPORT": report}
         else:
-            end_of_all = {"is_success": True, "error_info": ""}
+            end_of_all = {"is_success": True}
             try:
                 self.olm()
                 self.finalizing("Done")
             except _Stopped as error:  # the service calls such a cluster degraded
-                log.warning("stopped: %s", error)
+                log.warning("Error while initializing OLM operators", extra={"error": error})
         try:
-            self.until("the service has heard of the end", lambda: self._tell_end(end_of_all))
-        except _Stopped as error:
-            log.warning("stopped: %s", error)
+            self.until("Start complete installation step", lambda: self._tell_end(end_of_all), pause=PROGRESS_SECONDS)
+            log.info("Done complete installation step")
+        except _Stopped:
+            log.warning("the service did not hear of the end of the installation")
 
     def _tell_end(self, body: dict[str, Any]) -> bool:
         self.service.send("POST", f"{self._cluster_path}/actions/complete-installation", body)
         return True
 
-    def _operator_report(self) -> dict[str, Any]:
+    def _operator_report(self) -> list[dict[str, str]]:
         try:
             operators = self.kube.get(OPERATORS)["items"]
         except KubeError as error:
-            log.warning("no report of the operators: %s", error)
-            return {}
+            log.warning("Failed to list cluster operators", extra={"error": error})
+            return []
+        for operator in operators:
+            log.info("Operator %s, statuses: %s", operator["metadata"]["name"], operator.get("status", {}).get("conditions"))
         found = [(operator["metadata"]["name"], *operator_state(operator)) for operator in operators]
-        return {"CLUSTER_OPERATORS_REPORT": [{"name": name, "status": state, "status_info": info} for name, state, info, __ in found]}
+        return [{"name": name, "status": state, "status_info": info} for name, state, info, __ in found]
 
     def finalizing(self, stage: str) -> None:
         """Report a finalizing stage, until the service takes it."""
@@ -341,7 +462,7 @@ class Controller:
             self.service.send("PUT", f"{self._cluster_path}/progress", {"finalizing_stage": stage})
             return True
 
-        self.until(f"the service knows of the stage {stage}", told)
+        self.until(f"Finalizing stage: {stage}", told)
 
     def _operators(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.service.get(f"{self._cluster_path}/monitored-operators")
@@ -354,16 +475,22 @@ class Controller:
                 continue
             name = operator["name"]
             obj = self.kube.find(VERSION if name == "cvo" else f"{OPERATORS}/{name}")
-            state, info, version = operator_state(obj)
-            self._tell(operator, state, info, version)
-            waiting = waiting or state != "available"
+            if obj is None:
+                log.warning("Failed to get <%s> operator", name)
+                waiting = True
+                continue
+            log.info("%s status conditions: %s", name.upper() if name == "cvo" else name, obj.get("status", {}).get("conditions"))
+            waiting = not self._is_available(operator, *operator_state(obj)) or waiting
         return not waiting
 
     def _upload_ingress(self) -> bool:
         found = self.kube.find(INGRESS_CERT)
         if found is None:
+            log.warning("fetching default-ingress-cert configmap from openshift-config-managed namespace")
             return False
+        log.info("Sending ingress certificate to inventory service. Certificate data %s", found["data"]["ca-bundle.crt"])
         self.service.send("POST", f"{self._cluster_path}/uploads/ingress-cert", found["data"]["ca-bundle.crt"])
+        log.info("Ingress ca successfully sent to inventory")
         return True
 
     def olm(self) -> None:
@@ -371,11 +498,12 @@ class Controller:
         self.finalizing(CSV_INITIALIZATION)
         operators = [operator for operator in self._operators() if operator.get("operator_type") == "olm"]
         if not operators:
+            log.info("No OLM operators found.")
             return
         stages: tuple[tuple[str, str, Callable[[], bool]], ...] = (
-            (CSV_INITIALIZATION, "all operators have a ClusterServiceVersion", lambda: all(self._version_of(operator) for operator in operators)),
-            (APPLYING, "the operators' manifests are applied", lambda: self._apply_manifests(operators)),
-            (CSV, "all operators are available", self._olm_available),
+            (CSV_INITIALIZATION, "Waiting for csv to be created", lambda: all(self._version_of(operator) for operator in operators)),
+            (APPLYING, "Applying manifests", lambda: self._apply_manifests(operators)),
+            (CSV, "Waiting for OLM operators be installed", self._olm_available),
         )
         finished = True
         for stage, what, test in stages:
@@ -383,10 +511,10 @@ class Controller:
                 self.finalizing(stage)
             finished = self.until(what, test, over=partial(self._timed_out, stage)) and finished
         if not finished:
-            self.until("unfinished operators are called failed", self._fail_unfinished)
+            self.until("Updating pending OLM operators", self._fail_unfinished)
 
     def _timed_out(self, stage: str) -> bool:
-        progress = self.service.get(self._cluster_path).get("progress") or {}
+        progress = self.cluster().get("progress") or {}
         return progress.get("finalizing_stage") == stage and bool(progress.get("finalizing_stage_timed_out"))
 
     def _version_of(self, operator: dict[str, Any], kube: KubeClient | None = None) -> dict[str, Any] | None:
@@ -404,24 +532,40 @@ class Controller:
             version = self._version_of(operator)
             status: dict[str, Any] = (version or {}).get("status") or {}
             state = PHASES.get(status.get("phase", ""), "progressing")
-            waiting = waiting or state != "available"
             if state == "failed" and self._failed_looks[operator["name"]] < FAILED_LOOKS:
                 self._failed_looks[operator["name"]] += 1
-            elif version is not None:
-                self._tell(operator, state, status.get("message", ""), str(version["spec"].get("version", "")))
+                waiting = True
+            elif version is None:
+                waiting = True
+            else:
+                number = str(version["spec"].get("version", ""))
+                waiting = not self._is_available(operator, state, status.get("message", ""), number) or waiting
         return not waiting
 
     def _fail_unfinished(self) -> bool:
         for operator in self._operators():
             if operator.get("operator_type") == "olm" and operator.get("status") not in ("available", "failed"):
+                log.info("Updating operator %s status to 'failed'", operator["name"])
                 self._tell(operator, "failed", "Waiting for operator timed out", operator.get("version", ""))
         return True
 
+    def _is_available(self, operator: dict[str, Any], state: str, info: str, version: str) -> bool:
+        """Tell the service what is new of an operator; true when it has heard that the operator is available."""
+        name, before, said = operator["name"], operator.get("status", ""), operator.get("status_info", "")
+        log.info("Checking availability of operator <%s>: %s", name, str(before == "available").lower())
+        if before == "available":
+            log.info("Service acknowledged <%s> operator is available for cluster %s", name, self.config["cluster_id"])
+            return True
+        if state == before and info in ("", said):
+            return False
+        log.info("Operator <%s> updated, status: %s -> %s, message: %s -> %s.", name, before, state, said, info)
+        self._tell(operator, state, info, version)
+        return state == "available"
+
     def _tell(self, operator: dict[str, Any], state: str, info: str, version: str) -> None:
-        if (operator.get("status"), operator.get("status_info")) != (state, info):
-            report = {"name": operator["name"], "status": state, "status_info": info, "version": version}
-            self.service.send("PUT", f"{self._cluster_path}/monitored-operators", report)
-            self.failed = self.failed or (state == "failed" and operator.get("operator_type") == "olm")
+        report = {"name": operator["name"], "status": state, "status_info": info, "version": version}
+        self.service.send("PUT", f"{self._cluster_path}/monitored-operators", report)
+        self.failed = self.failed or (state == "failed" and operator.get("operator_type") == "olm")
 
     def _apply_manifests(self, operators: list[dict[str, Any]]) -> bool:
         if not all(self._version_of(operator) for operator in operators):
@@ -459,17 +603,22 @@ class Controller:
         try:
             kube.patch(path, document, "application/apply-patch+yaml")
         except KubeError as error:
-            log.warning("%s %s was not applied: %s", document["kind"], metadata["name"], error)
+            log.error("Failed to apply manifest file.", extra={"error": f"{document['kind']} {metadata['name']}: {error}"})
             return False
         return True
 
     def _keep_logs(self) -> None:
         """Send this program's own log every few minutes, as long as there is a service."""
-        while not self.done.wait(LOGS_UPLOAD_SECONDS):
+        # At once, too: upstream's bootstrap host fetches them when this program is ready.
+        log.info("Start sending logs")
+        while True:
             try:
                 self._send_logs({})
             except ServiceError as error:
-                log.warning("logs were not uploaded: %s", error)
+                log.warning("Failed to upload controller logs", extra={"error": error})
+            if self.done.wait(LOGS_UPLOAD_SECONDS):
+                return
+            log.info("Start uploading controller logs (intermediate snapshot)")
 
     def _send_logs(self, files: dict[str, bytes]) -> None:
         archive = tarball({"assisted-installer-controller.logs": "\n".join(self.lines) + "\n", **files})
@@ -477,25 +626,28 @@ class Controller:
 
     def upload_logs(self) -> None:
         """Send the last logs, after a failure with what is in the cluster; go on trying for over an hour, as upstream does."""
+        log.info("Upload final controller and cluster logs before exit")
         self._tell_logs("requested")
         end = time.monotonic() + LOGS_SECONDS
         while not self._uploaded() and time.monotonic() < end:
-            time.sleep(self.poll)
+            log.info("retry uploading logs in 30 seconds...")
+            time.sleep(self.pause(LOOK_SECONDS))
         self._tell_logs("completed")
 
     def _uploaded(self) -> bool:
         files: dict[str, bytes] = {}
         gathered = True
         if self.failed:
+            log.info("Uploading oc must-gather logs")
             try:
                 files["must-gather.tar.gz"] = must_gather(self.kube)
             except KubeError as error:
-                log.warning("the cluster does not tell what is in it: %s", error)
+                log.error("Failed to collect must-gather logs %s", error)
                 gathered = False
         try:
             self._send_logs(files)
         except ServiceError as error:
-            log.warning("logs were not uploaded: %s", error)
+            log.error("Failed to upload logs", extra={"error": error})
             return False
         return gathered
 
@@ -503,24 +655,26 @@ class Controller:
         try:
             self.service.send("PUT", f"{self._cluster_path}/logs-progress", {"logs_state": state})
         except ServiceError as error:
-            log.warning("the state of the logs was not told: %s", error)
+            log.error("failed to report log progress %s on cluster", state, extra={"error": error})
 
-    def until(self, what: str, test: Callable[[], bool], over: Callable[[], bool] = lambda: False) -> bool:
+    def until(
+        self, what: str, test: Callable[[], bool], over: Callable[[], bool] = lambda: False, pause: float = LOOK_SECONDS
+    ) -> bool:
         """Poll until a test holds; False when `over` says so. The service's and wait-for's timeouts bound it.
 
         Raise _Stopped when the installation is over meanwhile; the test is tried once all the same.
         """
-        log.info("waiting until %s", what)
+        log.info("%s", what)
         while True:
             try:
                 if test():
                     return True
                 if over():
-                    log.warning("stopped waiting until %s", what)
+                    log.warning("Stopped: %s", what)
                     return False
             except (ServiceError, KubeError) as error:
-                log.info("%s: %s", what, error)
-            if self.done.wait(self.poll):
+                log.error("%s", what, extra={"error": error})
+            if self.done.wait(self.pause(pause)):
                 raise _Stopped("context canceled")
 
 
@@ -529,7 +683,6 @@ class _Kept(logging.Handler):
 
     def __init__(self, lines: deque[str]) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
         self.lines = lines
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -540,22 +693,13 @@ class _Stopped(Exception):
     """The installation is over; the text is the one that Go has for it."""
 
 
-def operator_state(obj: dict[str, Any] | None) -> tuple[str, str, str]:
+def operator_state(obj: dict[str, Any]) -> tuple[str, str, str]:
     """Return status (available, progressing or failed), message and version of an operator as the service wants them."""
-    if obj is None:
-        return "progressing", "", ""
-    conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", ())}
-    version = (obj.get("status", {}).get("versions") or [{}])[0].get("version", "") or obj.get("status", {}).get(
-        "desired", {}
-    ).get("version", "")
-    for state, kind, wanted in (
-        ("available", "Available", "True"),
-        ("progressing", "Progressing", "True"),
-        ("failed", "Degraded", "True"),
-        ("failed", "Available", "False"),
-    ):
-        if status(obj, kind) == wanted:
-            return state, conditions[kind].get("message", ""), version
+    status = obj.get("status", {})
+    version = (status.get("versions") or [{}])[0].get("version", "") or status.get("desired", {}).get("version", "")
+    for entry in status.get("conditions", ()):
+        if state := STATES.get((entry["type"], entry["status"])):
+            return state, entry.get("message", ""), version
     return "progressing", "", version
 
 
@@ -579,13 +723,14 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the controller."""
     options = parser().parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     config = json.loads(options.config.read_text())
     kube = KubeClient(options.server, options.ca.read_text(), token=config["token"])
-    service = Service(config["base_url"], config["service_token"], busy_tries=CONTROLLER_BUSY_TRIES)
+    service = Service(config["base_url"], config["service_token"], retries=CONTROLLER_RETRIES)
     controller = Controller(kube, service, config)
-    logging.getLogger().addHandler(_Kept(controller.lines))
+    logs.setup([logging.StreamHandler(sys.stdout), _Kept(controller.lines)])
+    shown = {key: value for key, value in config.items() if "token" not in key}
+    log.info("Start running Assisted-controller. Configuration is:\n %s", shown)
     controller.run()
     return 0
 

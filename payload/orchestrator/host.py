@@ -6,18 +6,29 @@ import logging
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-NSENTER = "nsenter -t 1 -m -u -i -n -p -C --"
+NSENTER = "nsenter --target 1 --cgroup --mount --ipc --pid --"
 # coreos-installer writes "> Read disk 1.2 GiB/2.3 GiB (52%)" and overwrites the line with carriage returns.
 _PERCENT = re.compile(r"\((\d{1,3})%\)")
+LAST_OUTPUT, KEPT_OUTPUT = 200, 8192
 log = logging.getLogger("host")
 
 
 class HostError(Exception):
-    """A command failed on the host."""
+    """A command failed on the host; the text is upstream's, with the end of what the command said."""
+
+    def __init__(self, command: Sequence[str], code: int, output: str) -> None:
+        said = output.strip()
+        said = said[max(0, said.find("Error")) :]
+        said = said if len(said) <= LAST_OUTPUT else f"... {said[-LAST_OUTPUT:]}"
+        status = f"exit status {code}" if code >= 0 else f"signal: {(signal.strsignal(-code) or '').lower()}"
+        program = shutil.which(command[0]) or command[0]
+        super().__init__(f'failed executing {program} [{" ".join(command[1:])}], Error {status}, LastOutput "{said}"')
 
 
 class Host:
@@ -34,38 +45,34 @@ class Host:
 
     def run(self, command: Sequence[str], check: bool = True) -> str:
         """Run a command and return its output, both streams; raise HostError when it fails."""
-        log.info("running %s", shlex.join(command))
-        done = subprocess.run(
-            [*self._enter, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
+        full = [*self._enter, *command]
+        log.debug("Running %s", shlex.join(full))
+        done = subprocess.run(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
         if check and done.returncode:
-            raise HostError(
-                f"failed executing {shlex.join(command)}, code {done.returncode}: {done.stdout.strip()[-1500:]}"
-            )
+            raise HostError(full, done.returncode, done.stdout)
         return done.stdout
 
     def write_disk(self, command: Sequence[str], progress: Callable[[int], None]) -> None:
         """Run coreos-installer and tell each percentage that it prints; raise HostError when it fails."""
-        log.info("running %s", shlex.join(command))
-        process = subprocess.Popen([*self._enter, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        full = [*self._enter, *command]
+        log.info("Writing image and ignition to disk with arguments: [%s]", " ".join(command[1:]))
+        process = subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._running = process
         assert process.stdout is not None
-        tail, pending = "", b""
+        said = pending = b""
         while chunk := os.read(process.stdout.fileno(), 4096):
+            said = (said + chunk)[-KEPT_OUTPUT:]
             *lines, pending = re.split(rb"[\r\n]", pending + chunk)
-            for line in lines:
+            for line in filter(None, lines):
                 text = line.decode(errors="replace").strip()
+                log.info("%s", text)
                 found = _PERCENT.search(text)
                 if found:
                     progress(int(found[1]))
-                elif text:
-                    log.info("coreos-installer: %s", text)
-                    tail = f"{tail}\n{text}"[-1500:]
         code = process.wait()
         self._running = None
         if code:
-            rest = pending.decode(errors="replace").strip()
-            raise HostError(f"failed executing {shlex.join(command)}, code {code}: {tail.strip()} {rest}".strip())
+            raise HostError(full, code, said.decode(errors="replace"))
 
     def stop(self) -> None:
         """End the command that is writing the disk."""

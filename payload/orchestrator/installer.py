@@ -6,6 +6,7 @@ Stages, their order and texts are those of upstream's assisted-installer, for bo
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import ipaddress
 import json
@@ -13,10 +14,12 @@ import logging
 import os
 import re
 import signal
+import socket
 import sys
 import tarfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,18 +27,32 @@ from typing import Any
 import yaml
 
 from ..cluster import nodes as node_list
+from ..cluster.conditions import is_true
 from ..cluster.configs import merge
 from ..cluster.kube import KubeClient, KubeError
 from ..cluster.machine_config_daemon import apply
 from ..cluster.settings import seconds
+from ..node_agent import logs_sender
+from ..node_agent.journal import JOURNAL, JournalHandler
+from ..node_agent.protocol import Identity
+from ..node_agent.rest import Client
+from . import logs, taints
 from .host import NSENTER, Host, HostError
 from .service import Service, ServiceError
 
 INSTALL_DIR = "/opt/install-dir"
 BOOTSTRAP_DIR = "/opt/openshift"
-WRITE_TRIES = 3
+LOG_FILE = "/var/log/assisted-installer.log"
+WRITE_TRIES, WRITE_PAUSE_SECONDS = 3, 1
+# Upstream's pauses in seconds: what the bootstrap host and workers wait for, and what it looks after meanwhile.
+WAIT_SECONDS, WATCH_SECONDS = 5, 30
+REBOOT_TEXT = "'Installation completed, server is going to reboot.'"
 # Stages of a worker that need the service, which ends with the bootstrap host (upstream's list, without "Writing image to disk").
 WORKER_NEEDS_SERVICE = ("Starting installation", "Installing", "Waiting for control plane")
+# A host in one of them is known to have fetched its config.
+FETCHED = ("Waiting for ignition", "Configuring", "Joined", "Done")
+READY_EVENT = "AssistedControllerIsReady"
+_HOSTNAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
 _MCS_LINE = re.compile(r'Pool (?P<pool>\S+) requested by address:"(?P<address>[^"]+):\d+" User-Agent:"Ignition')
 _MCO = "machineconfiguration.openshift.io"
 MACHINE_CONFIGS = f"/apis/{_MCO}/v1/machineconfigs"
@@ -55,18 +72,19 @@ class Installer:
         self.bootstrap = options.role == "bootstrap"
         self.role = "master" if self.bootstrap else options.role
         # A worker of such a cluster installs as any other does.
-        self.single = self.bootstrap and (options.control_plane_count == 1 or options.high_availability_mode == "None")
-        self.poll = seconds("INSTALLER_POLL_SECONDS", 30 if self.bootstrap else 5)
+        self.single = self.bootstrap and options.control_plane_count == 1
+        self.device: str = options.boot_device
         self.stop_watching = threading.Event()
         self._requests = threading.Lock()
         self._requested: set[str] = set()
         self._host_path = f"/v2/infra-envs/{options.infra_env_id}/hosts/"
+        self._cluster_path = f"/v2/clusters/{options.cluster_id}"
 
     # Reports
 
-    def report(self, stage: str, info: str = "", host_id: str = "") -> None:
-        """Tell the service a stage; the installation goes on if it does not want to hear it."""
-        log.info("host %s: stage %s %s", host_id or "(this)", stage, info)
+    def report(self, stage: str, info: str = "", host_id: str = "") -> bool:
+        """Tell the service a stage, and whether it took it; the installation goes on if it does not want to hear it."""
+        log.info("Updating node installation stage: %s - %s", stage, info)
         try:
             self.service.send(
                 "PUT",
@@ -74,29 +92,35 @@ class Installer:
                 {"current_stage": stage, "progress_info": info[:2048]},
             )
         except ServiceError as error:
-            log.warning("stage %s was not taken: %s", stage, error)
+            log.error("Failed to update node installation stage, %s", error)
+            return False
+        return True
 
     # The installation
 
     def run(self) -> None:
         """Install this host up to its reboot."""
         self.format_disks()
+        log.info("Installing node with role: %s", self.options.role)
         self.report("Starting installation", self.options.role)
+        self.find_device()
         self.clean_disk()
+        log.info("Creating directory: %s", INSTALL_DIR)
         self.host.path(INSTALL_DIR).mkdir(parents=True, exist_ok=True)
         if self.bootstrap and not self.single:
             self.start_bootstrap()
             threading.Thread(target=self._watch_machine_config_server, daemon=True).start()
-        self.report("Installing", self.role)
+        # A single node becomes a master only when it has bootstrapped itself.
+        self.report("Installing", self.options.role if self.single else self.role)
         if self.single:
+            log.info("Installing single node openshift")
             self.start_bootstrap()
-            self.report("Waiting for bootkube")
             self.wait_for_bootkube()
         ignition_file = self.host_ignition()
         self.write_image(ignition_file)
         if self.role == "worker":
             self.wait_for_masters()
-        else:
+        if self.role == "master":
             self.copy_registry()
         if self.bootstrap and not self.single:
             self.report("Waiting for control plane", "Waiting for bootstrap node preparation")
@@ -115,22 +139,43 @@ class Installer:
 
     def start_bootstrap(self) -> None:
         """Turn the live system into the cluster's first member; it comes up while the disk is written."""
+        log.info("Running bootstrap")
         self.clean_bootstrap()
-        data = self.service.download(f"/v2/clusters/{self.options.cluster_id}/downloads/files?file_name=bootstrap.ign")
+        log.info("Getting bootstrap.ign file")
+        data = self.service.download(f"{self._cluster_path}/downloads/files?file_name=bootstrap.ign")
         self.save("bootstrap.ign", data)
         units = apply(json.loads(data), self.host.root, self.host.run)
+        log.info("Done extracting ignition to filesystem")
+        self.check_hostname()
         self.host.run(["systemctl", "start", "--no-block", *units])
+        log.info("Done setting up bootstrap")
+
+    def check_hostname(self) -> None:
+        """Give the live system some name if it has none that a node may have: a host that is called localhost cannot bootstrap."""
+        log.info("Start checking hostname")
+        name = socket.gethostname()
+        if _HOSTNAME.fullmatch(name) and name != "localhost":
+            log.info("hostname [%s] is not localhost or invalid, no need to do anything", name)
+            return
+        made = f"random-hostname-{uuid.uuid4()}"
+        log.info("Hostname [%s] is invalid, generated random hostname [%s]", name, made)
+        self.host.run(["hostnamectl", "set-hostname", made])
 
     def wait_for_bootkube(self) -> None:
         """Wait until bootkube has left its mark; raise if its unit failed."""
+        log.info("Waiting for bootkube to complete")
+        self.report("Waiting for bootkube")
         done = self.host.path(f"{BOOTSTRAP_DIR}/.bootkube.done")
+        pause = seconds("INSTALLER_POLL_SECONDS", WAIT_SECONDS)
         while not done.exists():
             if self.host.run(["systemctl", "is-failed", "bootkube.service"], check=False).strip() == "failed":
                 raise InstallError(
                     "bootkube.service failed: "
                     + self.host.run(["journalctl", "-u", "bootkube.service", "-n", "5", "-o", "cat"], check=False)
                 )
-            time.sleep(min(self.poll, 5))
+            time.sleep(pause)
+        log.info("bootkube service completed")
+        log.info("%s", self.host.run(["systemctl", "status", "bootkube.service"], check=False).strip())
 
     def kube(self) -> list[KubeClient]:
         """Return clients of this host's member and of the API's address, which is right when the cluster was handed over."""
@@ -160,52 +205,83 @@ class Installer:
     def finish_control_plane(self) -> None:
         """Wait for masters, bootkube, the controller and, in an agent-based installation, for those who still need the service."""
         self.report("Waiting for control plane", "Waiting for masters to join bootstrap control plane")
-        self.wait_for_nodes()
-        self.report("Waiting for bootkube")
-        self.report("Waiting for bootkube", "waiting for ETCD bootstrap to be complete")
+        for role, least in (("master", 2), ("arbiter", 1)):
+            self.wait_for_nodes(role, least)
         self.wait_for_bootkube()
+        self.report("Waiting for bootkube", "waiting for ETCD bootstrap to be complete")
         self.report("Waiting for controller", "waiting for controller pod ready event")
-        self.until(
-            "the controller is ready",
-            lambda: any(
-                e.get("reason") == "AssistedControllerIsReady"
-                for e in self.kube_items("/api/v1/namespaces/assisted-installer/events")
-            ),
-        )
+        self.until("Waiting for controller to be ready", self.controller_ready)
+        log.info("Assisted controller is ready")
+        self.tell_logs(self._cluster_path, "requested")
         self.stop_watching.set()
-        if self.kube_get(INVOKER).get("data", {}).get("invoker") == "agent-installer":
-            self.until("no worker needs the service", lambda: not self.workers_that_need_service())
-        self.until("the machine configs of the masters are consistent", self.masters_consistent)
+        log.info("Setting bootstrap node new role to master")
+        if self.invoker() == taints.AGENT_BASED:
+            self.until("Waiting for workers to reach reboot stage", lambda: not self.workers_that_need_service(), WATCH_SECONDS)
+        self.until("Waiting for MachineConfig annotations to be consistent on all master nodes", self.masters_consistent)
 
-    def wait_for_nodes(self) -> None:
-        """Wait until min(replicas - 1, 2) masters (and an arbiter, if there is one) are ready; each is reported as Joined."""
+    def invoker(self) -> str:
+        """Return who installs this cluster, as it says itself."""
+        return str(self.kube_get(INVOKER).get("data", {}).get("invoker", ""))
+
+    def controller_ready(self) -> bool:
+        """Tell whether the controller has said that it reaches the service and the cluster."""
+        events = self.kube_items("/api/v1/namespaces/assisted-installer/events")
+        return any(event["metadata"]["name"] == READY_EVENT for event in events)
+
+    def wait_for_nodes(self, role: str, least: int) -> None:
+        """Wait until so many nodes of a role are ready, though not for this host's; each is reported as Joined."""
+        log.info("Waiting for %s nodes", role)
         hosts = self.hosts()
-        masters = [h for h in hosts if h["role"] == "master"]
-        wanted = min(len(masters) - 1, 2)
-        arbiters = min(1, sum(1 for h in hosts if h["role"] == "arbiter"))
+        count = sum(1 for host in hosts if host["role"] == role)
+        wanted = min(count, least) if role == "arbiter" else min(count - 1, least)
+        if not count:
+            log.info("Waiting for %s nodes not needed as %d of this node was specified in the install config", role, count)
+            return
+        cluster = self.service.get(f"{self._cluster_path}?exclude-hosts=true")
         joined: set[str] = set()
 
         def enough() -> bool:
-            ready = node_list.ready(self.kube_items("/api/v1/nodes"))
             self.report_requests(hosts)
-            for node in ready:
+            nodes = [node for node in self.kube_items("/api/v1/nodes") if node_list.has_role(node, role)]
+            if nodes and taints.must_go(taints.platform_of(cluster), self.options.openshift_version, self.invoker(), cluster):
+                self.untaint([node for node in nodes if not is_true(node, "Ready")])
+            for node in node_list.ready(nodes):
+                name = node["metadata"]["name"]
+                if name in joined:
+                    continue
+                log.info("Found a new ready %s node %s with id %s", role, name, node["status"].get("nodeInfo", {}).get("systemUUID", ""))
                 host = find_host(hosts, node)
-                if host and host["id"] not in joined and host["role"] != "worker":
-                    joined.add(host["id"])
-                    self.report("Joined", host_id=host["id"])
-            return (
-                len(node_list.ready(ready, "master")) >= wanted and len(node_list.ready(ready, "arbiter")) >= arbiters
-            )
+                if host is None:
+                    log.warning("node %s is not in inventory hosts", name)
+                elif host["id"] != self.options.host_id and host.get("status") != "installed" and not self.report("Joined", host_id=host["id"]):
+                    continue
+                joined.add(name)
+            log.info("Found %d ready %s nodes", len(joined), role)
+            return len(joined) >= wanted
 
-        self.until(f"{wanted} masters are ready", enough)
+        self.until(f"Waiting for {wanted} {role} nodes", enough)
+        log.info("Waiting for %s nodes - Done", role)
+
+    def untaint(self, nodes: list[dict[str, Any]]) -> None:
+        """Do for nodes what no cloud provider will."""
+        for node in nodes:
+            for client in self.kube():
+                try:
+                    taints.remove(client, node)
+                    break
+                except KubeError as error:
+                    log.warning("Failed to untaint node %s: %s", node["metadata"]["name"], error)
+                finally:
+                    client.close()
 
     def workers_that_need_service(self) -> list[str]:
         """Return the names of workers that would be left alone if this host rebooted now."""
-        return [
-            str(h.get("requested_hostname"))
-            for h in self.hosts()
-            if h["role"] == "worker" and (h.get("progress") or {}).get("current_stage") in WORKER_NEEDS_SERVICE
-        ]
+        workers = self.service.get(f"{self._cluster_path}/hosts?role=worker")
+        stages = {str(host.get("requested_hostname")): _stage(host) for host in workers}
+        waiting = [name for name, stage in stages.items() if stage in WORKER_NEEDS_SERVICE]
+        for name in waiting:
+            log.info("Still waiting for worker %s to start the joining process (current stage: %s)", name, stages[name])
+        return waiting
 
     def masters_consistent(self) -> bool:
         """Tell whether all masters that have joined are to run one config, and it and those that they run exist."""
@@ -216,45 +292,50 @@ class Installer:
         return len(desired) == 1 and "" not in configs and all(self.kube_get(f"{MACHINE_CONFIGS}/{name}") for name in configs)
 
     def _watch_machine_config_server(self) -> None:
-        while not self.stop_watching.wait(self.poll):
+        while not self.stop_watching.wait(seconds("INSTALLER_POLL_SECONDS", WATCH_SECONDS)):
             try:
                 self.report_requests(self.hosts())
             except (ServiceError, OSError) as error:
-                log.warning("hosts that fetch their config cannot be told: %s", error)
+                log.warning("Failed to get hosts info from inventory, err %s", error)
 
     def report_requests(self, hosts: list[dict[str, Any]]) -> None:
         """Report hosts that fetched their config: masters are Configuring, workers have waited for their Ignition."""
         path = self.host.path(f"{BOOTSTRAP_DIR}/machine-config-server.log")
         with self._requests:
-            for pool, address in machine_config_requests(path.read_text() if path.exists() else ""):
+            for __, address in machine_config_requests(path.read_text() if path.exists() else ""):
                 host = next((h for h in hosts if address in host_addresses(h)), None)
-                if host and host["id"] not in self._requested and host["id"] != self.options.host_id:
+                if host and _stage(host) not in FETCHED and host["id"] not in {*self._requested, self.options.host_id}:
+                    stage = "Waiting for ignition" if host["role"] == "worker" else "Configuring"
+                    log.info("Host %s %r found in mcs logs, moving it to %s state", host.get("requested_hostname"), host["id"], stage)
                     self._requested.add(host["id"])
-                    self.report("Waiting for ignition" if pool == "worker" else "Configuring", host_id=host["id"])
+                    self.report(stage, host_id=host["id"])
 
     # Workers
 
     def wait_for_masters(self) -> None:
         """Wait until two masters or arbiters are Done: before, nobody serves a worker's config. A cluster that stands has them."""
+        log.info("Waiting for 2 ready masters")
         self.report("Waiting for control plane")
-        path = f"/v2/clusters/{self.options.cluster_id}"
+        path = self._cluster_path
         kind = ""
 
         def done() -> bool:
             nonlocal kind
-            kind = kind or self.service.get(path).get("kind", "Cluster")
+            kind = kind or self.service.get(f"{path}?exclude-hosts=true").get("kind", "Cluster")
             if kind == "AddHostsCluster":
                 return True
             hosts = self.service.get(f"{path}/hosts?role=master") + self.service.get(f"{path}/hosts?role=arbiter")
-            return sum(1 for h in hosts if (h.get("progress") or {}).get("current_stage") == "Done") >= 2
+            return sum(1 for host in hosts if _stage(host) == "Done") >= 2
 
-        self.until("two masters are done", done)
+        self.until("Waiting for 2 masters or arbiters that are done", done)
 
     # Disk
 
     def host_ignition(self) -> str:
         """Fetch the host's own config; that of a single node holds the cluster that bootkube made. Returns its path on the host."""
         path = f"/v2/infra-env/{self.options.infra_env_id}/hosts/{self.options.host_id}/downloads/ignition"
+        name = f"{self.role}-{self.options.host_id}.ign"
+        log.info("Getting %s file", name)
         data = self.service.download(path)
         if self.single:
             pointer = json.loads(data)
@@ -273,23 +354,41 @@ class Installer:
                         e for e in merged["storage"].get(section, ()) if e["path"] not in kept
                     ] + own
             data = json.dumps(merged).encode()
-        return self.save(f"{self.role}-{self.options.host_id}.ign", data)
+        return self.save(name, data)
 
     def format_disks(self) -> None:
         """Quickly format the disks that are to be formatted; one that cannot be does not stop the installation."""
         for disk in self.options.format_disk or ():
-            self.host.run(["dd", "if=/dev/zero", f"of={disk}", "bs=512", "count=1"], check=False)
+            log.info("Formatting disk %s", disk)
+            try:
+                self.host.run(["dd", "if=/dev/zero", f"of={disk}", "bs=512", "count=1"])
+            except HostError as error:
+                log.warning("Failed to format disk %s, err %s", disk, error)
+
+    def find_device(self) -> None:
+        """Follow the links that the service names disks by: coreos-installer's messages are about what they lead to."""
+        given = self.device
+        try:
+            self.device = self.host.run(["realpath", "-e", given]).strip() or given
+        except HostError as error:
+            log.warning("Failed to filepath.EvalSymlinks(%s): %s. Continuing with %s anyway.", given, error, given)
+        else:
+            log.info("Resolving installation device %s symlink to %s ", given, self.device)
 
     def clean_disk(self) -> None:
         """Remove signatures from the installation disk; one that cannot be cleaned is told, and written to all the same."""
-        device = self.options.boot_device
-        if not self.options.skip_installation_disk_cleanup:
-            try:
-                self.host.run(["wipefs", "--all", "--force", device])
-            except HostError as error:
-                log.error("failed to prepare install device %s, err %s", device, error)
-                text = f"Could not clean install device {device}. The installation will continue. If the installation fails, clean the disk and try again"
-                self.report("Starting installation", text)
+        if self.options.skip_installation_disk_cleanup:
+            log.info("skipping installation disk cleanup")
+            return
+        log.info("Start cleaning up device %s", self.device)
+        try:
+            self.host.run(["wipefs", "--all", "--force", self.device])
+        except HostError as error:
+            self.report(
+                "Starting installation",
+                f"Could not clean install device {self.device}. The installation will continue. If the installation fails, clean the disk and try again",
+            )
+            log.error("failed to prepare install device %s, err %s", self.device, error)
 
     def write_image(self, ignition_file: str) -> None:
         """Write the disk, telling every five percent; three tries."""
@@ -301,27 +400,28 @@ class Installer:
             "-i",
             ignition_file,
             *arguments,
-            self.options.boot_device,
+            self.device,
         ]
         self.report("Writing image to disk")
+        told = 0
+
+        def progress(percent: int) -> None:
+            # Another try tells only what is beyond the one before.
+            nonlocal told
+            if (percent >= told + 5 or percent == 100 > told) and self.report("Writing image to disk", f"{percent}%"):
+                told = percent
+
         for attempt in range(1, WRITE_TRIES + 1):
-            last = 0
-
-            def progress(percent: int) -> None:
-                nonlocal last
-                if percent >= last + 5 or (percent == 100 > last):
-                    last = percent
-                    self.report("Writing image to disk", f"{percent}%")
-
             try:
                 self.host.write_disk(command, progress)
             except HostError as error:
-                log.warning("writing the image failed, try %d of %d: %s", attempt, WRITE_TRIES, error)
                 if attempt == WRITE_TRIES:
+                    log.error("Failed to write image to disk", extra={"error": error})
                     raise InstallError(f"failed after {WRITE_TRIES} attempts, last error: {error}") from None
+                time.sleep(WRITE_PAUSE_SECONDS)
+                log.warning("Retrying after error: %s", error)
             else:
-                if last < 100:
-                    self.report("Writing image to disk", "100%")
+                log.info("Done writing image to disk")
                 return
 
     def copy_registry(self) -> None:
@@ -333,7 +433,7 @@ class Installer:
                     "/bin/bash",
                     "-c",
                     (
-                        f"mount $(lsblk -nlpo NAME,LABEL {self.options.boot_device} | awk '$2==\"root\"{{print $1}}') /mnt && "
+                        f"mount $(lsblk -nlpo NAME,LABEL {self.device} | awk '$2==\"root\"{{print $1}}') /mnt && "
                         "mkdir -p /mnt/ostree/deploy/registry && cp -a /run/media/iso/registry/. /mnt/ostree/deploy/registry/; umount /mnt"
                     ),
                 ]
@@ -342,52 +442,40 @@ class Installer:
     # The end
 
     def upload_logs(self) -> None:
-        """Send the journal of this host; an installation does not fail for want of logs."""
-        path = f"{self._host_path}{self.options.host_id}/logs-progress"
+        """Send the logs of this host, as its agent does after a failure; an installation does not fail for want of logs."""
+        options = self.options
+        log.info("Uploading logs and reporting status before rebooting the node %s for cluster %s", options.host_id, options.cluster_id)
+        self.tell_logs(f"{self._host_path}{options.host_id}", "requested")
+        job = logs_sender.Job(options.cluster_id, options.host_id, options.infra_env_id, self.bootstrap, folder=self.host.path("/var/log"))
         try:
-            self.service.send("PUT", path, {"logs_state": "requested"})
-            self.service.send("PUT", path, {"logs_state": "collecting"})
-            texts = {
-                "agent.logs": self.host.run(
-                    ["journalctl", "-u", "agent.service", "-n", "2000", "--no-pager"], check=False
-                ),
-                "installer.logs": self._own_log(),
-                "bootkube.logs": self.host.run(
-                    ["journalctl", "-u", "bootkube.service", "-n", "2000", "--no-pager"], check=False
-                )
-                if self.bootstrap
-                else "",
-                "dmesg.logs": self.host.run(["dmesg"], check=False),
-            }
-            query = f"logs_type=host&host_id={self.options.host_id}&infra_env_id={self.options.infra_env_id}"
-            self.service.upload(f"/v2/clusters/{self.options.cluster_id}/logs?{query}", "logs.tar.gz", tarball(texts))
-            self.service.send("PUT", path, {"logs_state": "completed"})
-        except (ServiceError, OSError) as error:
-            log.warning("logs were not uploaded: %s", error)
+            client = Client(options.url, bool(options.insecure), options.cacert)
+            failed, __ = logs_sender.send(job, client, Identity(options.infra_env_id, options.host_id, options.agent_image, self.service.token))
+        except OSError as error:
+            failed = str(error)
+        if failed:
+            log.error("upload installation logs %s", failed)
 
-    def _own_log(self) -> str:
-        path = self.host.path("/var/log/assisted-installer.log")
-        return path.read_text(errors="replace") if path.exists() else ""
+    def tell_logs(self, path: str, state: str) -> None:
+        """Tell the service how far the logs of a host or of the cluster are."""
+        try:
+            self.service.send("PUT", f"{path}/logs-progress", {"logs_state": state})
+        except ServiceError as error:
+            log.error("failed to report log progress %s", state, extra={"error": error})
 
     def reboot(self) -> None:
         """Report Rebooting and reboot: a single node now, others after a delay in which the report can arrive everywhere."""
         self.report("Rebooting")
-        delay = seconds("REBOOT_DELAY_SECONDS", 60)
-        if self.single:
-            self.host.run(["systemctl", "--no-block", "reboot"])
-        else:
-            self.host.run(
-                ["systemd-run", f"--on-active={delay:g}s", "--timer-property=AccuracySec=1s", "systemctl", "reboot"]
-            )
+        log.info("Rebooting node")
+        now = ["shutdown", "-r", "now", REBOOT_TEXT]
+        delay = ["systemd-run", f"--on-active={seconds('REBOOT_DELAY_SECONDS', 60):g}s", "--timer-property=AccuracySec=1s"]
+        self.host.run(now if self.single else [*delay, *now])
 
     # Helpers
 
     def hosts(self) -> list[dict[str, Any]]:
-        """Return the hosts of the cluster, as the service knows them."""
-        found: list[dict[str, Any]] = self.service.get(
-            f"/v2/clusters/{self.options.cluster_id}/hosts?with-inventory=true"
-        )
-        return found
+        """Return the hosts of the cluster that are not disabled, as the service knows them."""
+        found: list[dict[str, Any]] = self.service.get(f"{self._cluster_path}?exclude-hosts=false")["hosts"]
+        return [host for host in found if host.get("status") != "disabled"]
 
     def save(self, name: str, data: bytes) -> str:
         """Keep a file in the install directory of the host and return its path there."""
@@ -396,16 +484,20 @@ class Installer:
         path.write_bytes(data)
         return f"{INSTALL_DIR}/{name}"
 
-    def until(self, what: str, test: Callable[[], bool]) -> None:
+    def until(self, what: str, test: Callable[[], bool], pause: float = WAIT_SECONDS) -> None:
         """Poll until a test holds. The service's stage timeouts bound it: it cancels this container."""
-        log.info("waiting until %s", what)
+        log.info("%s", what)
         while True:
             try:
                 if test():
                     return
             except ServiceError as error:
-                log.warning("%s: %s", what, error)
-            time.sleep(self.poll)
+                log.warning("%s", what, extra={"error": error})
+            time.sleep(seconds("INSTALLER_POLL_SECONDS", pause))
+
+
+def _stage(host: Mapping[str, Any]) -> str:
+    return str((host.get("progress") or {}).get("current_stage", ""))
 
 
 def machine_config_requests(text: str) -> list[tuple[str, str]]:
@@ -450,11 +542,11 @@ def parser() -> argparse.ArgumentParser:
     for name in ("infra-env-id", "cluster-id", "host-id", "boot-device", "url"):
         options.add_argument(f"--{name}", required=True)
     options.add_argument("--control-plane-count", type=int, default=0)
-    options.add_argument("--high-availability-mode", default="Full", choices=["Full", "None"])
     options.add_argument("--installer-args", default="")
     options.add_argument("--format-disk", action="append")
     options.add_argument("--skip-installation-disk-cleanup", action="store_true")
-    options.add_argument("--insecure", nargs="?", const=True, default=False)
+    for name in ("insecure", "check-cluster-version", "enable-skip-mco-reboot", "notify-num-reboots"):
+        options.add_argument(f"--{name}", nargs="?", const=True, default=False)
     options.add_argument("--cacert", default="")
     for name in (
         "openshift-version",
@@ -481,11 +573,13 @@ def main(argv: list[str] | None = None) -> int:
     """Install this host; a failure is reported as the stage Failed."""
     options, unknown = parser().parse_known_args(argv)
     host = Host(options.host_command, options.host_root)
-    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
-    folder = host.path("/var/log")
-    if folder.is_dir():
-        handlers.append(logging.FileHandler(folder / "assisted-installer.log"))
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", handlers=handlers)
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stdout)]
+    with contextlib.suppress(OSError):
+        handlers.append(logging.FileHandler(host.path(LOG_FILE)))
+    with contextlib.suppress(OSError):
+        handlers.append(JournalHandler("installer", "installer", str(host.path(JOURNAL))))
+    logs.setup(handlers)
+    log.info("Assisted installer started. Configuration is:\n %s", vars(options))
     if unknown:
         log.info("options without effect here: %s", " ".join(unknown))
     os.environ.setdefault("AGENTLAB_SETTINGS_FILE", str(live_settings(host)))
@@ -502,7 +596,6 @@ def main(argv: list[str] | None = None) -> int:
     try:
         installer.run()
     except (InstallError, HostError, ServiceError, OSError, ValueError) as error:
-        log.error("installation failed: %s", error)
         installer.report("Failed", str(error))
         return 1
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import random
@@ -14,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 PREFIX = "/api/assisted-install"
-# Upstream's rules: what is not there yet is asked for 10 times, what is busy or refused 360 times (the controller: 15).
-NOT_YET, BUSY = frozenset({404, 423, 425}), frozenset({408, 429, 500, 502, 503, 504})
-NOT_YET_TRIES = 10
-INSTALLER_BUSY_TRIES, CONTROLLER_BUSY_TRIES = 360, 15
+# Upstream's rules: what is not there yet is asked for again 10 times, what is busy or cannot be reached 360 times (the controller: 15).
+NOT_YET, BUSY = frozenset({404, 423, 425}), frozenset({0, 408, 429, *range(500, 600)})
+NOT_YET_RETRIES = 10
+INSTALLER_RETRIES, CONTROLLER_RETRIES = 360, 15
 TIMEOUT_SECONDS = 60
 log = logging.getLogger("service")
 
@@ -33,7 +34,8 @@ class ServiceError(Exception):
 class Service:
     """The REST API as one cluster's installer or controller uses it.
 
-    `token` goes into the agents' header; `wait` is the range of seconds between two tries.
+    `token` goes into the agents' header; `wait` is how long in seconds the first pause between two tries, which doubles from then on,
+    and any of them may be. How long they are is left to chance.
     """
 
     def __init__(
@@ -43,12 +45,12 @@ class Service:
         *,
         ca_file: str = "",
         insecure: bool = False,
-        busy_tries: int = INSTALLER_BUSY_TRIES,
+        retries: int = INSTALLER_RETRIES,
         wait: tuple[float, float] = (2, 10),
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._base = base_url.rstrip("/") + PREFIX
-        self._token, self._busy_tries, self._wait, self._sleep = token, busy_tries, wait, sleep
+        self.token, self._retries, self._wait, self._sleep = token, retries, wait, sleep
         self._tls: ssl.SSLContext | None = None
         if base_url.startswith("https:"):
             self._tls = ssl.create_default_context(cafile=ca_file or None)
@@ -78,23 +80,20 @@ class Service:
 
     def call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
         """Send a request until it is answered or the tries are used up; raise ServiceError."""
-        not_yet = busy = 0
-        while True:
+        for attempt in itertools.count():
             try:
                 return self._once(method, path, body, content_type)
             except ServiceError as error:
-                not_yet += error.code in NOT_YET
-                busy += error.code in BUSY or error.code == 0
-                again = (error.code in NOT_YET and not_yet < NOT_YET_TRIES) or (
-                    (error.code in BUSY or error.code == 0) and busy < self._busy_tries
-                )
-                if not again:
+                retries = NOT_YET_RETRIES if error.code in NOT_YET else self._retries if error.code in BUSY else 0
+                if attempt >= retries:
                     raise
                 log.info("%s %s: %s; trying again", method, path, error)
-            self._sleep(random.uniform(*self._wait))
+            first, longest = self._wait
+            self._sleep(min(longest, random.random() * first * 2 ** min(attempt, 16)))
+        raise AssertionError
 
     def _once(self, method: str, path: str, body: bytes | None, content_type: str) -> bytes:
-        headers = {"X-Secret-Key": self._token}
+        headers = {"X-Secret-Key": self.token, "X-Request-Id": str(uuid.uuid4())}
         if content_type:
             headers["Content-Type"] = content_type
         request = urllib.request.Request(self._base + path, data=body, method=method, headers=headers)

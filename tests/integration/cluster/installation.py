@@ -37,12 +37,11 @@ echo 'Install complete.' >&2
 """,
     "systemctl": """
 case "$*" in
-  *reboot*) touch "$AGENTLAB_HOST_ROOT/reboot" ;;
   start*bootkube*) touch "$AGENTLAB_HOST_ROOT/start-bootkube" ;;
   is-failed*) echo active; exit 1 ;;
 esac
 """,
-    "systemd-run": 'touch "$AGENTLAB_HOST_ROOT/reboot"\n',
+    **dict.fromkeys(("systemd-run", "shutdown"), 'touch "$AGENTLAB_HOST_ROOT/reboot"\n'),
     "podman": f"""
 case "$*" in
   run*assisted-installer-controller)
@@ -50,7 +49,7 @@ case "$*" in
     exec {PYTHON} -m {PACKAGE}.orchestrator.controller --config "$etc/controller.json" --ca "$etc/ca.crt" ;;
 esac
 """,
-    **dict.fromkeys(("wipefs", "dd", "journalctl", "dmesg", "mount", "lsblk"), ":\n"),
+    **dict.fromkeys(("wipefs", "dd", "hostnamectl", "journalctl", "dmesg", "mount", "lsblk"), ":\n"),
 }
 
 

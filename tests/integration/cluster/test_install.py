@@ -42,7 +42,7 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
     until("the cluster is available", lambda: available(lab))
     assert run.stages["master-0"] == [
         "Starting installation: bootstrap",
-        "Installing: master",
+        "Installing: bootstrap",
         "Waiting for bootkube",
         "Writing image to disk",
         *(f"Writing image to disk: {percent}%" for percent in (6, 40, 52, 99, 100)),

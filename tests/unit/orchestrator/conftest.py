@@ -26,6 +26,8 @@ class Played:
                 path = self.path.removeprefix(PREFIX)
                 played.calls.append((self.command, path, body))
                 found = played.answers.get(f"{self.command} {path}", (200, {}))
+                if not isinstance(found, list) and callable(found):
+                    found = found(body)
                 if isinstance(found, list):
                     found = found.pop(0) if len(found) > 1 else found[0]
                 code, content = found
@@ -41,12 +43,19 @@ class Played:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def stages(self) -> list[tuple[str, str]]:
         told = [json.loads(body) for method, path, body in self.calls if method == "PUT" and path.endswith("/progress")]
         return [(entry["current_stage"], entry["progress_info"]) for entry in told]
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits are short."""
+    for name in ("CONTROLLER_POLL_SECONDS", "INSTALLER_POLL_SECONDS"):
+        monkeypatch.setenv(name, "0.01")
 
 
 @pytest.fixture

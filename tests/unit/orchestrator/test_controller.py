@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import logging
 import tarfile
 import threading
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.cluster.kube import KubeError
 from ansible_collections.agentlab.ocp.payload.cluster.patch import merge_patch
 from ansible_collections.agentlab.ocp.payload.orchestrator import controller as module
+from ansible_collections.agentlab.ocp.payload.orchestrator import logs
 from ansible_collections.agentlab.ocp.payload.orchestrator.bare_metal import HOSTS, MACHINES, PROVISIONING, hand_over
 from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller, operator_state
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service
@@ -29,10 +31,11 @@ def test_operator_states() -> None:
             }
         }
 
-    assert operator_state(None) == ("progressing", "", "")
     assert operator_state(conditions(Available="True", Progressing="True")) == ("available", "Available", "4")
-    assert operator_state(conditions(Available="False", Progressing="True")) == ("progressing", "Progressing", "4")
-    assert operator_state(conditions(Available="False", Degraded="True")) == ("failed", "Degraded", "4")
+    assert operator_state(conditions(Progressing="True", Available="True")) == ("progressing", "Progressing", "4"), "the first counts"
+    assert operator_state(conditions(Degraded="False", Progressing="True", Available="False")) == ("progressing", "Progressing", "4")
+    assert operator_state(conditions(Available="False", Progressing="True")) == ("failed", "Available", "4")
+    assert operator_state(conditions(Upgradeable="True")) == ("progressing", "", "4")
     assert operator_state(conditions(Available="False", Degraded="False")) == ("failed", "Available", "4")
 
 
@@ -61,7 +64,7 @@ class Api:
 )
 def test_finalizing_stages(played: Played, kinds: list[str], between: list[str]) -> None:
     """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
-    played.answers["GET /v2/clusters/c"] = 200, {"status": "finalizing", "hosts": []}
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "finalizing", "hosts": []}
     operators = [
         {"name": name, "operator_type": name, "namespace": "ns", "subscription_name": "s", "status": "available"} for name in kinds
     ]
@@ -94,12 +97,11 @@ class Applied(Api):
 def olm(played: Played, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the controller tells of operators, to a service that shows them, and the cluster, one after the other."""
     played.answers["GET /v2/clusters/c/monitored-operators"] = [(200, [operator]) for operator in operators]
-    played.answers["GET /v2/clusters/c"] = [(200, cluster) for cluster in clusters]
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = [(200, cluster) for cluster in clusters]
     manifests = [{"name": name, "content": base64.b64encode(CR).decode()} for name in ("lvm", "other")]
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, manifests
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
     controller = Controller(api, Service(played.url, ""), config)  # type: ignore[arg-type]
-    controller.poll = 0.01
     controller.olm()
     return [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
 
@@ -121,7 +123,7 @@ def test_a_failed_olm_operator_may_recover_for_a_while(played: Played) -> None:
     assert told[0] == {"name": "lvm", "status": "failed", "status_info": "of the phase", "version": "4"}
     calls = [call[:2] for call in played.calls]
     told_at = calls.index(("PUT", "/v2/clusters/c/monitored-operators"))
-    assert calls[:told_at].count(("GET", "/v2/clusters/c")) == 10
+    assert calls[:told_at].count(("GET", "/v2/clusters/c?exclude-hosts=true")) == 10
 
 
 def test_manifests_of_operators_without_a_service() -> None:
@@ -142,7 +144,6 @@ def test_manifests_of_operators_without_a_service() -> None:
     api = Cluster("Succeeded")
     config = {"cluster_id": "c", "invoker": "agent-installer", "control_plane_count": 1}
     controller = Controller(api, Service("http://127.0.0.1:9", ""), config)  # type: ignore[arg-type]
-    controller.poll = 0.01
     controller._loop("manifests", controller.apply_without_service)
     assert api.looks == 3 and api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
 
@@ -165,10 +166,10 @@ class Cluster(Api):
     def find(self, path: str) -> Any:
         return self.objects.get(path)
 
-    def create(self, path: str, body: Any) -> Any:
-        return body
+    def ensure(self, path: str, body: Any) -> None:
+        pass
 
-    def patch(self, path: str, patch: Any) -> None:
+    def patch(self, path: str, patch: Any, kind: str = "") -> None:
         self.patches.append((path, patch))
         path = path.removesuffix("/status")
         self.objects[path] = merge_patch(self.objects[path], patch)
@@ -182,9 +183,7 @@ class Cluster(Api):
 
 def controller_of(played: Played, cluster: Cluster, **config: Any) -> Controller:
     settings: Any = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3} | config
-    made = Controller(cluster, Service(played.url, "", wait=(0, 0)), settings)
-    made.poll = 0.01
-    return made
+    return Controller(cluster, Service(played.url, "", wait=(0, 0)), settings)
 
 
 def told(played: Played, method: str, path: str) -> list[Any]:
@@ -212,7 +211,8 @@ CONSOLE = {
 
 def finalizing(played: Played, *ending: tuple[int, Any]) -> Cluster:
     """A service that finalizes a cluster for a while, and a cluster whose console does not come up."""
-    played.answers["GET /v2/clusters/c"] = [*[(200, {"status": "finalizing", "hosts": []})] * 20, *ending]
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = [*[(200, {"status": "finalizing"})] * 20, *ending]
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": []}
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, [BUILTIN]
     cluster = Cluster()
     cluster.objects[f"{module.OPERATORS}/console"] = CONSOLE
@@ -262,18 +262,19 @@ def test_a_cancelled_installation_ends_the_controller(played: Played) -> None:
     controller_of(played, cluster).run()
     assert "must-gather.tar.gz" in uploaded(played), "the operators had not come up"
     played.calls.clear()
-    played.answers["GET /v2/clusters/c"] = 200, {"status": "cancelled", "hosts": []}
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "cancelled", "hosts": []}
     controller_of(played, Cluster()).run()
     assert list(uploaded(played)) == ["assisted-installer-controller.logs"] and not told(played, "POST", "/actions/complete-installation")
 
 
-@pytest.mark.parametrize(("code", "looks"), [(404, 10), (401, 3)])
+@pytest.mark.parametrize(("code", "looks"), [(404, 11), (401, 3)])
 def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(played: Played, code: int, looks: int) -> None:
-    """A deleted cluster at once (after the client's own ten tries), a refused token after three looks."""
+    """A deleted cluster at once (after the client's own tries), a refused token after three looks."""
     controller = controller_of(played, Cluster())
-    played.answers["GET /v2/clusters/c"] = code, {"reason": "no"}
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = code, {"reason": "no"}
+    controller.post_install = lambda: None  # type: ignore[method-assign]
     assert not controller.until_over()
-    assert [call[:2] for call in played.calls] == [("GET", "/v2/clusters/c")] * looks
+    assert [call[:2] for call in played.calls] == [("GET", "/v2/clusters/c?exclude-hosts=true")] * looks
 
 
 def test_a_stage_is_told_until_the_service_takes_it(played: Played) -> None:
@@ -300,7 +301,7 @@ def labelled_host(name: str, **fields: Any) -> dict[str, Any]:
 
 def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: Played) -> None:
     hosts = [labelled_host("w0"), labelled_host("w1"), labelled_host("w2", status="error"), labelled_host("m0", node_labels="")]
-    played.answers["GET /v2/clusters/c"] = 200, {"status": "installing", "hosts": hosts}
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     cluster = Cluster()
     for name, ready in (("w0", True), ("w1", False), ("m0", True)):
         cluster.node(name, ready)
@@ -315,7 +316,7 @@ def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: Played)
 
 def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: Played) -> None:
     hosts = [labelled_host("w0", machine_config_pool_name="infra")]
-    played.answers["GET /v2/clusters/c"] = 200, {"status": "installing", "hosts": hosts}
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     cluster = Cluster()
     cluster.objects[module.WORKER_POOL] = {"spec": {"paused": False}}
     controller = controller_of(played, cluster)
@@ -327,21 +328,25 @@ def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: Played)
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("labels", "platform", "loops"), [("", "none", set()), ('{"a": "b"}', "baremetal", {"node labels", "bare-metal hosts"})])
-def test_loops_run_only_where_there_is_something_to_do(played: Played, labels: str, platform: str, loops: set[str]) -> None:
-    cluster = {"status": "installed", "hosts": [labelled_host("w0", node_labels=labels)], "platform": {"type": platform}}
-    played.answers["GET /v2/clusters/c"] = 200, cluster
+@pytest.mark.parametrize(("platform", "loops"), [("none", set()), ("baremetal", {"UpdateBMHs"})])
+def test_loops_run_only_where_there_is_something_to_do(played: Played, platform: str, loops: set[str]) -> None:
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "installed", "platform": {"type": platform}}
     controller = controller_of(played, Cluster())
     started: list[str] = []
     controller._loop = lambda what, step: started.append(what)  # type: ignore[assignment]
     controller.run()
-    assert set(started) == {"certificate requests", "node status", *loops}
+    assert set(started) == {"ApproveCsrs", "WaitAndUpdateNodesStatus", "UpdateNodeLabels", *loops}
+
+
+def test_labels_are_no_more_looked_for_when_no_host_has_any(played: Played) -> None:
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [labelled_host("m0", node_labels="")]}
+    assert controller_of(played, Cluster()).label_nodes(Cluster())  # type: ignore[arg-type]
 
 
 def test_a_refused_token_ends_one_loop_though_others_go_on(played: Played) -> None:
     """In an agent-based installation another service, or none, may answer at the address by then."""
     controller = controller_of(played, Cluster(), invoker="agent-installer")
-    played.answers["GET /v2/clusters/c"] = 401, {"reason": "no"}
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 401, {"reason": "no"}
     other = threading.Thread(target=controller._loop, args=("certificate requests", controller.approve_requests), daemon=True)
     other.start()
     controller._loop("node status", controller.update_hosts)
@@ -353,11 +358,167 @@ def test_a_refused_token_ends_one_loop_though_others_go_on(played: Played) -> No
 def test_an_agent_based_installation_goes_on_without_the_service(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AGENT_READY_SECONDS", 0)
     monkeypatch.setattr(module, "READY_SECONDS", 0)
-    played.answers["GET /v2/clusters/c"] = 401, {"reason": "no"}
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 401, {"reason": "no"}
     controller = controller_of(played, Cluster(), invoker="agent-installer")
     assert controller.set_ready_state() is None
     with pytest.raises(SystemExit, match="Failed to retrieve cluster from assisted service"):
         controller_of(played, Cluster()).set_ready_state()
+
+
+def test_the_controller_says_once_that_it_is_ready(played: Played) -> None:
+    """By an event with a name of its own: the bootstrap host looks for that."""
+    cluster = Cluster()
+    made: list[Any] = []
+    cluster.ensure = lambda path, body: made.append((path, body))  # type: ignore[attr-defined]
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "installing"}
+    assert controller_of(played, cluster).set_ready_state() == {"status": "installing"}
+    [(path, event)] = made
+    assert path == "/api/v1/namespaces/assisted-installer/events"
+    assert event["metadata"] == {"name": "AssistedControllerIsReady", "namespace": "assisted-installer"}
+    assert event["involvedObject"] == {"namespace": "assisted-installer", "name": "assisted-installer-controller"}
+
+
+def node_host(name: str, stage: str, status: str = "installing-in-progress", address: str = "10.0.0.9") -> dict[str, Any]:
+    inventory = json.dumps({"interfaces": [{"ipv4_addresses": [f"{address}/24"]}]})
+    return labelled_host(name, status=status, progress={"current_stage": stage}, inventory=inventory)
+
+
+def stages_of(played: Played) -> list[tuple[str, str]]:
+    found = [(path.split("/")[5], json.loads(body)) for method, path, body in played.calls if method == "PUT" and path.endswith("/progress")]
+    return [(host, body["current_stage"]) for host, body in found]
+
+
+@pytest.mark.parametrize(
+    ("stage", "ready", "told"),
+    [
+        ("Rebooting", False, ["Joined"]),
+        ("Configuring", True, ["Joined", "Done"]),
+        ("Joined", False, []),
+        ("Joined", True, ["Done"]),
+        ("Writing image to disk", True, ["Done"]),
+        ("Done", True, []),
+    ],
+)
+def test_stages_of_a_node_that_joins(played: Played, stage: str, ready: bool, told: list[str]) -> None:
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
+    cluster = Cluster()
+    cluster.node("w0", ready)
+    assert not controller_of(played, cluster).update_hosts(cluster)  # type: ignore[arg-type]
+    assert stages_of(played) == [("w0", name) for name in told]
+
+
+def test_a_node_that_is_done_is_told_with_its_boots(played: Played) -> None:
+    """Each of the boots that it had as a node: one, unless it went down on the way."""
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", "Joined")]}
+    cluster = Cluster()
+    controller = controller_of(played, cluster)
+    for boot, ready in (("a", False), ("b", False), ("b", True)):
+        cluster.node("w0", ready)["status"]["nodeInfo"] = {"bootID": boot}
+        controller.update_hosts(cluster)  # type: ignore[arg-type]
+    [event] = [json.loads(body) for method, path, body in played.calls if (method, path) == ("POST", "/v2/events")]
+    assert event["message"] == "Node w0 has been rebooted 2 times before completing installation"
+    assert (event["name"], event["host_id"], event["cluster_id"]) == ("reboots_for_node", "w0", "c")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "over"),
+    [(["installed"], True), (["error", "error"], True), (["error", "installed"], True), (["error", "installing-in-progress"], False), (["disabled"], True)],
+)
+def test_nodes_are_watched_as_long_as_one_may_join(played: Played, statuses: list[str], over: bool) -> None:
+    hosts = [node_host(f"w{number}", "Rebooting", status) for number, status in enumerate(statuses)]
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
+    assert controller_of(played, Cluster()).update_hosts(Cluster()) is over  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("stage", "told"), [("Rebooting", True), ("Waiting for ignition", True), ("Configuring", False), ("Joined", False)])
+def test_a_host_that_fetched_its_config_is_configuring(played: Played, stage: str, told: bool) -> None:
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
+    cluster = Cluster()
+    cluster.objects[f"{module.MCS_PODS}?labelSelector=k8s-app=machine-config-server"] = {"items": [{"metadata": {"name": "mcs"}}]}
+    cluster.objects[f"{module.MCS_PODS}/mcs/log"] = 'Pool worker requested by address:"10.0.0.9:1" User-Agent:"Ignition/2.20.0" x'
+    controller_of(played, cluster).update_hosts(cluster)  # type: ignore[arg-type]
+    assert stages_of(played) == ([("w0", "Configuring")] if told else [])
+
+
+TAINTS = [{"key": "other", "effect": "NoSchedule"}, {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}]
+REAL = {"server": "vc.example.org", "user": "u", "password": "p"}
+MADE_UP = {"server": "vcenterplaceholder", "user": "usernameplaceholder", "password": "passwordplaceholder"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "invoker", "version", "center", "goes"),
+    [
+        ("vsphere", "agent-installer", "4.22.0-lab", REAL, False),
+        ("vsphere", "agent-installer", "4.22.0-lab", MADE_UP, True),
+        ("vsphere", "agent-installer", "4.22.0-lab", {}, True),
+        ("vsphere", "agent-installer", "4.14.9", REAL, True),
+        ("vsphere", "assisted-installer", "4.22.0", REAL, True),
+        ("nutanix", "agent-installer", "4.22.0", {}, True),
+        ("baremetal", "agent-installer", "4.22.0", {}, False),
+        ("none", "assisted-installer", "", {}, False),
+    ],
+)
+@pytest.mark.parametrize("service", [True, False])
+def test_whose_taints_must_go(
+    played: Played, platform: str, invoker: str, version: str, center: dict[str, str], goes: bool, service: bool
+) -> None:
+    """With the service or, after the bootstrap host has rebooted, without it."""
+    overrides = {"platform": {platform: {"vcenters": [center]} if center else {}}}
+    cluster = Cluster()
+    cluster.objects[module.INSTALL_CONFIG] = {"data": {"install-config": json.dumps(overrides)}}
+    known = {"platform": {"type": platform}, "install_config_overrides": json.dumps(overrides)} if service else None
+    assert controller_of(played, cluster, invoker=invoker, openshift_version=version).must_untaint(known) is goes
+
+
+def test_nodes_that_nobody_initializes_lose_their_taint(played: Played) -> None:
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", "Joined"), node_host("w1", "Joined")]}
+    cluster = Cluster()
+    cluster.objects[module.VERSION] = {"status": {}}
+    patches: list[Any] = []
+    cluster.patch = lambda *arguments: patches.append(arguments)  # type: ignore[method-assign]
+    for name, ready in (("w0", False), ("w1", True)):
+        cluster.node(name, ready)["spec"] = {"taints": TAINTS}
+    controller = controller_of(played, cluster)
+    removed = [{"op": "remove", "path": "/spec/taints/1"}], "application/json-patch+json"
+    for untaints in (False, True):
+        controller.untaints = untaints
+        controller.update_hosts(cluster)  # type: ignore[arg-type]
+        assert patches == ([("/api/v1/nodes/w0", *removed)] if untaints else []), "those that are not ready"
+    patches.clear()
+    assert not controller.complete()
+    assert patches == [(f"/api/v1/nodes/{name}", *removed) for name in ("w0", "w1")], "all of them, without the service"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (("progressing", "a"), [], None),
+        (("progressing", "a"), [("Progressing", "True", "a")], None),
+        (("progressing", "a"), [("Progressing", "True", "")], None),
+        (("progressing", "a"), [("Progressing", "True", "b")], ("progressing", "b")),
+        (("progressing", "a"), [("Available", "False", "")], ("failed", "")),
+        (("available", "a"), [("Available", "False", "gone")], None),
+    ],
+)
+def test_what_is_told_of_an_operator(
+    played: Played, before: tuple[str, str], now: list[tuple[str, str, str]], told: tuple[str, str] | None
+) -> None:
+    """What is new, but not that a message is gone; nothing of one that is not there, nor of one that has been available."""
+    played.answers["GET /v2/clusters/c/monitored-operators"] = 200, [BUILTIN | {"status": before[0], "status_info": before[1]}]
+    cluster = Cluster()
+    if now:
+        conditions = [{"type": kind, "status": state, "message": text} for kind, state, text in now]
+        cluster.objects[f"{module.OPERATORS}/console"] = {"metadata": {"name": "console"}, "status": {"conditions": conditions}}
+    controller_of(played, cluster)._operators_available()
+    reports = [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
+    assert reports == ([{"name": "console", "status": told[0], "status_info": told[1], "version": ""}] if told else [])
+
+
+def test_log_lines_are_those_of_logrus() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "x.py", 1, 'Failed to get "%s"', ("it",), None)
+    record.created, record.error = 0, ValueError("why not")  # type: ignore[attr-defined]
+    text = logs.LogrusFormatter().format(record)
+    assert text == 'time="1970-01-01T00:00:00Z" level=warning msg="Failed to get \\"it\\"" error="why not"'
 
 
 def bare_metal(cluster: Cluster, name: str, spec: dict[str, Any], **annotations: str) -> None:

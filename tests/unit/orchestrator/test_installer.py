@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import logging
 import os
+import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -17,6 +20,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.orchestrator import installer
+from ansible_collections.agentlab.ocp.payload.orchestrator.host import HostError
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service, ServiceError
 
 from .conftest import Played
@@ -35,7 +39,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         + " ".join(map(str, PERCENTS))
         + "; do printf '> Read disk 1.2 GiB/2.3 GiB (%s%%)   \\r' $p >&2; done\n"
         f'[ -e {root}/broken ] && {{ echo "Error: no space left" >&2; exit 1; }}\nexit 0\n',
-        **dict.fromkeys(("wipefs", "dd", "journalctl", "dmesg", "systemctl", "systemd-run"), "exit 0\n"),
+        **dict.fromkeys(("wipefs", "dd", "journalctl", "dmesg", "systemctl", "systemd-run", "shutdown", "hostnamectl", "realpath"), "exit 0\n"),
     }
     for name, body in bodies.items():
         program = programs / name
@@ -44,7 +48,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("AGENTLAB_HOST_ROOT", str(root))
     monkeypatch.setenv("AGENTLAB_HOST_COMMAND", "")
-    monkeypatch.setenv("INSTALLER_POLL_SECONDS", "0.01")
     monkeypatch.setenv("REBOOT_DELAY_SECONDS", "7")
     return root
 
@@ -95,17 +98,19 @@ def test_master_and_arbiter(played: Played, host: Path, role: str) -> None:
     assert install(played, role) == 0
     assert played.stages() == [("Starting installation", role), ("Installing", role), *WRITING, ("Rebooting", "")]
     commands = (host / "commands").read_text().splitlines()
-    assert commands[0] == "wipefs --all --force /dev/sda"
+    assert commands[:2] == ["realpath -e /dev/sda", "wipefs --all --force /dev/sda"]
     assert (
-        commands[1] == f"coreos-installer install --insecure -i /opt/install-dir/{role}-h.ign --copy-network /dev/sda"
+        commands[2] == f"coreos-installer install --insecure -i /opt/install-dir/{role}-h.ign --copy-network /dev/sda"
     )
-    assert commands[-1] == "systemd-run --on-active=7s --timer-property=AccuracySec=1s systemctl reboot"
+    assert commands[-1] == (
+        "systemd-run --on-active=7s --timer-property=AccuracySec=1s shutdown -r now 'Installation completed, server is going to reboot.'"
+    )
     ignition = host / f"opt/install-dir/{role}-h.ign"
     assert (
         json.loads(ignition.read_text()) == {"ignition": {"version": "3.2.0"}} and ignition.stat().st_mode & 0o77 == 0
     )
     states = [json.loads(body)["logs_state"] for __, path, body in played.calls if path.endswith("/logs-progress")]
-    assert states == ["requested", "collecting", "completed"]
+    assert states == ["requested", "requested", "collecting", "completed"], "by the installer, and by what sends them"
     [upload] = [path for method, path, __ in played.calls if method == "POST"]
     assert upload == "/v2/clusters/c/logs?logs_type=host&host_id=h&infra_env_id=i"
 
@@ -139,8 +144,8 @@ def test_worker_waits_for_two_masters(played: Played, host: Path) -> None:
 
 
 def test_worker_of_a_cluster_that_stands_does_not_wait(played: Played, host: Path) -> None:
-    played.answers["GET /v2/clusters/c"] = 200, {"kind": "AddHostsCluster"}
-    assert install(played, "worker", "--control-plane-count", "0", "--high-availability-mode", "None") == 0
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"kind": "AddHostsCluster"}
+    assert install(played, "worker", "--control-plane-count", "0") == 0
     assert played.stages()[-2:] == [("Waiting for control plane", ""), ("Rebooting", "")]
     assert (host / "commands").read_text().splitlines()[-1].startswith("systemd-run --on-active=7s")
 
@@ -175,7 +180,7 @@ class Member:
         ]
         self.objects: dict[str, dict[str, Any]] = {
             "/api/v1/nodes": {"items": self.nodes},
-            "/api/v1/namespaces/assisted-installer/events": {"items": [{"reason": "AssistedControllerIsReady"}]},
+            "/api/v1/namespaces/assisted-installer/events": {"items": [{"metadata": {"name": "AssistedControllerIsReady"}}]},
             installer.INVOKER: {"data": {"invoker": invoker}},
             f"{installer.MACHINE_CONFIGS}/rendered-1": {"kind": "MachineConfig"},
         }
@@ -191,7 +196,8 @@ def bootstrap(played: Played, host: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(installer.Installer, "kube_get", lambda self, path: member.get(path))
     played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, BOOTSTRAP
     hosts = [machine("h", "10.0.0.1", "master"), machine("m1", "10.0.0.2", "master"), machine("m2", "10.0.0.3", "master")]
-    played.answers["GET /v2/clusters/c/hosts?with-inventory=true"] = 200, hosts
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"platform": {"type": "none"}}
     systemctl = host.parent / "bin/systemctl"
     systemctl.write_text(
         f'{systemctl.read_text().removesuffix("exit 0" + chr(10))}'
@@ -230,8 +236,7 @@ def test_bootstrap(played: Played, host: Path, bootstrap: Member) -> None:
 
 
 def test_bootstrap_tells_who_fetched_a_config(played: Played, host: Path, bootstrap: Member) -> None:
-    hosts = [*played.answers["GET /v2/clusters/c/hosts?with-inventory=true"][1], machine("w0", "10.0.0.9", "worker")]
-    played.answers["GET /v2/clusters/c/hosts?with-inventory=true"] = 200, hosts
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"][1]["hosts"].append(machine("w0", "10.0.0.9", "worker"))
     log = host / "opt/openshift/machine-config-server.log"
     lines = MCS_LOG.format("master", "10.0.0.2") + MCS_LOG.format("worker", "10.0.0.9")
     data = base64.b64encode(lines.encode()).decode()
@@ -257,8 +262,8 @@ def test_bootstrap_waits_for_workers_only_if_the_service_ends_with_it(
 def test_workers_need_the_service_until_they_reboot(played: Played, host: Path) -> None:
     made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
     stages = ("Starting installation", "Installing", "Waiting for control plane", "Writing image to disk", "Rebooting", "Failed")
-    hosts = [machine(stage, "10.0.0.9", "worker", stage) for stage in stages] + [machine("m", "10.0.0.8", "master", "Installing")]
-    played.answers["GET /v2/clusters/c/hosts?with-inventory=true"] = 200, hosts
+    hosts = [machine(stage, "10.0.0.9", "worker", stage) for stage in stages]
+    played.answers["GET /v2/clusters/c/hosts?role=worker"] = 200, hosts
     assert made.workers_that_need_service() == list(stages[:3])
 
 
@@ -288,11 +293,11 @@ def test_single_node(played: Played, host: Path, bootstrap: Member) -> None:
     played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, {**BOOTSTRAP, "storage": {"files": files}}
     assert install(played, "bootstrap", "--control-plane-count", "1") == 0
     assert played.stages() == [
-        ("Starting installation", "bootstrap"), ("Installing", "master"), ("Waiting for bootkube", ""), *WRITING, ("Rebooting", ""),
+        ("Starting installation", "bootstrap"), ("Installing", "bootstrap"), ("Waiting for bootkube", ""), *WRITING, ("Rebooting", ""),
     ]  # fmt: skip
     written = json.loads((host / "opt/install-dir/master-h.ign").read_text())
     assert {entry["path"] for entry in written["storage"]["files"]} == {"/etc/hostname", "/var/lib/etcd/x"}
-    assert (host / "commands").read_text().splitlines()[-1] == "systemctl --no-block reboot"
+    assert (host / "commands").read_text().splitlines()[-1] == "shutdown -r now 'Installation completed, server is going to reboot.'"
 
 
 def test_a_bootstrap_that_cannot_start_fails_before_the_disk_is_written(played: Played, host: Path) -> None:
@@ -305,13 +310,98 @@ def test_a_bootstrap_that_cannot_start_fails_before_the_disk_is_written(played: 
 def test_failure_is_told_after_three_tries(played: Played, host: Path) -> None:
     (host / "broken").touch()
     assert install(played, "master") == 1
-    stage, info = played.stages()[-1]
-    assert (
-        stage == "Failed"
-        and info.startswith("failed after 3 attempts, last error: failed executing coreos-installer install")
-        and "no space left" in info
-    )
+    writer = host.parent / "bin/coreos-installer"
+    command = f"{writer} [install --insecure -i /opt/install-dir/master-h.ign --copy-network /dev/sda]"
+    assert played.stages()[2:] == [
+        *WRITING,  # once: a new try is no progress until it is further than the one before
+        ("Failed", f'failed after 3 attempts, last error: failed executing {command}, Error exit status 1, LastOutput "Error: no space left"'),
+    ]
     assert (host / "commands").read_text().count("coreos-installer") == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "text"),
+    [
+        (1, "", 'Error exit status 1, LastOutput ""'),
+        (-15, "x", 'Error signal: terminated, LastOutput "x"'),
+        (2, "a" * 300, f'Error exit status 2, LastOutput "... {"a" * 200}"'),
+        (2, "begin\nError: why\n", 'Error exit status 2, LastOutput "Error: why"'),
+    ],
+)
+def test_what_is_told_of_a_command_that_failed(code: int, output: str, text: str) -> None:
+    assert str(HostError(["nsenter-none", "--target", "1"], code, output)) == f"failed executing nsenter-none [--target 1], {text}"
+
+
+def test_a_percentage_that_the_service_did_not_take_is_told_again(played: Played, host: Path) -> None:
+    refused = iter([409] * 3)
+
+    def answer(body: bytes) -> tuple[int, Any]:
+        return (next(refused, 200) if b"%" in body else 200), {}
+
+    played.answers["PUT /v2/infra-envs/i/hosts/h/progress"] = answer
+    assert install(played, "master") == 0
+    assert played.stages()[2:] == [*WRITING, ("Rebooting", "")]
+    assert [percent for __, percent in WRITING] == ["", "6%", "40%", "52%", "99%", "100%"]
+
+
+def test_the_disk_is_named_as_the_kernel_does(played: Played, host: Path) -> None:
+    realpath = host.parent / "bin/realpath"
+    realpath.write_text("#!/bin/sh\necho /dev/vda\n")
+    (host.parent / "bin/wipefs").write_text("#!/bin/sh\nexit 1\n")
+    assert install(played, "master") == 0
+    text = "Could not clean install device /dev/vda. The installation will continue. If the installation fails, clean the disk and try again"
+    assert played.stages()[:2] == [("Starting installation", "master"), ("Starting installation", text)]
+    assert "--copy-network /dev/vda\n" in (host / "commands").read_text()
+
+
+@pytest.mark.parametrize(("name", "made"), [("master-0", False), ("m0.ostest.example.org", False), ("localhost", True), ("Master-0", True), ("m", True)])
+def test_a_bootstrap_host_gets_some_name_if_it_has_none(
+    played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, name: str, made: bool
+) -> None:
+    monkeypatch.setattr(installer.socket, "gethostname", lambda: name)
+    assert install(played, "bootstrap") == 0
+    commands = (host / "commands").read_text().splitlines()
+    given = [command for command in commands if command.startswith("hostnamectl set-hostname random-hostname-")]
+    assert len(given) == made
+    if made:
+        assert commands.index(given[0]) < commands.index("systemctl start --no-block bootkube.service")
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_the_bootstrap_host_initializes_nodes_that_nobody_else_does(
+    played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, goes: bool
+) -> None:
+    """A node that waits for its cloud provider does not become ready; it does when the taint is gone."""
+    node = bootstrap.nodes[0]
+    node["spec"] = {"taints": [{"key": "node.cloudprovider.kubernetes.io/uninitialized"}]}
+    node["status"]["conditions"][0]["status"] = "False" if goes else "True"
+    if goes:
+        played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"platform": {"type": "vsphere"}}
+    paths: list[str] = []
+
+    class Client:
+        def patch(self, path: str, patch: Any, kind: str) -> None:
+            paths.append(path)
+            node["status"]["conditions"][0]["status"] = "True"
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(installer.Installer, "kube", lambda self: [Client()])
+    assert install(played, "bootstrap", "--openshift-version", "4.22.0") == 0
+    assert paths == (["/api/v1/nodes/m1"] if goes else [])
+
+
+def test_hosts_that_are_known_to_have_their_config_are_not_told_again(played: Played, host: Path) -> None:
+    log = host / "opt/openshift/machine-config-server.log"
+    log.parent.mkdir(parents=True)
+    stages = ("Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done")
+    hosts = [machine(stage, f"10.0.0.{number}", "worker", stage) for number, stage in enumerate(stages)]
+    log.write_text("".join(MCS_LOG.format("worker", f"10.0.0.{number}") for number in range(len(stages))))
+    made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
+    for __ in range(2):
+        made.report_requests(hosts)
+    assert played.stages() == [("Waiting for ignition", "")] and played.calls[0][1].endswith("/hosts/Rebooting/progress")
 
 
 def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_tried_again(played: Played, host: Path) -> None:
@@ -336,6 +426,21 @@ def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_trie
     played.calls.clear()
     assert install(played, "master") == 0
     assert played.stages()[-1] == ("Rebooting", "")
+
+
+def test_the_installers_log_is_found_by_who_sends_logs(played: Played, host: Path) -> None:
+    """In a file, and in the journal with the tag by which `logs_sender` asks for it."""
+    path = host / "run/systemd/journal/socket"
+    path.parent.mkdir(parents=True)
+    journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    journal.bind(str(path))
+    messages: list[str] = []
+    threading.Thread(target=lambda: messages.extend(iter(lambda: journal.recv(65536).decode(errors="replace"), "")), daemon=True).start()
+    assert install(played, "master") == 0
+    assert "\nTAG=installer\n" in messages[0] and 'level=info msg="Assisted installer started.' in messages[0]
+    lines = (host / "var/log/assisted-installer.log").read_text()
+    assert 'level=info msg="Updating node installation stage: Starting installation - master"\n' in lines
+    logging.getLogger().handlers.clear()
 
 
 def test_options_for_disks(played: Played, host: Path) -> None:
@@ -371,10 +476,10 @@ def test_settings_of_a_live_host(host: Path) -> None:
     assert json.loads(found.read_text()) == {"REBOOT_DELAY_SECONDS": "5"}
 
 
-@pytest.mark.parametrize(("code", "tries"), [(404, 10), (503, 4), (409, 1), (400, 1)])
+@pytest.mark.parametrize(("code", "tries"), [(404, 11), (503, 5), (507, 5), (409, 1), (400, 1)])
 def test_retry_rules(played: Played, code: int, tries: int) -> None:
     played.answers["GET /v2/x"] = (code, {"reason": "because"})
-    service = Service(played.url, "token", busy_tries=4, wait=(0, 0))
+    service = Service(played.url, "token", retries=4, wait=(0, 0))
     with pytest.raises(ServiceError, match="because") as caught:
         service.get("/v2/x")
     assert (caught.value.code, len(played.calls)) == (code, tries)
@@ -384,7 +489,7 @@ def test_retry_succeeds_and_refused_connections_are_told(played: Played) -> None
     played.answers["GET /v2/x"] = [(503, {}), (404, {}), (200, {"a": 1})]
     assert Service(played.url, "token", wait=(0, 0)).get("/v2/x") == {"a": 1}
     with pytest.raises(ServiceError, match="does not answer"):
-        Service("http://127.0.0.1:9", "token", busy_tries=2, wait=(0, 0)).get("/v2/x")
+        Service("http://127.0.0.1:9", "token", retries=2, wait=(0, 0)).get("/v2/x")
 
 
 def test_requests_in_the_machine_config_servers_log() -> None:

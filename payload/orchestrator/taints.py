@@ -1,0 +1,60 @@
+"""Nodes on a platform with an external cloud provider wait for it with a taint; with made-up credentials it never comes.
+
+Then the installer and the controller remove the taint, as upstream's do.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from ..cluster.cloud import PLATFORMS, UNINITIALIZED, credentials
+from ..cluster.kube import KubeClient
+
+AGENT_BASED = "agent-installer"
+# From then on an agent-based installation can have credentials of vSphere.
+CREDENTIALS_SINCE = (4, 15)
+log = logging.getLogger("taints")
+
+
+def platform_of(cluster: Mapping[str, Any]) -> str:
+    """Return the type of the platform of a cluster of the service."""
+    return str((cluster.get("platform") or {}).get("type", ""))
+
+
+def platform_in(install_config: str) -> str:
+    """Return the type of the platform in an install-config, empty if it has none."""
+    return next(iter((yaml.safe_load(install_config) or {}).get("platform") or ()), "")
+
+
+def must_go(platform: str, version: str, invoker: str, cluster: Mapping[str, Any] | None, install_config: str = "") -> bool:
+    """Tell whether nobody else will remove the taints.
+
+    `cluster` is the service's; without it (None) the cluster's own install-config says whether there are credentials.
+    """
+    if platform == "vsphere" and invoker == AGENT_BASED and _release(version) >= CREDENTIALS_SINCE:
+        if cluster is None:
+            return not credentials(yaml.safe_load(install_config or "{}"), ["server"])
+        return not credentials(json.loads(cluster.get("install_config_overrides") or "{}"))
+    return platform in PLATFORMS
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.partition("-")[0].split(".")[:2])
+
+
+def remove(kube: KubeClient, node: Mapping[str, Any]) -> None:
+    """Remove the taint from a node that has it."""
+    name = node["metadata"]["name"]
+    found = [index for index, taint in enumerate((node.get("spec") or {}).get("taints") or ()) if taint["key"] == UNINITIALIZED]
+    if not found:
+        log.info("No uninitialized taint found for node %s", name)
+        return
+    log.info("Removing uninitialized taint on node %s", name)
+    patch = [{"op": "remove", "path": f"/spec/taints/{found[0]}"}]
+    kube.patch(f"/api/v1/nodes/{name}", patch, "application/json-patch+json")
+    log.info("Removed taint from node %s", name)
