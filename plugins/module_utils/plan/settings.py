@@ -25,7 +25,7 @@ SETTINGS: dict[str, Setting] = {
     "CLUSTER_MONITOR_INTERVAL": Setting("10s", "2s", "service", "pace of the cluster state machine"),
     "INSTALLER_POLL_SECONDS": Setting(None, "3", "installer", "waits for hosts, nodes and workers; upstream 5 to 30"),
     "REBOOT_DELAY_SECONDS": Setting("60", "5", "installer", "delay before a host reboots into its disk"),
-    "CONTROLLER_POLL_SECONDS": Setting("30", "3", "controller", "pace of the controller's loops"),
+    "CONTROLLER_POLL_SECONDS": Setting(None, "3", "controller", "pace of the controller's loops; upstream 1 to 60"),
     "OPERATOR_SETTLE_SECONDS": Setting(None, "2", "cluster", "pace of the simulated operators"),
 }
 
