@@ -233,7 +233,8 @@ class Controller:
         log.info("Checking if cluster nodes are ready. %d nodes remaining", len(left))
         known = {address for host in hosts for address in host_addresses(host)}
         for node in kube.get("/api/v1/nodes")["items"]:
-            self._boots[node["metadata"]["name"]].add(node["status"].get("nodeInfo", {}).get("bootID", ""))
+            if boot := node["status"].get("nodeInfo", {}).get("bootID"):
+                self._boots[node["metadata"]["name"]].add(boot)
             host = find_host(hosts, node)
             if host is None:
                 log.warning("Node %s is not in inventory hosts", node["metadata"]["name"].lower())
@@ -267,7 +268,7 @@ class Controller:
 
     def _tell_reboots(self, name: str, host: dict[str, Any]) -> None:
         # Upstream's counts them on the node; here each of the boots that the node has told of is one.
-        reboots = len(self._boots[name])
+        reboots = max(1, len(self._boots[name]))
         event = {
             "name": "reboots_for_node",
             "category": "user",
