@@ -24,7 +24,7 @@ from ..protocol import API, Dispatch, Freeze, Identity, Request, Response, Talk,
 from . import hub, install, noop
 from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
 from .install import Pace
-from .settings import STEP_SECONDS, Settings, SwarmError
+from .settings import STEP_SECONDS, Settings, Stopped, SwarmError
 from .stats import Stats, resident_bytes
 
 if TYPE_CHECKING:
@@ -328,6 +328,7 @@ class Swarm:
         where = f"{method} {self.settings.url}{API}{path}"
         if not response.ok:
             hint = "; tokens are read from USER_AUTH_TOKEN and PULL_SECRET_TOKEN" if response.status in (401, 403) else ""
+            hint = "; is this an assisted service?" if response.status and response.body is None else hint
             raise SwarmError(f"{where}: {response.reason()}{hint}")
         if not isinstance(response.body, dict | list):
             raise SwarmError(f"{where}: the answer is not JSON: is this an assisted service?")
@@ -537,7 +538,7 @@ def self_signed() -> str:
 def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Run a swarm to its end in this thread; SIGINT and SIGTERM end it early and cleanly, the second one at once. Returns the report.
 
-    SwarmError: the service is of no use, or something was left behind when it ended at once.
+    SwarmError: the service is of no use. Stopped: it ended at once.
     """
 
     async def main() -> dict[str, Any]:
@@ -548,7 +549,8 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
             if swarm.stopped:
                 whole.cancel()
             else:
-                print("\nagentlab swarm: stopping, and deleting what was registered (once more: leave it)", file=sys.stderr)
+                cleaning = "" if settings.keep or settings.discover else ", and deleting what was registered (once more: leave it)"
+                print(f"\nagentlab swarm: stopping{cleaning}", file=sys.stderr)
             swarm.stop()
 
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -556,7 +558,9 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
         try:
             return await whole
         except (SwarmError, asyncio.CancelledError) as error:
-            left = ", ".join(swarm.left())
-            raise SwarmError((str(error) or "stopped at once") + (f"; left behind: {left}" if left else "")) from None
+            left = f"; left behind: {', '.join(swarm.left())}" if swarm.left() else ""
+            if isinstance(error, asyncio.CancelledError):
+                raise Stopped(f"stopped at once{left}") from None
+            raise SwarmError(f"{error}{left}") from None
 
     return asyncio.run(main())

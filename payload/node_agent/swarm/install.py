@@ -213,11 +213,11 @@ def conduct(
 
     As in an agent-based installation, "ready" takes every host that the cluster is to have: the service is content with the
     control plane, and would refuse those that come later. A hub starts by itself, and only then its clusters get an id. `look` reads
-    the cluster, with its hosts; `observe` gets each that was read. A cluster of which nothing changes for long is `stalled`, one whose
-    hosts all gave up is `refused`.
+    the cluster, with its hosts; `observe` gets each that was read. A cluster of which nothing new is seen for long is `stalled`: one whose
+    preparation fails again and again does change. One whose hosts all gave up is `refused`.
     """
     settings = pace.settings
-    finalized, seen = False, ""
+    finalized, seen = False, set[int]()
     last: dict[str, Any] = {}
     cluster.changed = clock()
     while True:
@@ -229,9 +229,10 @@ def conduct(
             return cluster.status, last
         if all(host.gone for host in hosts):
             return "refused", last
-        now = f"{cluster.status} {sorted(cluster.stages.items())}"
-        if now != seen:
-            seen, cluster.changed = now, clock()
+        now = hash((cluster.status, *sorted(cluster.stages.items())))
+        if now not in seen:
+            seen.add(now)
+            cluster.changed = clock()
         elif clock() - cluster.changed > settings.stall:
             return "stalled", last
         known = sum(host.get("status") == "known" for host in (body or {}).get("hosts") or ())

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from .settings import FAILURES, PROFILES, TOPOLOGIES, Settings, SwarmError, part_of, shares
+from .settings import FAILURES, PROFILES, TOPOLOGIES, Settings, Stopped, SwarmError, part_of, shares
 
 LINE_SECONDS = 10.0
 
@@ -227,7 +227,7 @@ def main(argv: list[str] | None = None) -> int:
             print(path)
     except (SwarmError, ImportError, OSError) as error:  # a library that this machine has not is named by its error
         print(f"agentlab swarm: {error}", file=sys.stderr)
-        return 2
+        return 130 if isinstance(error, Stopped) else 2
     return conclude(report)
 
 

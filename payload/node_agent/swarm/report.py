@@ -21,10 +21,10 @@ from .stats import Histogram, density, summaries
 # By meaning where there is one, so that plots of the same thing look the same; what is not here takes the others in turn.
 COLOURS = {
     "installed": "#2e8b57", "error": "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", "cancelled": "#8c564b", "deleted": "#5b5b5b",
-    "disconnected": "#b07aa1",
+    "disconnected": "#b07aa1", "preparing-failed": "#c2543d",
     "discovering": "#9aa7b5", "insufficient": "#e0a63a", "pending-for-input": "#c98a1b", "known": "#6baed6", "ready": "#6baed6",
     "preparing-for-installation": "#4a86c5", "preparing-successful": "#3a6db0", "installing": "#5e60b8", "installing-in-progress": "#7d55c7",
-    "finalizing": "#2aa198", "errors_per_s": "#d1352b", "p99_ms": "#e07b39",
+    "finalizing": "#2aa198", "errors": "#d1352b", "99th percentile": "#e07b39",
 }  # fmt: skip
 OTHERS = ("#3a78b5", "#e07b39", "#2aa198", "#b07aa1", "#8c564b", "#7f7f7f")
 WIDTH, HEIGHT = 1000, 200
@@ -36,7 +36,7 @@ h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}.bad{color:var(--bad
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 td,th{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-td:first-child,th:first-child,.text td,.text th{text-align:left;overflow-wrap:anywhere;unicode-bidi:isolate}
+td:first-child,th:first-child,.text td,.text th{text-align:left;unicode-bidi:isolate}.text td{overflow-wrap:anywhere;min-width:5rem}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(34rem,100%),1fr));gap:1.2rem 2rem}
 figure{margin:0}figcaption{margin-bottom:.3rem}.key{display:inline-block;margin-right:.9rem;white-space:nowrap}
 .key i{display:inline-block;width:.8em;height:.8em;margin-right:.3em;border-radius:2px}
@@ -174,9 +174,9 @@ def table(rows: list[dict[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-def ticks(top: float) -> list[float]:
-    """Four or five round values from 0 to at least `top`."""
-    raw = top / 4
+def ticks(top: float, least: float = 0.0) -> list[float]:
+    """Four or five round values from 0 to at least `top`, or fewer that are no less than `least` apart."""
+    raw = max(top / 4, least)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
     return [step * number for number in range(math.ceil(top / step * 0.999) + 1)]
@@ -204,7 +204,7 @@ def figure(title: str, unit: str, times: list[float], lines: dict[str, list[floa
     if logarithmic:
         marks = [10.0**power for power in range(max(math.ceil(math.log10(most)), 1) + 1)]
     else:
-        marks = ticks(most)
+        marks = ticks(most, 1.0 if stacked else 0.0)
     span = max(times[-1], 1.0)
 
     def height(value: float) -> float:
@@ -212,7 +212,8 @@ def figure(title: str, unit: str, times: list[float], lines: dict[str, list[floa
         return HEIGHT * (1 - share)
 
     def points(values: list[float]) -> list[str]:
-        return [f"{at / span * WIDTH:.1f},{height(value):.1f}" for at, value in zip(times, values, strict=True)]
+        # Nothing was measured in a second with 0 ms.
+        return [f"{at / span * WIDTH:.1f},{height(value):.1f}" for at, value in zip(times, values, strict=True) if value or not logarithmic]
 
     others = iter(OTHERS * len(drawn))
     colours = {name: COLOURS.get(name) or next(others) for name, __, __ in drawn}
@@ -222,7 +223,7 @@ def figure(title: str, unit: str, times: list[float], lines: dict[str, list[floa
             shapes.append(f'<polygon points="{" ".join(points(values) + points(below)[::-1])}" fill="{colours[name]}"/>')
         else:
             shapes.append(f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{colours[name]}" stroke-width="2"/>')
-    shown = [f"{mark:,g}" for mark in marks]
+    shown = [f"{'≤ ' if logarithmic and mark == 1 else ''}{mark:,g}" for mark in marks]
     y = "".join(f'<span style="top:{height(mark) / HEIGHT:.1%}">{text}</span>' for mark, text in zip(marks, shown, strict=True))
     x = "".join(f'<span style="left:{at / span:.1%}">{text}</span>' for at, text in moments(span))
     keys = "".join(f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in colours.items())
@@ -282,11 +283,11 @@ def page(report: dict[str, Any]) -> str:
     samples = report["samples"]
     times = [sample["t"] for sample in samples]
 
-    def plot(title: str, unit: str, *names: str, logarithmic: bool = False) -> str:
-        return figure(title, unit, times, {name: [sample[name] for sample in samples] for name in names}, logarithmic=logarithmic)
+    def plot(title: str, unit: str, names: dict[str, str], logarithmic: bool = False) -> str:
+        return figure(title, unit, times, {text: [sample[name] for sample in samples] for name, text in names.items()}, logarithmic=logarithmic)
 
     def states(title: str, group: str) -> str:
-        names = list(dict.fromkeys(name for sample in samples for name in sample[group]))
+        names = sorted({name for sample in samples for name in sample[group]}, key=lambda name: ([*COLOURS, name].index(name), name))
         return figure(title, group, times, {name: [sample[group].get(name, 0) for sample in samples] for name in names}, stacked=True)
 
     settings, used, late = report["settings"], report["resources"], report["poll_lateness"]
@@ -300,7 +301,7 @@ def page(report: dict[str, Any]) -> str:
     well = len(ends) == 1 and not report["errors"]
     facts = [
         ("Against", f"{settings['url']}{machines}", ""),
-        ("What", f"{report['clusters']} clusters ({shapes}), {used['peak_agents']:,} hosts at most at a time", ""),
+        ("What", f"{used['peak_agents']:,} hosts at a time, clusters: {report['clusters']:,} ({shapes})", ""),
         ("When", f"{began:%Y-%m-%d %H:%M:%S} UTC, for {report['seconds']:,} s", ""),
         ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
         ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),
@@ -314,20 +315,21 @@ def page(report: dict[str, Any]) -> str:
         '<div class="plots">',
         states("Hosts by status", "hosts"),
         states("Clusters by status", "clusters"),
-        plot("Requests", "per second", "requests_per_s", "errors_per_s"),
-        plot("Latency of requests", "ms, logarithmic", "p50_ms", "p99_ms", logarithmic=True),
-        plot("Lateness of polls", "ms, logarithmic", "late_p99_ms", logarithmic=True),
-        plot("Memory of the swarm", "MiB", "rss_mib"),
-        plot("Processor time of the swarm", "percent of a core", "cpu_percent"),
+        plot("Requests", "per second", {"requests_per_s": "requests", "errors_per_s": "errors"}),
+        plot("Latency of requests", "milliseconds, logarithmic", {"p50_ms": "median", "p99_ms": "99th percentile"}, logarithmic=True),
+        plot("Lateness of polls", "milliseconds, logarithmic", {"late_p99_ms": "99th percentile"}, logarithmic=True),
+        plot("Memory of the swarm", "MiB", {"rss_mib": "resident"}),
+        plot("Processor time of the swarm", "percent of a core", {"cpu_percent": "used"}),
         "</div>",
-        texts("Clusters that were not installed", ("Cluster", "Host", "End or status", "Simulated failure", "What the service says"), failures(report),
+        texts("Clusters that failed", ("Cluster", "Host", "End or status", "Simulated failure", "What the service says"), failures(report),
               "None."),
         texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
         grid("Operations, milliseconds", "Operation", report["operations"].items()),
         grid("Time from registration to a host's status, seconds", "Status", report["time_to_host_status"].items(), seconds=True),
         grid("Time from registration to a host's stage, seconds", "Stage", report["time_to_host_stage"].items(), seconds=True),
         grid("Time from the start to a cluster's status, seconds", "Status", report["time_to_cluster_status"].items(), seconds=True),
-        "<h2>Settings</h2><dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd>" for name, value in settings.items()) + "</dl>",
+        "<h2>Settings</h2><dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd>" for name, value in settings.items() if value)
+        + "</dl>",
     ]  # fmt: skip
     head = "".join(f'<dt>{name}</dt><dd class="{look}">{html.escape(text)}</dd>' for name, text, look in facts)
     title = f"Swarm: {ends[0]}{'' if well else ', with errors'}"

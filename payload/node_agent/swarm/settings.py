@@ -122,6 +122,10 @@ class SwarmError(ValueError):
     """A setting that makes no sense, or a service that cannot be used; one message for people."""
 
 
+class Stopped(SwarmError):
+    """It was stopped at once, before what it registered was deleted; one message for people."""
+
+
 @dataclass(slots=True)
 class Settings:
     """`hosts`: per cluster (0: as many as the topology needs). Times in seconds. `failures`: kind -> share of all hosts.

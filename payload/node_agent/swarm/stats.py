@@ -214,7 +214,9 @@ def summaries(tables: dict[str, dict[str, Histogram]]) -> dict[str, Any]:
 
 def density(agents: int, agent_seconds: float, cpu: float, peak: float, baseline: float) -> dict[str, Any]:
     """What an agent costs: memory over what the program takes without any (bytes), processor time."""
-    each = max(peak - baseline, 1) / max(agents, 1)
+    if not agents:
+        return dict.fromkeys(("kib_per_agent", "agents_per_core", "agents_per_gib"), 0)
+    each = max(peak - baseline, 1) / agents
     return {
         "kib_per_agent": round(each / 1024, 1),
         "agents_per_core": round(agent_seconds / max(cpu, 1e-6)),

@@ -45,6 +45,7 @@ class FakeAssisted:
         self.instructions: list[list[dict[str, Any]]] | None = None
         self.answers: list[int] = []  # status codes for the next requests of agents, before anything else
         self.instead: dict[str, Callable[[], web.Response]] = {}  # part of a path -> what is answered there
+        self.slow_deletes = 0.0  # seconds
         self.refuse_cluster = 0  # the cluster to be registered that is refused, counted from 1
         self.image = "registry.example/agent:1"
         self.errors: list[str] = []
@@ -117,6 +118,8 @@ class FakeAssisted:
     @web.middleware
     async def _middleware(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.counts[request.method] += 1
+        if request.method == "DELETE":
+            await asyncio.sleep(self.slow_deletes)
         if self.keep:
             self.requests.append((request.method, request.path_qs))
             self.headers.append({name.lower(): value for name, value in request.headers.items()})

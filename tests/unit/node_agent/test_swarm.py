@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import itertools
 import json
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from dataclasses import replace
 from html.parser import HTMLParser
 from operator import attrgetter
@@ -15,7 +17,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, main, noop, report
+from ansible_collections.agentlab.ocp.payload.node_agent import protocol
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, install, main, noop, report
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm import stats as stats_module
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import (
@@ -166,6 +169,42 @@ def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
         "operations.csv", "report.html", "report.json", "samples.csv",
     ]  # fmt: skip
+
+
+def test_stops_at_once(service: FakeAssisted) -> None:
+    service.slow_deletes = 30.0
+    command = [sys.executable, "-m", "ansible_collections.agentlab.ocp.plugins.module_utils.cli", "swarm", "--url", service.url, "--topology", "sno"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    for done in (lambda: service.hosts, lambda: service.counts["DELETE"]):
+        end = time.monotonic() + 60
+        while not done():
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=20)[1]
+    (ident,) = service.clusters
+    assert process.returncode == 130 and said.endswith(f"agentlab swarm: stopped at once; left behind: swarm-0 {ident}\n")
+
+
+def test_cluster_that_goes_in_circles() -> None:
+    """Preparation fails, the cluster is ready again, and is started again: nothing new comes of it."""
+    settings = Settings("http://x", topology={"sno": 1}, agent_version="a", **FAST)
+    cluster = hardware.plan_clusters(settings)[0]
+    statuses, now = itertools.cycle(["ready", "preparing-for-installation"]), 0.0
+
+    def look() -> Generator[Any, Any, dict[str, Any]]:
+        yield from ()
+        return {"status": next(statuses), "hosts": [{"id": "h", "status": "known"}]}
+
+    hosts = hardware.populate(settings, [cluster])
+    talk = install.conduct(cluster, hosts, install.Pace(settings), lambda: now, lambda *seen: None, "", look)
+    answer: Any = None
+    with pytest.raises(StopIteration) as end:
+        while now < 3 * settings.stall:
+            action = talk.send(answer)
+            now += getattr(action, "seconds", 0.0)
+            answer = protocol.Response(202, {}) if isinstance(action, protocol.Request) else None
+    assert end.value.value[0] == "stalled" and now < 2 * settings.stall
 
 
 def test_hosts_differ() -> None:
@@ -369,7 +408,7 @@ def test_page_is_safe_and_complete(tmp_path: Path) -> None:
     tags = Tags()
     tags.feed(page)
     assert not {"script", "img", "link"} & tags.seen and "http" not in " ".join(tags.addresses)
-    for text in ("0 of 2 clusters installed, with errors", "disk", "Clusters that were not installed", "could not be removed"):
+    for text in ("0 of 2 clusters installed, with errors", "disk", "Clusters that failed", "could not be removed"):
         assert text in page
 
 
@@ -389,6 +428,7 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize(("top", "marks"), [(1, [0, 0.25, 0.5, 0.75, 1]), (7, [0, 2, 4, 6, 8]), (1000, [0, 250, 500, 750, 1000]), (0.3, [0, 0.1, 0.2, 0.3])])
 def test_ticks(top: float, marks: list[float]) -> None:
     assert report.ticks(top) == pytest.approx(marks)
+    assert report.ticks(1, 1) == [0, 1]
 
 
 @pytest.mark.parametrize(("span", "last", "count"), [(3, "3 s", 4), (59, "50 s", 6), (360, "6 min", 7), (7200, "120 min", 5), (100_000, "24 h", 5)])
