@@ -82,9 +82,13 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
     return 0
 
 
+#: What aiohttp says when a caller speaks no HTTP, or stops amid a body; what fails in the service is logged by its own logger.
+_CALLERS_FAULT = ("Error handling request from %s", "Unhandled exception")
+
+
 def _brief(record: logging.LogRecord) -> bool:
     """What is no HTTP is worth one line of the log, whoever sends it as often as he likes."""
-    if record.exc_info and record.exc_info[1] is not None and record.getMessage().startswith("Error handling request"):
+    if record.exc_info and record.exc_info[1] is not None and record.msg in _CALLERS_FAULT:
         what = " ".join(str(record.exc_info[1]).split())[:200]
         record.msg, record.args, record.exc_info = f"{record.getMessage()}: {what}", (), None
         record.levelno, record.levelname = logging.INFO, "INFO"

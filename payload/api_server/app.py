@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from . import catalog, images, limits
 from .api import OPERATIONS, Operation, query_value
@@ -102,7 +103,10 @@ class Service:
         watch.cancel()
         await self.engine.stop()
         await task
-        self.engine.store.close()
+        try:
+            self.engine.store.close()
+        except Unwritable as err:
+            LOG.error("the service ends: %s", err)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
@@ -187,12 +191,11 @@ class Service:
                 return _json(result.value, op.status, result.headers)
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+            # No FileResponse: it gives parts and answers conditions, which the description does not know.
+            body: Any = result.content if result.stream is None else result.stream
             if result.path:
-                # With a type of its own aiohttp does not take the archive for an encoding of something else.
-                return web.FileResponse(result.path, headers={**headers, "Content-Type": "application/octet-stream"})
-            return web.Response(
-                body=result.content if result.stream is None else result.stream, status=op.status, content_type="application/octet-stream", headers=headers
-            )
+                body = open(result.path, "rb")  # noqa: SIM115 closed when it was sent
+            return web.Response(body=body, status=op.status, headers={**headers, "Content-Type": "application/octet-stream"})
         if result is None:
             return web.Response(status=op.status)
         return _json(result, op.status)
@@ -218,8 +221,8 @@ class Service:
         except OSError as err:
             LOG.error("logs of %s: %s", path.name, err)
             raise ApiError(503, f"the logs cannot be kept: {err.strerror}") from None
-        except (ValueError, AssertionError, KeyError, web.RequestPayloadError) as err:
-            raise Invalid(f"the form cannot be read: {str(err)[:200]}") from None
+        except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError, web.RequestPayloadError) as err:
+            raise Invalid(f"the form cannot be read: {' '.join(str(err).split())[:200]}") from None
         finally:
             if self._uploads.get(path) is request.content:
                 del self._uploads[path]

@@ -169,7 +169,7 @@ class Engine:
         """The cluster of an id; ApiError 404 without one. `infra_env` and `host` likewise."""
         found = self.clusters.get(ident.lower())
         if found is None:
-            raise ApiError(404, f"Cluster {ident} was not found")
+            raise ApiError(404, f"Failed to get cluster {ident}: record not found")
         return found
 
     def infra_env(self, ident: str) -> Document:
@@ -181,7 +181,7 @@ class Engine:
     def host(self, infra_env_id: str, host_id: str) -> Document:
         found = self.hosts.get(host_id.lower())
         if found is None or found["infra_env_id"] != infra_env_id.lower():
-            raise ApiError(404, f"Host {host_id} was not found in infra-env {infra_env_id}")
+            raise ApiError(404, f"failed to get host {host_id} in infra_env {infra_env_id}: record not found")
         return found
 
     def cluster_of(self, host: Mapping[str, Any]) -> Document | None:
@@ -610,7 +610,7 @@ class Engine:
         limit = int(self.config.setting("CONNECTIVITY_CHECKS_PER_MINUTE", self.settings(cluster_id)))
         if len(members) > limit:
             now, (admitted, turn) = self.clock(), self._admitted.setdefault(cluster_id, (deque(), set()))
-            while admitted and now - admitted[0] >= 60:
+            while admitted and not 0 <= now - admitted[0] < 60:
                 admitted.popleft()
             if len(turn) > len(entries):
                 turn.clear()
@@ -674,7 +674,7 @@ class Engine:
         given, now, due = self._given.setdefault(host_id, {}), self.clock(), []
         for step in found:
             args, when = given.get(step["step_type"], ([], 0.0))
-            if step["step_type"] in steps.CHECKS and args == step["args"] and now - when < pause:
+            if step["step_type"] in steps.CHECKS and args == step["args"] and 0 <= now - when < pause:
                 continue
             given[step["step_type"]] = (step["args"], now)
             due.append(step)
@@ -1060,8 +1060,30 @@ class Engine:
 
     # -- monitors ----------------------------------------------------------------------------------------------------
 
+    def refresh_unbound(self, host: Document) -> None:
+        """Validates and moves a host of no cluster."""
+        ident, connected = host["id"], self.connected(host)
+        self._was_connected[ident] = connected
+        self.dirty.discard(ident)
+        table = tuple(entry for entry in validations.HOST if entry[0] in validations.UNBOUND)
+        view = validations.View({}, {ident: host}, self.inventories, self.table(None), Reach(), self.clock())
+        results = validations.evaluate(table, validations.HostView(view, host, connected))
+        self._tell(self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self.results[ident] = results
+        host["validations_info"] = validations.shown(results)
+        conditions = {
+            "online": connected,
+            "connected": connected and host.get("media_status") != "disconnected",
+            "inventory": ident in self.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            "sufficient": validations.passed(results, validations.UNBOUND[-4:]),
+        }
+        self.trigger(host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results))
+
     async def monitor_hosts(self) -> None:
         """One pass over all hosts, in slices, so that requests are answered in between."""
+        for host in [host for host in self.hosts.values() if not host.get("cluster_id")]:
+            if host["id"] in self.dirty or self.connected(host) != self._was_connected.get(host["id"]):
+                self.refresh_unbound(host)
         for cluster in list(self.clusters.values()):
             if cluster["id"] in self.dirty_roles:
                 self.dirty_roles.discard(cluster["id"])

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from . import inventory as inv
-from . import operators, state, validations
+from . import limits, operators, refusals, state, validations
 from .calls import Call, Download, handler
 from .engine import ApiError, Engine, time_text
 from .models import MODELS, STEP_OUTPUTS, Invalid, parse_json
-from .network import contains, network
+from .network import contains
 from .store import Document
 from .tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS, MEDIA_DISCONNECTED, OPEN_CLUSTER
 
@@ -72,26 +72,6 @@ def inv_networks(e: Engine, ident: str) -> list[str]:
 
 # -- clusters ---------------------------------------------------------------------------------------------------------
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_DOMAIN = re.compile(r"([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*\.?")
-
-
-def check_pull_secret(text: str) -> None:
-    """ApiError 400 unless the text is JSON with `auths` whose `auth` values decode to user:password."""
-    try:
-        auths = parse_json(text)["auths"]
-        if not isinstance(auths, dict) or not auths:
-            raise Invalid("auths JSON field")
-        for registry, entry in auths.items():
-            auth = entry.get("auth") if isinstance(entry, dict) else None
-            if not isinstance(auth, str) or ":" not in base64.b64decode(auth, validate=True).decode():
-                raise ApiError(400, f"pull secret is malformed: 'auth' for {registry} is not base64 of user:password")
-    except (Invalid, KeyError, TypeError):
-        raise ApiError(400, "pull secret must contain 'auths' JSON-object field with at least one registry") from None
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        raise ApiError(400, "pull secret is malformed: an 'auth' is not base64 of user:password") from None
-
-
 def _networks(e: Engine, body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str, Any]:
     """The networks of a request, lists and single fields brought together."""
     found: dict[str, Any] = {}
@@ -111,8 +91,6 @@ def _networks(e: Engine, body: dict[str, Any], cluster_id: str, creating: bool) 
         made = []
         for entry in entries:
             item = {"cluster_id": cluster_id, "cidr": entry.get("cidr", "")}
-            if network(item["cidr"]) is None:
-                raise ApiError(400, f"{key}: {item['cidr']!r} is not a network in CIDR form")
             if key == "cluster_networks":
                 item["host_prefix"] = (
                     entry.get("host_prefix")
@@ -128,24 +106,21 @@ def _networks(e: Engine, body: dict[str, Any], cluster_id: str, creating: bool) 
     return found
 
 
-def _vips(body: dict[str, Any], cluster: Mapping[str, Any], found: dict[str, Any]) -> None:
-    for key in ("api_vips", "ingress_vips"):
-        if body.get(key) is None:
-            continue
-        vips = [vip["ip"] for vip in body[key] if vip.get("ip")]
-        if len(vips) > 2 or (len(vips) == 2 and (":" in vips[0]) == (":" in vips[1])):
-            raise ApiError(400, f"{key}: {', '.join(vips)}: at most one IPv4 and one IPv6 address")
-        if vips and (validations.user_managed(cluster) or validations.is_sno(cluster)):
-            raise ApiError(400, f"{key} cannot be set with user-managed networking or a single node")
+def _vips(body: Mapping[str, Any], cluster: Mapping[str, Any], found: dict[str, Any]) -> None:
+    """The VIPs of a request, which `cluster`, with its new fields, must be able to have."""
+    given = {key: [vip.get("ip", "") for vip in body[key]] for key in ("api_vips", "ingress_vips") if body.get(key) is not None}
+    wanted = {key: given.get(key, [vip["ip"] for vip in cluster.get(key) or ()]) for key in ("api_vips", "ingress_vips")}
+    refusals.vips(wanted["api_vips"], wanted["ingress_vips"], cluster)
+    if validations.user_managed(cluster) or validations.is_sno(cluster):
+        for key, name in (("api_vips", "API"), ("ingress_vips", "Ingress")):
+            if wanted[key]:
+                raise ApiError(400, f"{name} VIPs cannot be set with User Managed Networking")
+    for key, addresses in given.items():
         old = {vip["ip"]: vip for vip in cluster.get(key, ())}
         found[key] = [
             {"cluster_id": cluster["id"], "ip": ip, "verification": old.get(ip, {}).get("verification", "unverified")}
-            for ip in vips
+            for ip in addresses
         ]
-    merged = {**cluster, **found}
-    both = {vip["ip"] for vip in merged.get("api_vips", ())} & {vip["ip"] for vip in merged.get("ingress_vips", ())}
-    if both and (merged.get("load_balancer") or {}).get("type") != "user-managed":
-        raise ApiError(400, f"api-vips and ingress-vips cannot both be {', '.join(sorted(both))}")
 
 
 def _release(e: Engine, version: str, arch: str, url: str) -> dict[str, Any]:
@@ -164,21 +139,8 @@ def _release(e: Engine, version: str, arch: str, url: str) -> dict[str, Any]:
     return {"url": url, "openshift_version": version, "version": version}
 
 
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ApiError(
-            400,
-            f"Cluster name {name!r} should be lower case letters, digits and dashes, and begin and end with a letter or digit",
-        )
-
-
-def _check_domain(name: str) -> None:
-    if name and not _DOMAIN.fullmatch(name):
-        raise ApiError(
-            400, f"base DNS domain {name!r} should be labels of lower case letters, digits and dashes, joined by dots"
-        )
-
-
+#: OPEN_CLUSTER in the order in which upstream's messages have it.
+_OPEN_SHOWN = ("insufficient", "ready", "pending-for-input", "adding-hosts")
 _PLAIN = (
     "ssh_public_key",
     "http_proxy",
@@ -216,32 +178,44 @@ def _olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any
     return found
 
 
+def _settings(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
+    """Proxies, time sources and tags of a request; of the sources a cluster has those count that the request leaves."""
+    refusals.proxies(body.get("http_proxy"), body.get("https_proxy"), body.get("no_proxy"))
+    merged = {key: body[key] if body.get(key) is not None else cluster.get(key) for key in ("additional_ntp_source", "ntp_sources")}
+    refusals.ntp_sources(merged["additional_ntp_source"], merged["ntp_sources"])
+    refusals.tags(body.get("tags"))
+
+
 @handler
 def register_cluster(e: Engine, call: Call) -> Any:
     body = call.body
-    _check_name(body["name"])
-    _check_domain(body.get("base_dns_domain", ""))
-    check_pull_secret(body["pull_secret"])
-    arch = body.get("cpu_architecture", "x86_64")
-    release = _release(e, body["openshift_version"], arch, body.get("ocp_release_image", ""))
     mode, count = body.get("high_availability_mode"), body.get("control_plane_count")
     if count is None:
         count = 1 if mode == "None" else 3
-    if count not in (1, 2, 3, 4, 5) or (mode == "None" and count != 1) or (mode == "Full" and count == 1):
-        raise ApiError(
-            400, f"control_plane_count {count} with high_availability_mode {mode}: 1 with None, 2 to 5 with Full"
-        )
+    refusals.control_plane(mode or ("None" if count == 1 else "Full"), count)
+    refusals.networks(body)
     sno = count == 1
     platform = body.get("platform") or {"type": "none" if sno or body.get("user_managed_networking") else "baremetal"}
     managed = body.get("user_managed_networking")
     if managed is None:
         managed = sno or platform["type"] in ("none", "external")
-    if not managed and (sno or platform["type"] == "none"):
-        raise ApiError(400, f"user_managed_networking must be true for {'a single node' if sno else 'platform none'}")
+    if sno:
+        refusals.single_node(managed, bool(body.get("vip_dhcp_allocation")), body.get("network_type"), platform["type"])
+    elif not managed and platform["type"] == "none":
+        raise ApiError(400, "user_managed_networking must be true for platform none")
     ident, now = str(uuid.uuid4()), e.clock()
     base = {"id": ident, "user_managed_networking": managed, "control_plane_count": count}
     fields: dict[str, Any] = {**_networks(e, body, ident, True)}
-    _vips(body, base, fields)
+    _vips(body, {**body, **fields, **base, "api_vips": (), "ingress_vips": ()}, fields)
+    if managed and body.get("vip_dhcp_allocation"):
+        raise ApiError(400, "VIP DHCP Allocation cannot be set with User Managed Networking")
+    _settings(body, {})
+    arch = body.get("cpu_architecture", "x86_64")
+    release = _release(e, body["openshift_version"], arch, body.get("ocp_release_image", ""))
+    refusals.pull_secret(body["pull_secret"], "pull secret for new cluster is invalid")
+    refusals.cluster_name(body["name"], platform["type"])
+    refusals.dns_name(body["name"], body.get("base_dns_domain", ""))
+    refusals.ssh_keys(body.get("ssh_public_key", ""))
     fields |= {key: body[key] for key in _PLAIN if body.get(key) is not None}
     fields |= base | {
         "kind": "Cluster",
@@ -321,7 +295,6 @@ def register_disconnected_cluster(e: Engine, call: Call) -> Any:
 @handler
 def import_cluster(e: Engine, call: Call) -> Any:
     body = call.body
-    _check_name(body["name"])
     ident, now = str(uuid.uuid4()), e.clock()
     version = body.get("openshift_version", "")
     cluster = e.store.create(
@@ -404,27 +377,37 @@ def delete_cluster(e: Engine, call: Call) -> Any:
 @handler
 def update_cluster(e: Engine, call: Call) -> Any:
     cluster, body = e.cluster(call.path["cluster_id"]), call.body
-    if cluster["status"] not in (*BEFORE_INSTALL, "adding-hosts"):
-        raise ApiError(
-            409,
-            f"Cluster {cluster['id']} is in status {cluster['status']}: it can be changed before the installation only",
-        )
-    if body.get("name"):
-        _check_name(body["name"])
-    _check_domain(body.get("base_dns_domain") or "")
+    if body.get("control_plane_count") is not None and not validations.is_day2(cluster):
+        refusals.control_plane(cluster.get("high_availability_mode", "Full"), body["control_plane_count"])
     if body.get("pull_secret"):
-        check_pull_secret(body["pull_secret"])
+        refusals.pull_secret(body["pull_secret"])
+    platform = body.get("platform") or cluster.get("platform") or {}
+    if body.get("name"):
+        refusals.cluster_name(body["name"], platform.get("type"))
+    refusals.networks(body)
+    refusals.ssh_keys(body.get("ssh_public_key") or "")
+    _settings(body, cluster)
+    if cluster["status"] not in OPEN_CLUSTER:
+        raise ApiError(
+            409, f"Cluster {cluster['id']} is in {cluster['status']} state, cluster can be updated only in one of {refusals.go_list(_OPEN_SHOWN)}"
+        )
+    if validations.is_sno(cluster) and body.get("user_managed_networking") is False:
+        raise ApiError(400, "disabling UserManagedNetworking is not allowed in single node mode")
+    if validations.is_sno(cluster) and body.get("network_type") == "OpenShiftSDN":
+        raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
+    if cluster.get("control_plane_count") == 1 and platform.get("type") not in (None, "none", "external"):
+        raise ApiError(400, f"Single node cluster is not supported alongside {platform['type']} platform")
+    refusals.dns_name(body.get("name") or cluster["name"], body.get("base_dns_domain") or cluster.get("base_dns_domain", ""))
     fields = {
         key: body[key]
         for key in (*_PLAIN, "name", "platform", "user_managed_networking", "api_vip_dns_name", "control_plane_count")
         if body.get(key) is not None
     }
-    if "control_plane_count" in fields:
-        if fields["control_plane_count"] not in (1, 2, 3, 4, 5):
-            raise ApiError(400, f"control_plane_count {fields['control_plane_count']}: 1 to 5")
-        fields["high_availability_mode"] = "None" if fields["control_plane_count"] == 1 else "Full"
     fields |= _networks(e, body, cluster["id"], False)
-    _vips(body, {**cluster, **fields}, fields)
+    merged = {**cluster, **fields}
+    _vips(body, merged, fields)
+    changed = [key for key in ("cluster_networks", "service_networks", "machine_networks") if key in fields and fields[key] != cluster.get(key)]
+    refusals.subnets(merged, changed, len(e.hosts_of(cluster["id"])), validations.is_sno(cluster))
     if body.get("pull_secret"):
         fields |= {"_pull_secret": body["pull_secret"], "pull_secret_set": True}
     if any(body.get(key) is not None for key in ("http_proxy", "https_proxy", "no_proxy")):
@@ -550,8 +533,7 @@ def install_cluster(e: Engine, call: Call) -> Any:
     if rule is None:
         raise ApiError(
             409,
-            f"Cluster {cluster['id']} is in status {cluster['status']}, it can be installed in status ready only: "
-            f"{cluster.get('status_info', '')}",
+            f"Cluster is not ready for installation, {cluster.get('status_info', '')} validation_info={cluster.get('validations_info', '')}",
         )
     members = e.hosts_of(cluster["id"])
     masters = []
@@ -581,6 +563,10 @@ def install_cluster(e: Engine, call: Call) -> Any:
     return cluster_model(e, cluster)
 
 
+#: What the state machine of upstream says of a transition that has no rule.
+_NO_TRANSITION = "no condition found to run transition"
+
+
 def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
     for host in e.hosts_of(cluster["id"]).values():
         booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT or host["status"] in (
@@ -599,9 +585,8 @@ def cancel_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     rule = state.decide(state.CLUSTER["cancel"], cluster["status"], lambda name: True)
     if rule is None:
-        raise ApiError(
-            409, f"Cluster {cluster['id']} is in status {cluster['status']}: there is no installation to cancel"
-        )
+        e.event("cancel_installation_failed", cluster_id=cluster["id"], error=_NO_TRANSITION)
+        raise ApiError(409, _NO_TRANSITION)
     _move_hosts(e, cluster, "cancel", "host_installation_cancelled")
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
     e.event("cluster_installation_canceled", cluster_id=cluster["id"])
@@ -613,9 +598,8 @@ def reset_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     rule = state.decide(state.CLUSTER["reset"], cluster["status"], lambda name: True)
     if rule is None:
-        raise ApiError(
-            409, f"Cluster {cluster['id']} is in status {cluster['status']}: there is no installation to reset"
-        )
+        e.event("reset_installation_failed", cluster_id=cluster["id"], error=_NO_TRANSITION)
+        raise ApiError(409, _NO_TRANSITION)
     _move_hosts(e, cluster, "reset", "host_installation_reset")
     for name, __ in list(e.store.files(cluster["id"])):
         if not name.startswith("manifest/"):
@@ -846,23 +830,50 @@ def _manifest(folder: str, name: str, source: str = "user") -> dict[str, Any]:
     return {"folder": folder, "file_name": name, "manifest_source": source}
 
 
-def _manifest_content(text: str, name: str) -> bytes:
+def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
+    """Content of a manifest as users give it; ApiError 400 when it is none."""
+    where = f"of file {path} for cluster ID {cluster_id}"
+    if not text.strip(" "):
+        raise ApiError(400, f"Manifest content {where} is empty")
     try:
-        content = base64.b64decode(text, validate=True)
-        content.decode()
+        content = base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
     except (binascii.Error, ValueError):
-        raise ApiError(400, f"manifest {name}: content should be base64 of UTF-8 text") from None
-    if not content.strip():
-        raise ApiError(400, f"manifest {name} is empty")
+        raise ApiError(400, f"failed to base64-decode cluster manifest content for cluster {cluster_id}") from None
+    if len(content) > limits.MAX_MANIFEST:
+        raise ApiError(400, f"Manifest content {where} exceeds the maximum file size of 1MiB")
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    json_file, patch = path.endswith(".json"), ".patch" in path.rpartition("/")[2]
     try:
-        json.loads(content) if name.endswith(".json") else list(yaml.load_all(content, Loader=loader))
+        if json_file:
+            parse_json(content)
+        else:
+            found = list(yaml.load_all(content.decode(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+            if _written_out(found, {}) > limits.MAX_YAML_NODES:
+                raise ValueError("document contains excessive aliasing")
+            if patch and not all(isinstance(entry, list) for entry in found):
+                raise ValueError("it should be a list of operations")
     except (ValueError, yaml.YAMLError, RecursionError) as err:
-        kind = "JSON" if name.endswith(".json") else "YAML"
-        raise ApiError(400, f"manifest {name} is not {kind}: {' '.join(str(err).split())[:300]}") from None
+        reason = " ".join(str(err).split())[:300]
+        if json_file:
+            raise ApiError(400, f"Manifest content {where} has an illegal JSON format") from None
+        if patch:
+            raise ApiError(400, f"Patch content {where} is invalid: {reason}") from None
+        raise ApiError(400, f"Manifest content {where} has an invalid YAML format: {reason}") from None
     return content
+
+
+def _written_out(value: Any, known: dict[int, int]) -> int:
+    """How many nodes a document has when its aliases are written out; ValueError when it contains itself."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = -1
+        entries = [*value, *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_written_out(entry, known) for entry in entries)
+    if known[id(value)] < 0:
+        raise ValueError("document contains itself")
+    return known[id(value)]
 
 
 @handler
@@ -876,14 +887,25 @@ def list_manifests(e: Engine, call: Call) -> Any:
     return found
 
 
-def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content: bytes | None) -> None:
-    if cluster["status"] not in (*BEFORE_INSTALL, "preparing-for-installation"):
+def _changeable(cluster: Document) -> None:
+    if cluster["status"] not in BEFORE_INSTALL:
         raise ApiError(
-            409,
-            f"Cluster {cluster['id']} is in status {cluster['status']}: manifests can be changed before the installation only",
+            400, f"cluster {cluster['id']} is not in pre-installation states, can't modify manifests after installation has been started"
         )
+
+
+def _distinct(e: Engine, cluster: Document, folder: str, name: str) -> None:
+    other = "openshift" if folder == "manifests" else "manifests"
+    if e.store.file(cluster["id"], f"manifest/{other}/{name}") is not None:
+        raise ApiError(
+            400,
+            f"manifest file {name} for cluster ID {cluster['id']} in folder {folder} cannot be uploaded as it is not distinct between "
+            "{manifest, openshift} folders",
+        )
+
+
+def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content: bytes | None) -> None:
     e.store.put_file(cluster["id"], f"manifest/{folder}/{name}", content)
-    e.store.commit()
     e.settings_changed(cluster["id"])
 
 
@@ -891,29 +913,36 @@ def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content:
 def create_manifest(e: Engine, call: Call) -> Any:
     cluster, body = e.cluster(call.path["cluster_id"]), call.body
     folder, name = body.get("folder", "manifests"), body["file_name"]
-    _put_manifest(e, cluster, folder, name, _manifest_content(body["content"], name))
+    refusals.manifest_name(name, cluster["id"])
+    content = _manifest_content(body["content"], f"{folder}/{name}", cluster["id"])
+    _distinct(e, cluster, folder, name)
+    if cluster["status"] not in (*BEFORE_INSTALL, "preparing-for-installation"):
+        _changeable(cluster)
+    _put_manifest(e, cluster, folder, name, content)
     return _manifest(folder, name)
 
 
 def _existing(e: Engine, cluster: Document, folder: str, name: str) -> bytes:
     content = e.store.file(cluster["id"], f"manifest/{folder}/{name}")
     if content is None:
-        raise ApiError(404, f"Manifest {folder}/{name} was not found in cluster {cluster['id']}")
+        raise ApiError(404, f"Cluster manifest {folder}/{name} doesn't exist in cluster {cluster['id']}")
     return content
 
 
 @handler
 def update_manifest(e: Engine, call: Call) -> Any:
     cluster, body = e.cluster(call.path["cluster_id"]), call.body
-    content = _existing(e, cluster, body["folder"], body["file_name"])
     folder, name = body.get("updated_folder") or body["folder"], body.get("updated_file_name") or body["file_name"]
-    moved = (folder, name) != (body["folder"], body["file_name"])
-    if moved and e.store.file(cluster["id"], f"manifest/{folder}/{name}") is not None:
-        raise ApiError(409, f"Manifest {folder}/{name} exists already in cluster {cluster['id']}")
+    _changeable(cluster)
+    for file_name in (body["file_name"], name):
+        refusals.manifest_name(file_name, cluster["id"])
+    content = _existing(e, cluster, body["folder"], body["file_name"])
+    if name != body["file_name"]:
+        _distinct(e, cluster, folder, name)
     if body.get("updated_content") is not None:
-        content = _manifest_content(body["updated_content"], name)
+        content = _manifest_content(body["updated_content"], name, cluster["id"])
     _put_manifest(e, cluster, folder, name, content)
-    if moved:
+    if (folder, name) != (body["folder"], body["file_name"]):
         _put_manifest(e, cluster, body["folder"], body["file_name"], None)
     return _manifest(folder, name)
 
@@ -922,7 +951,8 @@ def update_manifest(e: Engine, call: Call) -> Any:
 def delete_manifest(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     folder, name = call.query.get("folder", "manifests"), call.query["file_name"]
-    _existing(e, cluster, folder, name)
+    _changeable(cluster)
+    refusals.manifest_name(name, cluster["id"])
     _put_manifest(e, cluster, folder, name, None)
     return None
 
@@ -931,6 +961,7 @@ def delete_manifest(e: Engine, call: Call) -> Any:
 def download_manifest(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     name = call.query["file_name"]
+    refusals.manifest_name(name, cluster["id"])
     return Download(name, _existing(e, cluster, call.query.get("folder", "manifests"), name))
 
 
@@ -966,6 +997,10 @@ _INFRA_PLAIN = (
 
 
 def _infra_fields(body: dict[str, Any]) -> dict[str, Any]:
+    proxy = body.get("proxy") or {}
+    refusals.proxies(proxy.get("http_proxy"), proxy.get("https_proxy"), proxy.get("no_proxy"))
+    refusals.ntp_sources(body.get("additional_ntp_sources"), body.get("ntp_sources"))
+    refusals.ssh_keys(body.get("ssh_authorized_key") or "")
     fields = {key: body[key] for key in _INFRA_PLAIN if body.get(key) is not None}
     if body.get("static_network_config") is not None:
         fields["static_network_config"] = _static_networks(body["static_network_config"])
@@ -976,7 +1011,7 @@ def _infra_fields(body: dict[str, Any]) -> dict[str, Any]:
     if body.get("image_type"):
         fields["type"] = body["image_type"]
     if body.get("pull_secret"):
-        check_pull_secret(body["pull_secret"])
+        refusals.pull_secret(body["pull_secret"])
         fields |= {"pull_secret_set": True, "_pull_secret": body["pull_secret"]}
     return fields
 
@@ -1083,6 +1118,13 @@ def _forget_host(e: Engine, host: Document) -> None:
     e.touch_hosts(host.get("cluster_id"))
 
 
+def _accepts_hosts(cluster: Mapping[str, Any]) -> None:
+    if cluster["status"] == "installed":
+        raise ApiError(409, "Cannot add hosts to an existing cluster using the original Discovery ISO.")
+    if cluster["status"] not in OPEN_CLUSTER:
+        raise ApiError(409, f"Host can register only in one of the following states: {refusals.go_list(_OPEN_SHOWN)}")
+
+
 @handler
 def register_host(e: Engine, call: Call) -> Any:
     infra_env, body = e.infra_env(call.path["infra_env_id"]), call.body
@@ -1094,8 +1136,8 @@ def register_host(e: Engine, call: Call) -> Any:
         raise ApiError(409, f"Host {ident} is registered in infra-env {host['infra_env_id']}: delete it there first")
     cluster = e.clusters.get((host or infra_env).get("cluster_id", ""))
     if host is None:
-        if cluster is not None and cluster["status"] not in OPEN_CLUSTER:
-            raise ApiError(409, f"Cannot add hosts to cluster {cluster['id']} in status {cluster['status']}")
+        if cluster is not None:
+            _accepts_hosts(cluster)
         day2 = cluster is not None and validations.is_day2(cluster)
         single = cluster is not None and not day2 and validations.is_sno(cluster)
         role = "worker" if day2 else "master" if single else "auto-assign"
@@ -1134,10 +1176,10 @@ def register_host(e: Engine, call: Call) -> Any:
         rule = e.trigger(
             host, "register", lambda name: stage in validations.AFTER_REBOOT, INSTALLATION_DISK=e.disk_text(host)
         )
-        if rule is None and not host["status"].endswith("-unbound"):
+        if rule is None:
             raise ApiError(409, f"Host {ident} cannot register in status {host['status']}")
         host.set(_wrong_boot=(rule is not None and rule.dest == "installing-pending-user-action") or None)
-        if host["status"] == "discovering":
+        if host["status"] in ("discovering", "discovering-unbound"):
             e.event("host_registration_succeeded", host=host)
     host.set(
         discovery_agent_version=version or None,
@@ -1182,27 +1224,42 @@ def delete_host(e: Engine, call: Call) -> Any:
 _EDITABLE = frozenset({"discovering", "known", "disconnected", "insufficient", "pending-for-input", "binding"})
 
 
+_EDITABLE_SHOWN = ("discovering", "known", "disconnected", "insufficient", "pending-for-input")
+#: Field of a host, status of its refusal and what it is called there. Upstream answers 500 where this has 400.
+_SETTABLE = (
+    ("host_role", 400, "host role"),
+    ("host_name", 409, "host name"),
+    ("disks_selected_config", 409, "installation disk path"),
+    ("machine_config_pool_name", 400, "host machine config pool"),
+    ("ignition_endpoint_token", 400, "host ignition endpoint token"),
+    ("ignition_endpoint_http_headers", 400, "ignition endpoint HTTP headers"),
+    ("node_labels", 400, "labels"),
+    ("disks_skip_formatting", 400, "disks formatting"),
+    ("fencing_credentials", 400, "fencing credentials"),
+)
+
+
 @handler
 def update_host(e: Engine, call: Call) -> Any:
     host, body = _host(e, call), call.body
     if host["status"] not in _EDITABLE and not host["status"].endswith("-unbound"):
-        raise ApiError(
-            409, f"Host {host['id']} is in status {host['status']}: it can be changed before the installation only"
-        )
+        for key, status, what in _SETTABLE:
+            if body.get(key) is not None:
+                shown = refusals.go_list(_EDITABLE_SHOWN)
+                raise ApiError(status, f"Host is in {host['status']} state, {what} can be set only in one of {shown} states")
     inventory = e.inventories.get(host["id"], {})
     fields: dict[str, Any] = {}
     name = body.get("host_name")
     if name is not None:
-        if not inv.hostname_allowed(name):
-            raise ApiError(400, f"Hostname {name} is forbidden, hostname should match pattern {inv.HOSTNAME}")
+        refusals.hostname(name)
         fields["requested_hostname"] = name
     chosen = [disk["id"] for disk in body.get("disks_selected_config", ()) if disk.get("role") == "install"]
     if len(chosen) > 1:
-        raise ApiError(409, f"Host {host['id']}: only one disk can have the role install, found {', '.join(chosen)}")
+        raise ApiError(409, "duplicate setting of installation path by the user")
     if chosen:
         disk = inv.find_disk(inventory, chosen[0])
         if disk is None or disk not in inv.eligible_disks(inventory):
-            raise ApiError(409, f"Requested installation disk is not part of the host's valid disks: {chosen[0]}")
+            raise ApiError(409, "Requested installation disk is not part of the host's valid disks")
         fields |= {
             "installation_disk_id": disk["id"],
             "installation_disk_path": disk.get("path") or disk["id"],
@@ -1213,7 +1270,9 @@ def update_host(e: Engine, call: Call) -> Any:
         unknown = [ident for ident in skip if inv.find_disk(inventory, ident) is None]
         if unknown:
             raise ApiError(
-                400, f"Disk identifier {unknown[0]} doesn't match any disk in the inventory of host {host['id']}"
+                400,
+                f"Disk identifier {unknown[0]} doesn't match any disk in the inventory, it cannot be skipped. Inventory disk identifiers are: "
+                + ", ".join(inv.disk_id(disk) for disk in inventory.get("disks", ())),
             )
         fields["skip_formatting_disks"] = ",".join(skip)
     if body.get("host_role") is not None:
@@ -1300,31 +1359,60 @@ def download_host_ignition(e: Engine, call: Call) -> Any:
 
 @handler
 def bind_host(e: Engine, call: Call) -> Any:
-    host, cluster = _host(e, call), e.cluster(call.body["cluster_id"])
-    if host.get("cluster_id") or not host["status"].endswith("-unbound"):
-        raise ApiError(409, f"Host {host['id']} is bound to cluster {host.get('cluster_id')} already")
-    if cluster["status"] not in OPEN_CLUSTER:
-        raise ApiError(409, f"Cannot add hosts to cluster {cluster['id']} in status {cluster['status']}")
+    host, cluster = _host(e, call), e.clusters.get(call.body["cluster_id"].lower())
+    if cluster is None:
+        raise ApiError(400, f"Failed to find cluster {call.body['cluster_id']}")
+    if host.get("cluster_id"):
+        raise ApiError(409, f"Host {host['id']} is already bound to cluster {host.get('cluster_id')}")
+    _accepts_hosts(cluster)
+    infra_env = e.infra_env(host["infra_env_id"])
+    cpus = cluster.get("cpu_architecture"), infra_env.get("cpu_architecture")
+    if cpus[0] not in (None, "", "multi", cpus[1]):
+        raise ApiError(400, f"InfraEnv's CPU architecture ({cpus[1]}) doesn't match the cluster ({cpus[0]})")
+    if e.trigger(host, "bind", lambda name: True) is None:
+        e.event("host_bind_failed", host=host, cluster_id=cluster["id"], message=_NO_TRANSITION)
+        raise ApiError(409, _NO_TRANSITION)
     host.set(cluster_id=cluster["id"], kind="AddToExistingClusterHost" if validations.is_day2(cluster) else "Host")
-    e.reset_discovery(host)
+    host.drop("validations_info")
+    e.results.pop(host["id"], None)
     e.join(host)
-    e.set_host_status(host, "binding", "Host is waiting to be bound to the cluster")
     e.event("host_bind_succeeded", host=host, cluster_id=cluster["id"])
     return host_model(e, host)
+
+
+#: What a host forgets with its cluster, beyond what it forgets when it boots anew.
+_OF_CLUSTER = (
+    "cluster_id",
+    "requested_hostname",
+    "validations_info",
+    "installation_disk_id",
+    "installation_disk_path",
+    "machine_config_pool_name",
+    "api_vip_connectivity",
+    "suggested_role",
+    "_disk_by_user",
+)
 
 
 @handler
 def unbind_host(e: Engine, call: Call) -> Any:
     host = _host(e, call)
-    if not host.get("cluster_id") or host["status"] not in _EDITABLE:
-        raise ApiError(409, f"Host {host['id']} in status {host['status']} cannot be unbound")
+    if not host.get("cluster_id"):
+        raise ApiError(409, f"Host {host['id']} is already unbound")
+    infra_env, cluster_id = e.infra_env(host["infra_env_id"]), host["cluster_id"]
+    if infra_env.get("cluster_id"):
+        raise ApiError(
+            409, f"Cannot unbind Host {host['id']}. InfraEnv {infra_env['id']} is bound to Cluster {infra_env['cluster_id']}"
+        )
+    if e.trigger(host, "unbind", lambda name: True) is None:
+        e.event("host_unbind_failed", host=host, message=_NO_TRANSITION)
+        raise ApiError(409, _NO_TRANSITION)
     e.event("host_unbind_succeeded", host=host)
     e.leave(host)
-    e.touch_hosts(host["cluster_id"])
-    e.reset_discovery(host)
-    host.drop("cluster_id", "requested_hostname", "validations_info")
+    e.touch_hosts(cluster_id)
+    host.drop(*_OF_CLUSTER)
+    host.set(kind="Host", role="auto-assign")
     e.results.pop(host["id"], None)
-    e.set_host_status(host, "discovering-unbound", state.WAITING)
     return host_model(e, host)
 
 

@@ -15,6 +15,7 @@ DRIVE_TYPES = frozenset({"HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC", "ECKD
 _OWN_REASONS = ("Disk is too small (", "Drive type is ")
 
 HOSTNAME = r"^[a-z0-9][a-z0-9-]{0,62}(?:[.][a-z0-9-]{1,63})*$"
+HOSTNAME_LENGTH = 63
 _NIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,63}")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5,19}")
 _HOSTNAME = re.compile(HOSTNAME)
@@ -48,7 +49,7 @@ def _is_network(text: str, version: int) -> bool:
 
 
 def hostname_allowed(name: str) -> bool:
-    return bool(_HOSTNAME.match(name)) and len(name) <= 253 and name not in FORBIDDEN_HOSTNAMES
+    return bool(_HOSTNAME.fullmatch(name)) and len(name) <= HOSTNAME_LENGTH and name not in FORBIDDEN_HOSTNAMES
 
 
 def disk_id(disk: Mapping[str, Any]) -> str:

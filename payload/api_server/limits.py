@@ -26,6 +26,8 @@ MAX_LOGS = 262_144_000
 LEAST_FREE = 64 * 2**20
 #: All bodies together that are held while the rest of them is awaited; the largest gives way.
 MAX_HELD = 256 * 2**20
+#: Largest manifest: a ConfigMap may not be larger.
+MAX_MANIFEST = 2**20
 #: Nodes that a YAML manifest may have once its aliases are written out.
 MAX_YAML_NODES = 1_000_000
 

@@ -89,8 +89,11 @@ POST_INSTALL = (
     "from the OpenShift installation disk $INSTALLATION_DISK"
 )
 
+UNBINDING = "Host is waiting to be unbound from the cluster"
+
 _DISCOVERY = "disconnected discovering insufficient known pending-for-input"
 _INSTALLING = "installing installing-in-progress"
+_UNBOUND = "discovering-unbound insufficient-unbound known-unbound disconnected-unbound"
 
 HOST_RULES: tuple[Rule, ...] = (
     _r("register", "initial", "discovering", "", WAITING),
@@ -281,6 +284,26 @@ HOST_RULES: tuple[Rule, ...] = (
     _r("refresh", _DISCOVERY, "pending-for-input", "inventory !input", PENDING_INPUT),
     _r("refresh", _DISCOVERY, "insufficient", "inventory !sufficient", NOT_READY),
     _r("refresh", _DISCOVERY, "known", "inventory", READY),
+    *(
+        # Hosts of an infra-env that no cluster has yet.
+        _r("register", f"{_UNBOUND} unbinding unbinding-pending-user-action", "discovering-unbound", "", WAITING, "reset-inventory"),
+        _r("bind", "known-unbound", "binding", "", "Host is waiting to be bound to the cluster", "reset-inventory"),
+        _r("unbind", _DISCOVERY, "unbinding", "", UNBINDING, "reset-inventory"),
+        _r(
+            "unbind",
+            "preparing-for-installation preparing-successful preparing-failed installing installing-in-progress "
+            "installing-pending-user-action installed added-to-existing-cluster error cancelled",
+            "unbinding-pending-user-action",
+            "",
+            UNBINDING,
+            "reset-inventory",
+        ),
+        _r("media-disconnect", f"{_UNBOUND} unbinding", "disconnected-unbound", "", "$REASON"),
+        _r("refresh", f"{_UNBOUND} unbinding", "disconnected-unbound", "!online", DISCONNECTED),
+        _r("refresh", "disconnected-unbound discovering-unbound", "discovering-unbound", "connected !inventory", WAITING),
+        _r("refresh", _UNBOUND, "insufficient-unbound", "connected inventory !sufficient", INSUFFICIENT_HW),
+        _r("refresh", _UNBOUND, "known-unbound", "connected inventory", "Host is ready to be bound to a cluster"),
+    ),
     _r("refresh", "error cancelled", SAME, "logs-timeout", None, "logs-timed-out"),
     _r("refresh", "error cancelled resetting added-to-existing-cluster", SAME),
 )

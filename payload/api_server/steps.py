@@ -57,12 +57,12 @@ DAY2: dict[str, tuple[str, ...]] = {
     "cancelled": ("logs-gather", "stop-installation"),
 }
 #: Hosts of an infra-env without cluster.
-UNBOUND: dict[str, tuple[str, ...]] = dict.fromkeys(
-    ("discovering-unbound", "insufficient-unbound", "known-unbound", "disconnected-unbound"),
-    ("inventory", "ntp-synchronizer"),
-)
+UNBOUND: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("discovering-unbound", "insufficient-unbound", "known-unbound"), ("inventory", "ntp-synchronizer")),
+    "disconnected-unbound": ("inventory",),
+}
 #: Statuses whose agents are asked to call half as often.
-SLOW: frozenset[str] = frozenset({"disconnected", "disabled", "resetting", "error", "cancelled"})
+SLOW: frozenset[str] = frozenset({"disconnected", "disconnected-unbound", "disabled", "resetting", "error", "cancelled"})
 LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-user-action"})
 
 

@@ -122,6 +122,8 @@ EVENTS: dict[str, tuple[str, str, str]] = {
         "warning",
         "Failed to prepare the installation due to an unexpected error: {error}. Please retry later",
     ),
+    "cancel_installation_failed": ("cluster", "error", "Failed to cancel installation: {error}"),
+    "reset_installation_failed": ("cluster", "error", "Failed to reset installation. Error: {error}"),
     "cluster_prepare_installation_started": ("cluster", "info", "Cluster starting to prepare for installation"),
     "installation_preparing_timed_out": (
         "cluster",
@@ -204,6 +206,8 @@ EVENTS: dict[str, tuple[str, str, str]] = {
     "host_registration_succeeded": ("host", "info", "Host {host_name}: Successfully registered"),
     "host_registration_failed": ("host", "error", "{message}"),
     "host_bind_succeeded": ("host", "info", "Host {host_name}: Successfully bound to cluster {cluster_id}"),
+    "host_bind_failed": ("host", "error", "Failed to bind host {host_id} to cluster {cluster_id}: {message}"),
+    "host_unbind_failed": ("host", "error", "Failed to unbind host {host_id} to cluster: {message}"),
     "host_unbind_succeeded": ("host", "info", "Host {host_name}: Successfully unbound from cluster"),
     "host_install_progress_updated": ("host", "info", "Host: {host_name}, {event}"),
     "upgrade_agent_started": (

@@ -890,6 +890,17 @@ MIN_HARDWARE: tuple[str, ...] = (
     "compatible-with-cluster-platform",
     "disk-encryption-requirements-satisfied",
 )
+#: What is looked at in a host of no cluster; the last four must hold before it is bound to one.
+UNBOUND: tuple[str, ...] = (
+    "connected",
+    "media-connected",
+    "has-inventory",
+    "inventory-not-fully-truncated",
+    "has-min-valid-disks",
+    "has-min-cpu-cores",
+    "has-min-memory",
+    "hostname-valid",
+)
 INPUT: tuple[str, ...] = ("machine-cidr-defined",)
 #: Shown, but no reason to hold an installation back.
 NOT_BLOCKING: frozenset[str] = frozenset(

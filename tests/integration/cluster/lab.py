@@ -95,7 +95,7 @@ def cluster_model(**fields: Any) -> dict[str, Any]:
         "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}],
         "service_networks": [{"cidr": "172.30.0.0/16"}],
         "network_type": "OVNKubernetes",
-        "ssh_public_key": "ssh-ed25519 AAAA",
+        "ssh_public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop lab",
         "pull_secret": '{"auths": {}}',
         **fields,
     }

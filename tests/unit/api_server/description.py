@@ -14,7 +14,13 @@ import jsonschema
 import yaml
 
 #: Answers that the real service gives and its description forgets.
-FORGOTTEN = {("v2UpdateHostInstallProgress", 409), ("v2PostStepReply", 409)}
+FORGOTTEN = {
+    ("v2UpdateHostInstallProgress", 409),
+    ("v2PostStepReply", 409),
+    ("BindHost", 409),
+    *((f"V2{verb}ClusterManifest", 422) for verb in ("Create", "Update", "Delete")),
+    ("v2DownloadClusterManifest", 422),
+}
 BASE = "/api/assisted-install"
 
 

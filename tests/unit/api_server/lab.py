@@ -19,6 +19,7 @@ from . import description
 
 PULL_SECRET = json.dumps({"auths": {"registry.example.test:5000": {"auth": "dXNlcjpwYXNz"}}})
 VERSION = "4.22.0-lab"
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop"
 AGENT = "registry.example.test/lab/payload@sha256:" + "a" * 64
 ENV = {
     "AUTH_TYPE": "none",

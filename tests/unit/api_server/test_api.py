@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from ansible_collections.agentlab.ocp.payload.api_server.api import BASE, OPERAT
 from ansible_collections.agentlab.ocp.payload.api_server.models import STEP_OUTPUTS, Invalid
 from ansible_collections.agentlab.ocp.payload.api_server.steps import DAY1, DAY2, PRODUCERS
 
-from .lab import DESCRIPTION, PULL_SECRET, V2, Agent, Lab
+from .lab import DESCRIPTION, PULL_SECRET, SSH_KEY, V2, Agent, Lab
 from .test_install import VIPS, drive
 
 needs_description = pytest.mark.skipif(DESCRIPTION is None, reason="the API description is not at hand")
@@ -122,12 +123,12 @@ async def test_changes_by_a_user(tmp_path: Path) -> None:
         agent = Agent(lab, infra_env["id"], 0)
         await agent.register()
         await agent.poll()
-        assert (await lab.call("PATCH", c, {"name": "other", "ssh_public_key": "ssh-rsa B"}, 201))["name"] == "other"
+        assert (await lab.call("PATCH", c, {"name": "other", "ssh_public_key": SSH_KEY}, 201))["name"] == "other"
         await lab.call("PATCH", c, {"api_vips": [{"ip": "192.168.111.4"}]}, 400)
         await lab.call(
             "PATCH",
             i,
-            {"ssh_authorized_key": "ssh-rsa C", "kernel_arguments": [{"operation": "append", "value": "a=b"}]},
+            {"ssh_authorized_key": SSH_KEY, "kernel_arguments": [{"operation": "append", "value": "a=b"}]},
             201,
         )
         host = await lab.call(
@@ -177,11 +178,24 @@ async def test_changes_by_a_user(tmp_path: Path) -> None:
         free = await lab.infra_env(None)
         lonely = Agent(lab, free["id"], 1)
         assert (await lonely.register())["status"] == "discovering-unbound"
-        assert (await lab.call("POST", f"{lonely.path}/actions/bind", {"cluster_id": cluster["id"]}, 200))[
-            "status"
-        ] == "binding"
-        await lonely.register()
-        assert (await lab.call("POST", f"{lonely.path}/actions/unbind", status=200))["status"] == "discovering-unbound"
+        bind = (f"{lonely.path}/actions/bind", {"cluster_id": cluster["id"]})
+        assert (await lab.call("POST", *bind, 409))["reason"] == "no condition found to run transition"
+        await lonely.poll()
+        host = await lab.until(lonely.path, lambda host: host["status"] == "known-unbound")
+        assert host["status_info"] == "Host is ready to be bound to a cluster"
+        assert json.loads(host["validations_info"])["hardware"]
+        assert (await lab.call("POST", *bind, 200))["status"] == "binding"
+        assert (await lonely.poll())["post_step_action"] == "exit"
+        assert (await lonely.register())["status"] == "discovering"
+        assert "already bound" in (await lab.call("POST", *bind, 409))["reason"]
+        assert (await lab.call("POST", f"{lonely.path}/actions/unbind", status=200))["status"] == "unbinding"
+        assert (await lonely.poll())["post_step_action"] == "exit"
+        assert (await lonely.register())["status"] == "discovering-unbound"
+        lonely.inventory["memory"] = {"physical_bytes": 2**20, "usable_bytes": 2**20}
+        await lonely.poll()
+        host = await lab.until(lonely.path, lambda host: host["status"] == "insufficient-unbound")
+        assert "does not meet the minimum hardware requirements" in host["status_info"]
+        assert "already unbound" in (await lab.call("POST", f"{lonely.path}/actions/unbind", status=409))["reason"]
         await lab.call("DELETE", lonely.path, status=204)
         await lab.call("DELETE", f"/infra-envs/{free['id']}", status=204)
         await lab.call("POST", f"{c}/actions/install", status=409)

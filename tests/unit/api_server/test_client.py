@@ -13,7 +13,7 @@ from ansible_collections.agentlab.ocp.payload.api_server import auth
 from ansible_collections.agentlab.ocp.payload.api_server.client import __main__ as client
 from ansible_collections.agentlab.ocp.payload.api_server.client import hints, hosts, register
 
-from .lab import ENV, PULL_SECRET, VERSION, Agent, Lab
+from .lab import ENV, PULL_SECRET, SSH_KEY, VERSION, Agent, Lab
 
 KEY, TOKENS = auth.make_tokens()
 LOCAL = {
@@ -62,7 +62,7 @@ def manifests(folder: Path, masters: int = 3, workers: int = 0, static: bool = F
                     "userManagedNetworking": False,
                 },
                 "provisionRequirements": {"controlPlaneAgents": masters, "workerAgents": workers},
-                "sshPublicKey": "ssh-rsa AAAA",
+                "sshPublicKey": SSH_KEY,
                 "imageSetRef": {"name": f"openshift-{VERSION}"},
                 **spec,
             },
@@ -82,7 +82,7 @@ def manifests(folder: Path, masters: int = 3, workers: int = 0, static: bool = F
             "metadata": {"name": "ostest"},
             "spec": {
                 "cpuArchitecture": "x86_64",
-                "sshAuthorizedKey": "ssh-rsa AAAA",
+                "sshAuthorizedKey": SSH_KEY,
                 "nmStateConfigLabelSelector": {"matchLabels": SELECTOR},
                 "additionalNTPSources": ["192.168.111.1"],
             },

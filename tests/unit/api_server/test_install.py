@@ -75,3 +75,5 @@ async def test_checks_are_repeated_at_their_own_pace(tmp_path: Path) -> None:
         assert len(await asked()) == 1, "a new agent was asked for nothing"
         now += 21
         assert len(await asked()) == 1
+        now -= 3600
+        assert len(await asked()) == 1, "a clock that was set back asks for nothing"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import features, operators, validations, versions
 
-from .lab import DESCRIPTION, Lab
+from .lab import DESCRIPTION, SSH_KEY, Lab
 from .test_install import VIPS
 from .test_validations import machine, of, view
 
@@ -255,7 +255,7 @@ async def test_catalog_and_discovery_files(tmp_path: Path) -> None:
         cluster = await lab.cluster()
         fields = {
             "static_network_config": [NETWORK],
-            "ssh_authorized_key": "ssh-rsa A",
+            "ssh_authorized_key": SSH_KEY,
             "proxy": {"http_proxy": "http://p:1"},
         }
         infra_env = await lab.infra_env(cluster["id"], **fields)

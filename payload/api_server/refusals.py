@@ -1,0 +1,350 @@
+"""What users may not ask for: the rules that the API description does not tell, with upstream's words for their breach.
+
+Every function raises ApiError, 400 unless it says otherwise. Source: `internal/bminventory`, `internal/cluster/validations`,
+`internal/network`, `internal/manifests` and `pkg/validations` of assisted-service.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from . import inventory as inv
+from .engine import ApiError
+from .models import Invalid, parse_json
+from .network import address, contains, network
+
+_NAME = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?)?")
+_NAME_NONE = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
+_LABEL = re.compile(r"[a-z\d](-*[a-z\d])+")
+_DOMAIN = re.compile(r"([a-z\d](-*[a-z\d])*\.)+[a-z\d](-*[a-z\d])+")
+#: As upstream writes it in its message.
+_DOMAIN_SHOWN = r"^([a-z\d]([\-]*[a-z\d]+)*\.)+[a-z\d]+([\-]*[a-z\d]+)+$"
+_SSH_KEYS = {
+    "ssh-rsa": "AAAAB3NzaC1yc2",
+    "ecdsa-sha2-nistp256": "AAAAE2VjZHNhLXNoYTItbmlzdHAyNT",
+    "ecdsa-sha2-nistp384": "AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzOD",
+    "ecdsa-sha2-nistp521": "AAAAE2VjZHNhLXNoYTItbmlzdHA1MjEAAAAIbmlzdHA1Mj",
+    "ssh-ed25519": "AAAAC3NzaC1lZDI1NTE5",
+    "ssh-dss": "AAAAB3NzaC1kc3",
+}
+_SSH_KEY = re.compile("(" + "|".join(f"{kind} {start}" for kind, start in _SSH_KEYS.items()) + r")[0-9A-Za-z+/]+={0,3}( .*)?")
+_NTP_NAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
+_TAG = re.compile(r"\w+( \w+)*", re.ASCII)
+_DNS_NAME = re.compile(r"([a-zA-Z0-9_][a-zA-Z0-9_-]{0,62})(\.[a-zA-Z0-9_][a-zA-Z0-9_-]{0,62})*[._]?")
+#: Least part of an address that is the host's, in bits, of networks by what they are for.
+_SERVICE_BITS, _MACHINE_BITS, _USERS_BALANCER_BITS, _SNO_BITS = 7, 4, 2, 1
+
+
+def together(problems: Iterable[str]) -> None:
+    """Refuses with all problems, in the form of Go's multierror; not at all without one."""
+    found = list(problems)
+    if found:
+        count = "1 error" if len(found) == 1 else f"{len(found)} errors"
+        raise ApiError(400, f"{count} occurred:\n\t" + "\n\t".join(f"* {text}" for text in found) + "\n\n")
+
+
+def go_list(values: Iterable[str]) -> str:
+    return f"[{' '.join(values)}]"
+
+
+def cluster_name(name: str, platform: str | None) -> None:
+    if not (_NAME_NONE if platform == "none" else _NAME).fullmatch(name):
+        raise ApiError(
+            400,
+            f"Cluster name format is not valid: '{name}'. Name must start and end with either a letter or number and consist of lower-case "
+            "letters, numbers, and hyphens. Subdomains in cluster names are only valid with none platform.",
+        )
+
+
+def dns_name(cluster: str, domain: str) -> None:
+    """Base domain, and what it makes with the cluster's name."""
+    if not domain:
+        return
+    if not (_LABEL.fullmatch(domain) and len(domain) < 63) and (
+        not _DOMAIN.fullmatch(domain) or re.search(r"(\d+\.){3}\d+", domain) or len(domain) > 255
+    ):
+        raise ApiError(
+            400,
+            f"DNS format mismatch: {domain} domain name is not valid. Must match regex [{_DOMAIN_SHOWN}], be no more than 255 characters, "
+            "and not be in dotted decimal format (##.##.##.##)",
+        )
+    apps = f"apps.{cluster}.{domain}"
+    if len(apps) > 255 - 63 - 1:
+        raise ApiError(400, "Combination of cluster name and base DNS domain too long")
+    for label in apps.split("."):
+        if len(label) > 63:
+            raise ApiError(400, f"DNS label '{label}' is longer than 63 bytes")
+
+
+def pull_secret(text: str, of: str = "") -> None:
+    """`of` is put before the reason: whose pull secret it is."""
+
+    def refuse(reason: str) -> ApiError:
+        return ApiError(400, f"{of}: {reason}" if of else reason)
+
+    try:
+        found = parse_json(text.strip())
+        auths = found.get("auths") if isinstance(found, dict) else None
+        if not isinstance(found, dict) or not isinstance(auths, dict | None) or not all(isinstance(e, dict) for e in (auths or {}).values()):
+            raise Invalid(text)
+    except Invalid:
+        raise refuse("pull secret must be a well-formed JSON") from None
+    if not auths:
+        raise refuse("pull secret must contain 'auths' JSON-object field")
+    for registry, entry in auths.items():
+        auth = entry.get("auth", "")
+        shown = json.dumps(registry, ensure_ascii=False)
+        if not isinstance(auth, str):
+            raise refuse(f"invalid pull secret: 'auth' field of {shown} is {auth} but should be a string")
+        try:
+            decoded = base64.b64decode(auth, validate=True)
+        except (binascii.Error, ValueError):
+            raise refuse(f"invalid pull secret: 'auth' field of {shown} is not base64-encoded") from None
+        if auth and b":" not in decoded:
+            raise refuse(f"invalid pull secret: 'auth' for {registry} is not in 'user:password' format")
+
+
+def ssh_keys(text: str) -> None:
+    for line in filter(None, [text.strip()]):
+        for key in (part.strip() for part in line.split("\n")):
+            if not _SSH_KEY.fullmatch(key):
+                raise ApiError(400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]")
+            try:
+                raw = base64.b64decode(key.split()[1], validate=True)
+                kind = raw[4 : 4 + int.from_bytes(raw[:4], "big")].decode()
+            except (binascii.Error, ValueError):
+                kind = ""
+            if kind != key.split()[0]:
+                raise ApiError(400, f"Malformed SSH key: {key}: ssh: no key found")
+
+
+def _proxy(url: str, *schemes: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = bool(parts.hostname) and (parts.port or 1) > 0 and not re.search(r"[\s<>\"{}|\\^`\x00-\x1f]", url)
+    except ValueError:
+        good = False
+    if not good:
+        raise ApiError(400, f"Proxy URL format is not valid: '{url}'")
+    if parts.scheme not in schemes:
+        raise ApiError(400, f"The URL scheme must be {' or '.join(schemes)} and specified in the URL: '{url}'")
+
+
+def proxies(http: str | None, https: str | None, none: str | None) -> None:
+    for what, url, schemes in (("HTTP", http, ("http",)), ("HTTPS", https, ("http", "https"))):
+        if url:
+            try:
+                _proxy(url, *schemes)
+            except ApiError as err:
+                raise ApiError(400, f"Failed to validate {what} Proxy: {err.reason}") from None
+    if not none or "*" in none:
+        return
+    seen: set[str] = set()
+    for entry in none.split(","):
+        if entry in seen:
+            raise ApiError(400, f"duplicate no_proxy entry defined: {entry}")
+        seen.add(entry)
+        bare = entry.removeprefix(".")
+        cidr = "/" in bare and network(bare) is not None
+        if not (cidr or ("/" not in bare and address(bare) is not None) or _DNS_NAME.fullmatch(bare)):
+            raise ApiError(
+                400,
+                "NO Proxy is a comma-separated list of destination domain names, domains, IP addresses or other network CIDRs. A domain can be "
+                "prefaced with '.' to include all subdomains of that domain. Use '*' to bypass proxy for all destinations with OpenShift 4.8 or "
+                f"later.: {entry} is not a valid no_proxy entry",
+            )
+
+
+def ntp_sources(additional: str | None, sources: str | None) -> None:
+    if additional and sources:
+        raise ApiError(400, "ntp_sources and additional_ntp_source are mutually exclusive")
+    for text in filter(None, (additional, sources)):
+        for source in text.split(","):
+            if not ("/" not in source and address(source)) and not _NTP_NAME.fullmatch(source):
+                raise ApiError(400, f"Invalid NTP source: {text}")
+
+
+def tags(text: str | None) -> None:
+    if text and not all(_TAG.fullmatch(tag) for tag in text.split(",")):
+        raise ApiError(
+            400,
+            f"Invalid format for Tags: {text}. Tags should be a comma-separated list (e.g. tag1,tag2,tag3). Each tag can consist of the "
+            "following characters: Alphanumeric (aA-zZ, 0-9), underscore (_) and white-spaces.",
+        )
+
+
+def control_plane(mode: str, count: int) -> None:
+    if mode == "None" and count != 1:
+        raise ApiError(400, "single-node clusters must have a single control plane node")
+    if mode == "Full" and not 2 <= count <= 5:
+        raise ApiError(400, "there should be 2-5 dedicated control plane nodes for high availability mode Full in openshift version 4.20 or newer")
+
+
+def single_node(managed: bool, dhcp: bool, network_type: str | None, platform: str | None) -> None:
+    if not managed:
+        raise ApiError(400, "User Managed Networking must be enabled on single node OpenShift")
+    if dhcp:
+        raise ApiError(400, "VIP DHCP Allocation cannot be enabled on single node OpenShift")
+    if network_type == "OpenShiftSDN":
+        raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
+    if platform not in (None, "none", "external"):
+        raise ApiError(400, f"Single node cluster is not supported alongside {platform} platform")
+
+
+_KINDS = {"machine_networks": "Machine", "service_networks": "Service", "cluster_networks": "Cluster"}
+
+
+def networks(body: Mapping[str, Any]) -> None:
+    """The CIDRs of a request, and that dual-stack ones are."""
+    together(
+        f"{kind} Network CIDR cannot be empty (index {index})"
+        for key, kind in _KINDS.items()
+        for index, entry in enumerate(body.get(key) or ())
+        if not entry.get("cidr")
+    )
+    lists = {key: [str(entry["cidr"]) for entry in body.get(key) or ()] for key in _KINDS}
+    if any(len({":" in cidr for cidr in cidrs}) == 2 for cidrs in lists.values()):
+        for key, cidrs in lists.items():
+            if cidrs:
+                _dual(cidrs, key.replace("_", " "), "subnet")
+    elif len(lists["machine_networks"]) > 1 and (body.get("load_balancer") or {}).get("type") != "user-managed":
+        raise ApiError(400, "Single-stack cluster cannot contain multiple Machine Networks")
+
+
+def _dual(items: list[str], what: str, unit: str) -> None:
+    if len(items) != 2:
+        raise ApiError(400, f"Expected 2 {what}, found {len(items)}")
+    for name, six in (("IPv4", False), ("IPv6", True)):
+        if not any((":" in item) == six for item in items):
+            raise ApiError(400, f"dual-stack {what} must include exactly one {name} {unit}")
+
+
+def vips(api: list[str], ingress: list[str], cluster: Mapping[str, Any]) -> None:
+    """The VIPs that a cluster with these fields would have; `user_managed_networking` counts when the request speaks of it."""
+    users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
+    problems = []
+    for listed, plural, name in ((api, "apiVIPs", "API"), (ingress, "ingressVips", "Ingress")):
+        if len(listed) > 2:
+            problems.append(f"{plural} supports 2 vips. got: {len(listed)}")
+        else:
+            problems += [f"{name} VIP IP at index {index} cannot be empty" for index, ip in enumerate(listed) if not ip]
+    if len(api) != len(ingress):
+        problems.append(f"configuration must include the same number of apiVIPs (got {len(api)}) and ingressVIPs (got {len(ingress)})")
+    together(problems)
+    problems = [f'The IP address "{ip}" appears multiple times in apiVIPs' for index, ip in enumerate(api) if ip in api[:index]]
+    for index, ip in enumerate(ingress):
+        if ip in ingress[:index]:
+            problems.append(f'The IP address "{ip}" appears multiple times in ingressVIPs')
+        if ip in api and not users:
+            problems.append(f'The IP address "{ip}" appears both in apiVIPs and ingressVIPs')
+    together(problems)
+    for listed, plural in ((api, "apiVIPs"), (ingress, "ingressVips")):
+        if len(listed) == 2:
+            _dual(listed, plural, "address")
+    machine = [str(entry["cidr"]) for entry in cluster.get("machine_networks") or ()]
+    if cluster.get("vip_dhcp_allocation"):
+        for listed, name in ((api, "API"), (ingress, "Ingress")):
+            if listed:
+                raise ApiError(400, f"Setting {name} VIPs is forbidden when cluster is in vip-dhcp-allocation mode")
+    elif not machine or not api:
+        if len(api) == 2 and not machine:
+            raise ApiError(400, "Dual-stack cluster cannot be created with empty Machine Networks")
+    elif users:
+        _vip_of_any(api[0], ingress[0], machine)
+    else:
+        pairs = zip(api, ingress, machine, strict=False)
+        found = (_vip_outside(one, "api-vip", cidr) or _vip_outside(two, "ingress-vip", cidr) for one, two, cidr in pairs)
+        together(filter(None, found))
+
+
+def _vip_outside(ip: str, name: str, cidr: str) -> str:
+    if not contains(cidr, ip):
+        return f"{name} <{ip}> does not belong to machine-network-cidr <{cidr}>"
+    net = network(cidr)
+    if net is not None and net.version == 4 and ip == str(net.broadcast_address):
+        return f"{name} <{ip}> is the broadcast address of machine-network-cidr <{cidr}>"
+    return ""
+
+
+def _vip_of_any(api: str, ingress: str, machine: list[str]) -> None:
+    for ip, name in ((api, "api-vip"), (ingress, "ingress-vip")):
+        problems = [_vip_outside(ip, name, cidr) for cidr in machine]
+        if all(problems):
+            together(problems)
+
+
+def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno: bool) -> None:
+    """Sizes of the networks that an update brings, and that none of the cluster's overlap."""
+    names = set(changed)
+    users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
+    machine_bits = _SNO_BITS if sno else _USERS_BALANCER_BITS if users else _MACHINE_BITS
+    texts = {"cluster_networks": "Cluster network CIDR {}", "service_networks": "Service network CIDR {}", "machine_networks": "Machine network CIDR '{}'"}
+    for key, text in texts.items():
+        if key not in names:
+            continue
+        for entry in cluster.get(key) or ():
+            cidr = str(entry["cidr"])
+            net = network(cidr)
+            bits = machine_bits if key == "machine_networks" else _SERVICE_BITS
+            if net is None:
+                continue
+            most = net.max_prefixlen - bits
+            if not 1 <= net.prefixlen <= most:
+                reason = f"Address mask size must be between 1 to {most} and must include at least {1 << bits} addresses"
+                raise ApiError(400, f"{text.format(cidr)}: {reason}")
+            if int(net.network_address) == 0:
+                reason = f"The specified CIDR {cidr} is invalid because its resulting routing prefix matches the unspecified address"
+                raise ApiError(400, f"{text.format(cidr)}: {reason}")
+            if key == "cluster_networks":
+                _cluster_size(net.prefixlen, net.max_prefixlen, int(entry.get("host_prefix") or 0), hosts)
+    if not names:
+        return
+    lists = [[str(entry["cidr"]) for entry in cluster.get(key) or ()] for key in ("machine_networks", "cluster_networks", "service_networks")]
+    for index, pods in enumerate(lists[1]):
+        machine = lists[0][index] if index < len(lists[0]) else ""
+        service = lists[2][index] if index < len(lists[2]) else ""
+        pairs = [(service, pods, "ServiceNetworkCidr and ClusterNetworkCidr")]
+        if cluster.get("user_managed_networking"):
+            pairs = [(machine, service, "MachineNetworkCIDR and ServiceNetworkCIDR"), (machine, pods, "MachineNetworkCIDR and ClusterNetworkCidr"), *pairs]
+        for one, two, what in pairs:
+            a, b = network(one), network(two)
+            if a is not None and b is not None and a.version == b.version and a.overlaps(b):  # type: ignore[arg-type]
+                raise ApiError(400, f"{what}: CIDRS {one} and {two} overlap")
+
+
+def _cluster_size(prefix: int, bits: int, host_prefix: int, hosts: int) -> None:
+    if host_prefix > bits - _SERVICE_BITS:
+        reason = f"Host prefix, now {host_prefix}, must be less than or equal to {bits - _SERVICE_BITS} to allow at least 128 addresses"
+        raise ApiError(400, f"Cluster CIDR size: {reason}")
+    if (1 if hosts == 1 else max(4, hosts)) > 1 << min(63, max(host_prefix - prefix, 0)):
+        raise ApiError(
+            400,
+            f"Cluster CIDR size: Cluster network CIDR prefix {prefix} does not contain enough addresses for {hosts} hosts each one with "
+            f"{host_prefix} prefix ({1 << min(63, bits - host_prefix)} addresses)",
+        )
+
+
+def hostname(name: str) -> None:
+    if len(name.encode()) > inv.HOSTNAME_LENGTH:
+        raise ApiError(400, f"hostname is too long, must be 63 characters or less. Hostname: {name} has {len(name.encode())} characters")
+    if name in inv.FORBIDDEN_HOSTNAMES:
+        raise ApiError(400, f"The host name {name} is forbidden")
+    if not inv.hostname_allowed(name):
+        raise ApiError(400, f"Hostname does not pass required regex validation: {inv.HOSTNAME}. Hostname: {name}")
+
+
+def manifest_name(name: str, cluster_id: str) -> None:
+    """422, as upstream answers."""
+    stem = name.rpartition(".")[0] if "." in name else name
+    if name[:1] in ("", ".") or not stem.strip() or re.search(r"[\x00-\x1f\x7f]", name) or len(name.encode()) > 255:
+        raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} has an invalid filename.")
+    if " " in name:
+        raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} should not include a space in its name.")
+    if "/" in name:
+        raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} should not include a directory in it's name.")
