@@ -38,7 +38,7 @@ SHOWN = {
     SUBNET_MASK: ("subnet-mask", "ip"), ROUTERS: ("routers", "ip"), LEASE_TIME: ("dhcp-lease-time", "int"),
     KIND: ("dhcp-message-type", "int"), DNS: ("domain-name-servers", "ip"), SERVER: ("dhcp-server-identifier", "ip"),
     RENEW: ("dhcp-renewal-time", "int"), BROADCAST: ("broadcast-address", "ip"), REBIND: ("dhcp-rebinding-time", "int"),
-    DOMAIN: ("domain-name", "text"),
+    HOSTNAME: ("host-name", "text"), DOMAIN: ("domain-name", "text"),
 }  # fmt: skip
 LEASE = re.compile(r"lease\s*\{[^}{]*\}")
 
@@ -187,11 +187,10 @@ def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOL
     finally:
         remove(name)
     lease = lease_text(name, answer, time.time())
-    target = folder / name
-    target.mkdir(parents=True, exist_ok=True)
-    temporary = target / f".lease-{name}.{os.getpid()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".lease-{name}.{os.getpid()}"
     temporary.write_text(lease + "\n")
-    temporary.replace(target / f"lease-{name}")
+    temporary.replace(folder / f"lease-{name}")
     return answer.address, lease
 
 
