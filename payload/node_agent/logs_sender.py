@@ -124,10 +124,10 @@ def gather(job: Job, target: Path) -> list[str]:
 
 
 def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
-    """Length and pieces of a form with the one file field `upfile`. RFC 7578."""
+    """Length and pieces of a form with the one file field `upfile`, which is called as the namesake's whatever the file is. RFC 7578."""
     head = (
-        f"--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; filename=\"{path.name}\"\r\n"
-        "Content-Type: application/octet-stream\r\n\r\n"
+        f"--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; filename=\"logs.tar.gz\"\r\n"
+        "Content-Type: application/x-gzip\r\n\r\n"
     ).encode()
     tail = f"\r\n--{boundary}--\r\n".encode()
 

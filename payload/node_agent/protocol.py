@@ -112,7 +112,9 @@ class Identity:
         return f"{API}/infra-envs/{self.infra_env_id}/hosts/{self.host_id}"
 
     def headers(self) -> dict[str, str]:
-        headers = {"X-Request-ID": str(uuid.uuid4()), "discovery_agent_version": self.agent_version}
+        headers = {"X-Request-ID": str(uuid.uuid4())}
+        if self.agent_version:
+            headers["discovery_agent_version"] = self.agent_version
         if self.token:
             headers["X-Secret-Key"] = self.token
         return headers
