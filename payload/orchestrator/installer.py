@@ -384,10 +384,8 @@ class Installer:
         try:
             self.host.run(["wipefs", "--all", "--force", self.device])
         except HostError as error:
-            self.report(
-                "Starting installation",
-                f"Could not clean install device {self.device}. The installation will continue. If the installation fails, clean the disk and try again",
-            )
+            text = f"Could not clean install device {self.device}. The installation will continue. "
+            self.report("Starting installation", text + "If the installation fails, clean the disk and try again")
             log.error("failed to prepare install device %s, err %s", self.device, error)
 
     def write_image(self, ignition_file: str) -> None:

@@ -422,7 +422,13 @@ def test_a_node_that_is_done_is_told_with_its_boots(played: Played) -> None:
 
 @pytest.mark.parametrize(
     ("statuses", "over"),
-    [(["installed"], True), (["error", "error"], True), (["error", "installed"], True), (["error", "installing-in-progress"], False), (["disabled"], True)],
+    [
+        (["installed"], True),
+        (["disabled"], True),
+        (["error", "error"], True),
+        (["error", "installed"], True),
+        (["error", "installing-in-progress"], False),
+    ],
 )
 def test_nodes_are_watched_as_long_as_one_may_join(played: Played, statuses: list[str], over: bool) -> None:
     hosts = [node_host(f"w{number}", "Rebooting", status) for number, status in enumerate(statuses)]
@@ -440,7 +446,7 @@ def test_a_host_that_fetched_its_config_is_configuring(played: Played, stage: st
     assert stages_of(played) == ([("w0", "Configuring")] if told else [])
 
 
-TAINTS = [{"key": "other", "effect": "NoSchedule"}, {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}]
+TAINTS = [{"key": "other", "effect": "NoSchedule"}, {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]
 REAL = {"server": "vc.example.org", "user": "u", "password": "p"}
 MADE_UP = {"server": "vcenterplaceholder", "user": "usernameplaceholder", "password": "passwordplaceholder"}
 

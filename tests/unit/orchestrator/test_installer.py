@@ -354,7 +354,9 @@ def test_the_disk_is_named_as_the_kernel_does(played: Played, host: Path) -> Non
     assert "--copy-network /dev/vda\n" in (host / "commands").read_text()
 
 
-@pytest.mark.parametrize(("name", "made"), [("master-0", False), ("m0.ostest.example.org", False), ("localhost", True), ("Master-0", True), ("m", True)])
+@pytest.mark.parametrize(
+    ("name", "made"), [("master-0", False), ("m0.example.org", False), ("localhost", True), ("Master-0", True), ("m", True)]
+)
 def test_a_bootstrap_host_gets_some_name_if_it_has_none(
     played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, name: str, made: bool
 ) -> None:
