@@ -142,17 +142,20 @@ class ReplyCache:
 
 
 def exchange(request: Request) -> Talk:
-    """Send; a service that says 503 or 504 is asked again up to three times, 2 to 10 s apart."""
+    """Send; a service that says 503 or 504 is asked again up to three times, after at most 2, 4 and 8 s."""
     for attempt in range(RETRIES + 1):
         response = yield request
         if response.status not in (503, 504) or attempt == RETRIES:
             return response
-        yield Wait(random.uniform(RETRY_FIRST, min(RETRY_LIMIT, RETRY_FIRST * 2 ** (attempt + 1))))
+        yield Wait(random.uniform(0, min(RETRY_LIMIT, RETRY_FIRST * 2**attempt)))
     raise AssertionError("unreachable")
 
 
 def register(me: Identity) -> Talk:
-    """Register until it works; returns the model `next_step_runner_command` of the reply."""
+    """Register until it works; returns the model `next_step_runner_command` of the reply.
+
+    What is no registration, as a login page that a proxy puts in between, is asked again like any failure.
+    """
     request = Request(
         "register",
         "POST",
@@ -161,9 +164,8 @@ def register(me: Identity) -> Talk:
     )
     while True:
         response = yield from exchange(request)
-        if response.ok:
-            body = response.body if isinstance(response.body, dict) else {}
-            return body.get("next_step_runner_command") or {}
+        if response.status == 201 and isinstance(response.body, dict):
+            return response.body.get("next_step_runner_command") or {}
         if response.status in FROZEN:
             yield Freeze(f"Host will stop trying to register; {FROZEN[response.status]}: {response.reason()}")
         yield Wait(me.interval)
