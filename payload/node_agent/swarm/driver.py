@@ -38,6 +38,7 @@ ENDING_POLL = {"vanish": 3, "restart": 1}
 BY_PEOPLE = ("install", "role", "set up", "remove")
 SETTING_UP = 16  # clusters that are registered or removed at a time
 REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
+SHOWN = 20  # clusters that a message names
 
 
 class Frozen(Exception):
@@ -558,7 +559,9 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
         try:
             return await whole
         except (SwarmError, asyncio.CancelledError) as error:
-            left = f"; left behind: {', '.join(swarm.left())}" if swarm.left() else ""
+            names = swarm.left()
+            left = f"; left behind: {', '.join(names[:SHOWN])}" if names else ""
+            left += f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             if isinstance(error, asyncio.CancelledError):
                 raise Stopped(f"stopped at once{left}") from None
             raise SwarmError(f"{error}{left}") from None
