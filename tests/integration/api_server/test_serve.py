@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +19,9 @@ from typing import Any
 import pytest
 
 from .served import CLUSTER, PULL_SECRET, START, V2, Served
+
+#: How often the service is killed amid its work; more find more.
+KILLS = int(os.environ.get("AGENTLAB_KILLS") or 4)
 
 
 @pytest.fixture
@@ -90,6 +95,39 @@ class Worker(threading.Thread):
                     known.append(fact)
 
 
+def refusal(data: Path, *options: str) -> str:
+    """What the service says when it does not start."""
+    command = [sys.executable, "-c", START, "assisted-service", "--data", str(data), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    return done.stderr.strip()
+
+
+def test_one_line_says_why_it_does_not_start(served: Served, tmp_path: Path) -> None:
+    served.start()
+    address = served.url.removeprefix("http://")
+    assert refusal(tmp_path / "other", "--listen", address).endswith(f"cannot listen on http://{address}: Address already in use")
+    assert refusal(served.data, "--listen", "127.0.0.1:0").endswith("assisted-service.sqlite: another service has it open")
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "assisted-service.sqlite").write_text("no database" * 1000)
+    assert "is damaged (file is not a database): move it away" in refusal(damaged, "--listen", "127.0.0.1:0")
+    (damaged / "tokens.json").write_text("{}")
+    assert "tokens.json is damaged" in refusal(damaged, "--listen", "127.0.0.1:0", "--auth", "local")
+
+
+def test_stops_in_spite_of_callers(served: Served) -> None:
+    served.start()
+    host, __, port = served.url.removeprefix("http://").rpartition(":")
+    callers = [socket.create_connection((host, int(port))) for __ in range(20)]
+    head = f"POST {V2}/clusters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
+    callers[0].sendall(head.encode())
+    served.call("GET", "/health")
+    assert served.end(signal.SIGTERM) == 0  # within 20 seconds, which a body may take three times
+    for caller in callers:
+        caller.close()
+
+
 def test_killed_while_agents_work(served: Served) -> None:
     served.start()
     served.options = (*served.options, "--listen", served.url.removeprefix("http://"))
@@ -100,7 +138,7 @@ def test_killed_while_agents_work(served: Served) -> None:
     for worker in workers:
         worker.start()
     try:
-        for kills in range(1, 5):
+        for kills in range(1, KILLS + 1):
             wanted = sum(worker.count for worker in workers) + 8 + 3 * kills
             end = time.monotonic() + 120
             while sum(worker.count for worker in workers) < wanted:
