@@ -71,7 +71,8 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
             Request("bootstrap.ign", "GET", f"{API}/clusters/{cluster.id}/downloads/files?file_name=bootstrap.ign"),
             settings,
         )
-    yield from stage("Installing", role)
+    # A single node becomes a master only when it has bootstrapped itself.
+    yield from stage("Installing", "master" if role == "bootstrap" and not single else role)
     if single:
         yield from stage("Waiting for bootkube")
     yield from persist(
