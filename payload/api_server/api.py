@@ -22,8 +22,8 @@ _C, _I, _H = (
 _FILES = "|".join(CLUSTER_FILES)
 _ROLES = "master|worker|arbiter|auto-assign"
 _EVENTS = (
-    "?cluster_id:uuid ?host_id:uuid ?host_ids:str ?infra_env_id:uuid ?limit:int(0..) ?offset:int(0..)"
-    " ?order:enum(ascending|descending) ?severities:str ?message:str ?deleted_hosts:bool ?cluster_level:bool ?categories:str"
+    "?cluster_id:uuid ?host_id:uuid ?host_ids:csv(uuid) ?infra_env_id:uuid ?limit:int(0..) ?offset:int(0..)"
+    " ?order:enum(ascending|descending) ?severities:csv(enum(info|warning|error|critical)) ?message:str ?deleted_hosts:bool ?cluster_level:bool ?categories:str"
 )
 _PLATFORM_TYPES = "?platform_type:enum(baremetal|none|nutanix|vsphere|external) ?external_platform_name:str"
 _PLATFORM = f"?cpu_architecture:enum(x86_64|aarch64|arm64|ppc64le|s390x|multi) {_PLATFORM_TYPES}"
@@ -63,7 +63,7 @@ POST {_C}/actions/complete-installation complete_installation a 202 body=complet
 GET {_C}/preflight-requirements preflight u 200
 POST {_C}/uploads/ingress-cert upload_ingress_cert a 201 body=str
 PUT {_C}/logs-progress cluster_logs_progress a 204 body=logs-progress-params
-GET {_C}/logs download_logs u 200 ?logs_type:enum(host|controller|all|) ?host_id:uuid
+GET {_C}/logs download_logs u 200 ?logs_type:enum(host|controller|all) ?host_id:uuid
 POST {_C}/logs upload_logs a 204 upload ?logs_type*:enum(host|controller|all|) ?infra_env_id:uuid ?host_id:uuid
 GET {_C}/manifests list_manifests u 200 ?include_system_generated:bool
 POST {_C}/manifests create_manifest u 201 body=create-manifest-params
@@ -157,10 +157,14 @@ def query_value(name: str, kind: str, texts: list[str], place: str = "query") ->
     if kind.startswith("["):
         return [query_value(name, kind[1:-1], [text], place) for text in texts]
     text = texts[-1]
+    if kind.startswith("csv("):
+        for part in filter(None, text.split(",")):
+            query_value(name, kind[4:-1], [part], place)
+        return text
     if kind == "bool":
         if text.lower() in _TRUE:
             return True
-        if text.lower() in (*_FALSE, ""):
+        if text.lower() in _FALSE:
             return False
         raise Invalid(f"{name} in {place} should be true or false, found {text[:80]!r}")
     if kind.startswith("int") and not re.fullmatch(r"-?[0-9]{1,19}", text):

@@ -55,14 +55,14 @@ def test_every_step_has_a_producer() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
-    [("bool", "true", True), ("bool", "", False), ("int", "-3", -3), ("enum(a|b)", "b", "b"), ("str", "x", "x")],
+    [("bool", "true", True), ("bool", "0", False), ("int", "-3", -3), ("enum(a|b)", "b", "b"), ("str", "x", "x"), ("csv(enum(a|b))", "a,b", "a,b")],
 )
 def test_query_values(kind: str, text: str, value: Any) -> None:
     assert query_value("q", kind, [text]) == value
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("bool", "yes"), ("int", "1.5"), ("int(0..)", "-1"), ("enum(a|b)", "c"), ("uuid", "x")]
+    ("kind", "text"), [("bool", "yes"), ("bool", ""), ("csv(enum(a|b))", "a,c"), ("int", "1.5"), ("int(0..)", "-1"), ("enum(a|b)", "c"), ("uuid", "x")]
 )
 def test_bad_query_values(kind: str, text: str) -> None:
     with pytest.raises(Invalid, match="q in"):

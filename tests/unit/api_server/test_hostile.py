@@ -224,7 +224,10 @@ async def test_paths_and_queries(tmp_path: Path) -> None:
             ("/events?order=up", 400),
             ("/events?limit=99999999999999999999", 400),
             ("/clusters?with_hosts=maybe", 400),
-            (f"/events?host_ids={'a,' * 900}", 200),
+            (f"/events?host_ids={'a,' * 900}", 400),
+            (f"/events?host_ids={','.join([str(uuid.uuid4())] * 180)}", 200),
+            ("/events?severities=loud", 400),
+            ("/clusters?with_hosts=", 400),
         ):
             code, raw, __ = await lab.raw("GET", path)
             assert code == status, f"{path}: {code} {raw!r}"
@@ -572,5 +575,5 @@ async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 async def test_events_are_asked_for_by_any_text(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         for text in ("%ff", "%00", "%ed%a0%80"):
-            for name in ("message", "categories", "severities", "host_ids"):
+            for name in ("message", "categories"):
                 assert await lab.call("GET", f"/events?{name}={text}") == []
