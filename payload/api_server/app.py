@@ -18,12 +18,12 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from . import catalog, images, limits
+from . import catalog, handlers, images, limits
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
 from .engine import ApiError, Engine
-from .handlers import logs_path
+from .handlers.logs import logs_path
 from .models import MODELS, UUID, Invalid, parse_json
 from .store import Unwritable
 
@@ -37,7 +37,7 @@ NOTHING = "nothing"
 JSON_TYPES = ("application/json",)
 PAGE = Path(__file__).with_name("page.html")
 #: They enter their operations into HANDLERS when they are imported.
-ENTERED = (catalog, images)
+ENTERED = (catalog, handlers, images)
 
 
 def error(status: int, reason: str, href: str = "") -> web.Response:
@@ -203,7 +203,9 @@ class Service:
             body: Any = result.content if result.stream is None else result.stream
             if result.path:
                 body = open(result.path, "rb")  # noqa: SIM115 closed when it was sent
-            return web.Response(body=body, status=op.status, headers={**headers, "Content-Type": "application/octet-stream"})
+            return web.Response(
+                body=body, status=op.status, headers={**headers, "Content-Type": "application/octet-stream"}
+            )
         if result is None:
             return _nothing(op.status)
         return _json(result, op.status)
@@ -229,7 +231,14 @@ class Service:
         except OSError as err:
             LOG.error("logs of %s: %s", path.name, err)
             raise ApiError(503, f"the logs cannot be kept: {err.strerror}") from None
-        except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError, web.RequestPayloadError) as err:
+        except (
+            ValueError,
+            AssertionError,
+            KeyError,
+            RuntimeError,
+            HttpProcessingError,
+            web.RequestPayloadError,
+        ) as err:
             raise Invalid(f"the form cannot be read: {' '.join(str(err).split())[:200]}") from None
         finally:
             if self._uploads.get(path) is request.content:

@@ -1,0 +1,9 @@
+"""What each operation does: functions of the engine and a call, found by the handler's name in the table of operations.
+
+A handler returns the answer's body (a JSON value, or a Download), None for an empty one. ApiError is the refusal. The modules enter
+their operations into the table when they are imported.
+"""
+
+from . import agents, clusters, hosts, infra_envs, installation, logs, manifests, service
+
+__all__ = ["agents", "clusters", "hosts", "infra_envs", "installation", "logs", "manifests", "service"]

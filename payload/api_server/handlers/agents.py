@@ -1,0 +1,209 @@
+"""What agents ask and tell: instructions, stages and the replies to their steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import inventory as inv
+from .. import state, validations
+from ..calls import Call, handler
+from ..engine import ApiError, Engine
+from ..models import MODELS, STEP_OUTPUTS, Invalid, parse_json
+from ..network import contains
+from ..store import Document
+from ..tables import BEFORE_INSTALL, MEDIA_DISCONNECTED
+from .hosts import EDITABLE, called_host
+
+
+@handler
+def get_instructions(e: Engine, call: Call) -> Any:
+    host = called_host(e, call)
+    e.check_in(host, call.query.get("timestamp"), call.headers.get("discovery_agent_version"))
+    return e.instructions(host)
+
+
+@handler
+def update_progress(e: Engine, call: Call) -> Any:
+    host = called_host(e, call)
+    stage = call.body.get("current_stage")
+    if not stage:
+        raise Invalid("host-progress.current_stage in body is required")
+    e.progress(host, stage, call.body.get("progress_info", ""))
+    return None
+
+
+MEDIA_EXIT = 256
+_FREE_ON_FAILURE = frozenset({"container-image-availability", "installation-disk-speed-check"})
+
+
+@handler
+def post_reply(e: Engine, call: Call) -> Any:
+    host, reply = called_host(e, call), call.body
+    kind, code, text = reply.get("step_type", ""), reply.get("exit_code", 0), reply.get("output", "")
+    if code != 0:
+        e.ask_again(host["id"], kind)
+    if code == MEDIA_EXIT:
+        _media_lost(e, host)
+    if code != 0 and kind not in _FREE_ON_FAILURE:
+        failed = _FAILURES.get(kind)
+        if failed:
+            failed(e, host, reply)
+        return None
+    if code == 0 and host.get("media_status") == "disconnected":
+        host["media_status"] = "connected"
+        e.dirty.add(host["id"])
+    if kind not in STEP_OUTPUTS or kind not in REPLIES:
+        return None
+    if not text and code != 0:
+        output: Any = {}
+    else:
+        output = MODELS.check(STEP_OUTPUTS[kind], parse_json(text), f"output of {kind}", lenient=True)
+    REPLIES[kind](e, host, output, code)
+    return None
+
+
+def _media_lost(e: Engine, host: Document) -> None:
+    """Told once: the agent says it at every step. A host that has failed already keeps what it failed of."""
+    if (
+        host.get("media_status") == "disconnected"
+        or state.decide(state.HOST["media-disconnect"], host["status"], lambda name: True) is None
+    ):
+        return
+    reason, before = MEDIA_DISCONNECTED, host.get("status_info", "")
+    if host["status"] == "error":
+        reason = f"Failed - {reason}"
+        reason = before if reason in before else f"{reason}. {before}"
+    host["media_status"] = "disconnected"
+    e.event("host_media_disconnected", host=host)
+    e.trigger(host, "media-disconnect", lambda name: True, REASON=reason)
+
+
+def _install_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:
+    error = reply.get("error", "")
+    if "already in use" in error and "assisted-installer" in error:
+        return
+    e.trigger(host, "failed", lambda name: True)
+
+
+def _tang_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:
+    host["tang_connectivity"] = json.dumps({"is_success": False, "error": reply.get("error", "")[:2000]})
+    e.dirty.add(host["id"])
+
+
+_FAILURES: dict[str, Callable[[Engine, Document, dict[str, Any]], None]] = {
+    "install": _install_failed,
+    "tang-connectivity-check": _tang_failed,
+}
+
+
+def _keep(
+    field_name: str, pick: Callable[[Any], Any] = lambda output: output, cluster: bool = False
+) -> Callable[[Engine, Document, Any, int], None]:
+    def take(e: Engine, host: Document, output: Any, code: int) -> None:
+        text = json.dumps(pick(output), ensure_ascii=False, separators=(",", ":"))
+        if host.get(field_name) != text:
+            host[field_name] = text
+            e.dirty.add(host["id"])
+            if cluster:
+                e.dirty.add(host.get("cluster_id", ""))
+
+    return take
+
+
+def _take_inventory(e: Engine, host: Document, output: Any, code: int) -> None:
+    if host["status"] in EDITABLE or host["status"].endswith("-unbound"):
+        e.take_inventory(host, output)
+
+
+def _take_connectivity(e: Engine, host: Document, output: Any, code: int) -> None:
+    e.take_connectivity(host, output)
+
+
+def _take_vips(e: Engine, host: Document, output: Any, code: int) -> None:
+    cluster = e.cluster_of(host)
+    if cluster is None or cluster["status"] not in BEFORE_INSTALL:
+        return
+    for key in ("api", "ingress"):
+        found = {vip.get("vip"): vip.get("verification") for vip in output if vip.get("vip_type") == key}
+        made = [
+            {**vip, "verification": found[vip["ip"]]} if found.get(vip["ip"]) in ("succeeded", "failed") else vip
+            for vip in cluster.get(f"{key}_vips", ())
+        ]
+        if made != cluster.get(f"{key}_vips", []):
+            cluster[f"{key}_vips"] = made
+            e.dirty.add(cluster["id"])
+
+
+def _take_dhcp(e: Engine, host: Document, output: Any, code: int) -> None:
+    cluster = e.cluster_of(host)
+    if cluster is None or not cluster.get("vip_dhcp_allocation"):
+        return
+    for key in ("api", "ingress"):
+        ip = output[f"{key}_vip_address"]
+        if not any(contains(cidr, ip) for cidr in validations.machine_cidrs(cluster)):
+            raise ApiError(400, f"{key} VIP {ip} from DHCP does not belong to the machine networks")
+        cluster[f"{key}_vips"] = [{"cluster_id": cluster["id"], "ip": ip, "verification": "succeeded"}]
+        cluster[f"_{key}_lease"] = output.get(f"{key}_vip_lease", "")
+    e.dirty.add(cluster["id"])
+
+
+def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
+    path = output.get("path") or host.get("installation_disk_id", "")
+    speed = output.get("io_sync_duration", 0)
+    info = {"path": path, "disk_speed": {"tested": True, "exit_code": code, "speed_ms": speed}}
+    disk = inv.find_disk(e.inventories.get(host["id"], {}), path)
+    if disk is None:
+        return
+    host["disks_info"] = json.dumps({**json.loads(host.get("disks_info") or "{}"), disk["id"]: info})
+    cluster: Mapping[str, Any] = e.cluster_of(host) or {}
+    limit = validations.requirement(e.table(cluster), cluster, validations.role_of(host)).get(
+        "installation_disk_speed_threshold_ms", 0
+    )
+    if code == 0 and limit and speed > limit:
+        e.event("disk_speed_slower_than_supported", host=host, host_disk=path, fdatasync_duration=speed)
+    e.dirty.add(host["id"])
+
+
+def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
+    known = json.loads(host.get("images_status") or "{}")
+    wanted = set(e.needed_images(e.cluster_of(host) or {}))
+    images = output.get("images") or [
+        {"name": name, "result": "failure"} for name in wanted if name not in known and code != 0
+    ]
+    for image in images:
+        name = image.get("name", "")
+        if name not in wanted:
+            continue
+        if name in known:
+            known[name]["result"] = image.get("result", "")
+            continue
+        known[name] = image
+        time, size, rate = (float(image.get(key, 0)) for key in ("time", "size_bytes", "download_rate"))
+        pulled = f"time: {time:.2f} seconds; size: {size / 2**20:.2f} Megabytes; download rate: {rate:.2f} MBps"
+        info = pulled if size else ""
+        e.event("image_status_updated", host=host, image_status=name, result=image.get("result", ""), info=info)
+    host["images_status"] = json.dumps(known)
+    e.dirty.add(host["id"])
+
+
+def _take_upgrade(e: Engine, host: Document, output: Any, code: int) -> None:
+    name = "upgrade_agent_finished" if output.get("result") == "success" else "upgrade_agent_failed"
+    e.event(name, host=host, agent_image=output.get("agent_image", ""))
+
+
+REPLIES: dict[str, Callable[[Engine, Document, Any, int], None]] = {
+    "inventory": _take_inventory,
+    "connectivity-check": _take_connectivity,
+    "free-network-addresses": _keep("free_addresses", cluster=True),
+    "verify-vips": _take_vips,
+    "ntp-synchronizer": _keep("ntp_sources", lambda output: output.get("ntp_sources", [])),
+    "domain-resolution": _keep("domain_name_resolutions"),
+    "dhcp-lease-allocate": _take_dhcp,
+    "installation-disk-speed-check": _take_disk_speed,
+    "container-image-availability": _take_images,
+    "tang-connectivity-check": _keep("tang_connectivity"),
+    "api-vip-connectivity-check": _keep("api_vip_connectivity"),
+    "upgrade-agent": _take_upgrade,
+}

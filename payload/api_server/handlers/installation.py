@@ -1,0 +1,257 @@
+"""Operations on an installation: to begin, cancel and reset it, what its controller reports, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .. import inventory as inv
+from .. import state, validations
+from ..calls import Call, Download, handler
+from ..engine import ApiError, Engine, time_text
+from ..store import Document
+from ..tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS
+from .shown import NO_TRANSITION, cluster_model
+
+
+@handler
+def install_cluster(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    e.refresh_roles(cluster)
+    rule = state.decide(state.CLUSTER["prepare"], cluster["status"], lambda name: True)
+    if rule is None:
+        raise ApiError(
+            409,
+            f"Cluster is not ready for installation, {cluster.get('status_info', '')} validation_info={cluster.get('validations_info', '')}",
+        )
+    members = e.hosts_of(cluster["id"])
+    masters = []
+    for ident, host in members.items():
+        if host.get("role", "auto-assign") == "auto-assign":
+            host["role"] = host.get("suggested_role", "worker")
+        if host["role"] == "master":
+            masters.append(ident)
+    mac = e.config.get("BOOTSTRAP_HOST_MAC")
+    chosen = next((ident for ident in masters if mac and inv.has_mac(e.inventories.get(ident, {}), mac)), masters[-1])
+    now = e.clock()
+    cluster.set(
+        **{"last-installation-preparation": {"status": "not_started", "reason": ""}},
+        install_started_at=time_text(now),
+        _install_at=now,
+    )
+    cluster.drop("logs_info", "install_completed_at", "controller_logs_collected_at", "controller_logs_started_at")
+    for host in members.values():
+        host.drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
+    e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    for ident, host in members.items():
+        if ident == chosen and not host.get("bootstrap"):
+            e.event("host_bootstrap_set", host=host)
+        host["bootstrap"] = ident == chosen
+    e.cluster_progress(cluster)
+    e.start_preparation(cluster)
+    return cluster_model(e, cluster)
+
+
+def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
+    for host in e.hosts_of(cluster["id"]).values():
+        booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT or host["status"] in (
+            "installed",
+            "error",
+            "cancelled",
+        )
+        if e.trigger(host, trigger, lambda name, value=booted: value) is not None:  # type: ignore[misc]
+            e.event(event, host=host)
+            if host["status"] == "resetting-pending-user-action":
+                e.event("user_required_complete_installation_reset", host=host)
+
+
+@handler
+def cancel_cluster(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    rule = state.decide(state.CLUSTER["cancel"], cluster["status"], lambda name: True)
+    if rule is None:
+        e.event("cancel_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
+        raise ApiError(409, NO_TRANSITION)
+    _move_hosts(e, cluster, "cancel", "host_installation_cancelled")
+    e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    e.event("cluster_installation_canceled", cluster_id=cluster["id"])
+    return cluster_model(e, cluster)
+
+
+@handler
+def reset_cluster(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    rule = state.decide(state.CLUSTER["reset"], cluster["status"], lambda name: True)
+    if rule is None:
+        e.event("reset_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
+        raise ApiError(409, NO_TRANSITION)
+    _move_hosts(e, cluster, "reset", "host_installation_reset")
+    for name, __ in list(e.store.files(cluster["id"])):
+        if not name.startswith("manifest/"):
+            e.store.put_file(cluster["id"], name, None)
+    cluster.set(
+        progress={"total_percentage": 0}, **{"last-installation-preparation": {"status": "not_started", "reason": ""}}
+    )
+    cluster.drop(
+        "install_started_at",
+        "install_completed_at",
+        "logs_info",
+        "controller_logs_collected_at",
+        "controller_logs_started_at",
+        "_install_at",
+        "_stage_at",
+    )
+    cluster["monitored_operators"] = [
+        {k: v for k, v in op.items() if k not in ("status", "version", "status_updated_at")}
+        for op in cluster["monitored_operators"]
+    ]
+    e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    e.event("cluster_installation_reset", cluster_id=cluster["id"])
+    return cluster_model(e, cluster)
+
+
+@handler
+def allow_add_hosts(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    if cluster["status"] != "installed":
+        raise ApiError(
+            409,
+            f"Cluster {cluster['id']} is in status {cluster['status']}: hosts can be added to an installed cluster only",
+        )
+    cluster["kind"] = "AddHostsCluster"
+    cluster["api_vip_dns_name"] = validations.domain(cluster, "api")
+    e.set_cluster_status(cluster, "adding-hosts", "cluster is adding hosts to existing OCP cluster")
+    return cluster_model(e, cluster)
+
+
+@handler
+def complete_installation(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    if cluster["status"] not in ("installing", "finalizing", "installed", "error", "installing-pending-user-action"):
+        raise ApiError(
+            409, f"Cluster {cluster['id']} is in status {cluster['status']}: its installation is not running"
+        )
+    if not call.body["is_success"]:
+        report = call.body.get("data", {}).get("CLUSTER_OPERATORS_REPORT") or call.body.get("error_info", "")
+        e.event(
+            "cluster_operator_report",
+            cluster_id=cluster["id"],
+            report=report if isinstance(report, str) else json.dumps(report),
+        )
+    e.dirty.add(cluster["id"])
+    return cluster_model(e, cluster)
+
+
+@handler
+def update_finalizing(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    if cluster["status"] not in ("installing", "finalizing", "installing-pending-user-action"):
+        raise ApiError(400, f"Cluster {cluster['id']} is in status {cluster['status']}: it is not finalizing")
+    stage, before = call.body.get("finalizing_stage", ""), cluster.get("progress", {})
+    if stage and stage != before.get("finalizing_stage"):
+        now = e.clock()
+        cluster["progress"] = {
+            **before,
+            "finalizing_stage": stage,
+            "finalizing_stage_started_at": time_text(now),
+            "finalizing_stage_timed_out": False,
+        }
+        cluster["_stage_at"] = now
+        e.event("cluster_finalizing_stage_updated", cluster_id=cluster["id"], finalizing_stage=stage)
+    return None
+
+
+@handler
+def list_operators(e: Engine, call: Call) -> Any:
+    cluster, name = e.cluster(call.path["cluster_id"]), call.query.get("operator_name")
+    found = [op for op in cluster.get("monitored_operators", []) if not name or op["name"] == name]
+    if name and not found:
+        raise ApiError(404, f"Operator {name} was not found in cluster {cluster['id']}")
+    return found
+
+
+@handler
+def report_operator(e: Engine, call: Call) -> Any:
+    cluster, body = e.cluster(call.path["cluster_id"]), call.body
+    operators = cluster.get("monitored_operators", [])
+    if all(op["name"] != body.get("name") for op in operators):
+        raise ApiError(404, f"Operator {body.get('name', '')} was not found in cluster {cluster['id']}")
+    made = []
+    for op in operators:
+        if op["name"] == body["name"]:
+            update = {key: body[key] for key in ("status", "status_info", "version") if key in body}
+            if any(op.get(key) != value for key, value in update.items()):
+                op = {**op, **update, "status_updated_at": time_text(e.clock())}
+                e.event(
+                    "cluster_operator_status",
+                    cluster_id=cluster["id"],
+                    operator_name=op["name"],
+                    status=op.get("status", ""),
+                    status_info=op.get("status_info", ""),
+                )
+        made.append(op)
+    cluster["monitored_operators"] = made
+    e.cluster_progress(cluster)
+    e.dirty.add(cluster["id"])
+    return None
+
+
+@handler
+def upload_ingress_cert(e: Engine, call: Call) -> Any:
+    from .. import prepare
+
+    cluster = e.cluster(call.path["cluster_id"])
+    if cluster["status"] not in ("finalizing", "installed"):
+        raise ApiError(
+            400,
+            f"Cluster {cluster['id']} is in status {cluster['status']}: the ingress certificate is taken in finalizing and installed",
+        )
+    plain = e.store.file(cluster["id"], "kubeconfig-noingress")
+    if plain is None:
+        raise ApiError(400, f"Cluster {cluster['id']} has no kubeconfig-noingress to add the ingress certificate to")
+    try:
+        merged = prepare.add_ca(plain, call.body)
+    except ValueError as err:
+        raise ApiError(400, f"ingress certificate: {err}") from None
+    e.store.put_file(cluster["id"], "kubeconfig", merged)
+    e.dirty.add(cluster["id"])
+    return None
+
+
+@handler
+def credentials(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    console = any(
+        op["name"] == "console" and op.get("status") == "available" for op in cluster.get("monitored_operators", [])
+    )
+    if not (e.config.abi or console) or cluster["status"] in BEFORE_INSTALL - {"ready"}:
+        raise ApiError(
+            409, f"Cluster {cluster['id']} is in status {cluster['status']}: its credentials are not available yet"
+        )
+    password = e.store.file(cluster["id"], "kubeadmin-password") or b""
+    url = f"https://{validations.domain(cluster, 'console-openshift-console.apps')}"
+    return {"username": "kubeadmin", "password": password.decode(), "console_url": url}
+
+
+def _cluster_file(e: Engine, call: Call, early: bool) -> Any:
+    cluster, name = e.cluster(call.path["cluster_id"]), call.query["file_name"]
+    allowed = DOWNLOADS[name] | (ABI_EARLY if early and e.config.abi and name != "kubeconfig" else frozenset())
+    if cluster["status"] not in allowed:
+        raise ApiError(
+            409,
+            f"Cluster {cluster['id']} is in status {cluster['status']}, file {name} can be downloaded in: {', '.join(sorted(allowed))}",
+        )
+    content = e.store.file(cluster["id"], name)
+    if content is None:
+        raise ApiError(409, f"Cluster {cluster['id']} has no file {name} yet")
+    return Download(name, content)
+
+
+@handler
+def download_file(e: Engine, call: Call) -> Any:
+    return _cluster_file(e, call, False)
+
+
+@handler
+def download_credentials(e: Engine, call: Call) -> Any:
+    return _cluster_file(e, call, True)

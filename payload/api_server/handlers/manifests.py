@@ -1,0 +1,155 @@
+"""Operations on a cluster's own manifests."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from .. import limits, operators, refusals
+from ..calls import Call, Download, handler
+from ..engine import ApiError, Engine
+from ..models import parse_json
+from ..store import Document
+from ..tables import BEFORE_INSTALL
+
+
+def _manifest(folder: str, name: str, source: str = "user") -> dict[str, Any]:
+    return {"folder": folder, "file_name": name, "manifest_source": source}
+
+
+def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
+    """Content of a manifest as users give it; ApiError 400 when it is none."""
+    where = f"of file {path} for cluster ID {cluster_id}"
+    if not text.strip(" "):
+        raise ApiError(400, f"Manifest content {where} is empty")
+    try:
+        content = base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
+    except (binascii.Error, ValueError):
+        raise ApiError(400, f"failed to base64-decode cluster manifest content for cluster {cluster_id}") from None
+    if len(content) > limits.MAX_MANIFEST:
+        raise ApiError(400, f"Manifest content {where} exceeds the maximum file size of 1MiB")
+    import yaml
+
+    json_file, patch = path.endswith(".json"), ".patch" in path.rpartition("/")[2]
+    try:
+        if json_file:
+            parse_json(content)
+        else:
+            found = list(yaml.load_all(content.decode(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+            if _written_out(found, {}) > limits.MAX_YAML_NODES:
+                raise ValueError("document contains excessive aliasing")
+            if patch and not all(isinstance(entry, list) for entry in found):
+                raise ValueError("it should be a list of operations")
+    except (ValueError, yaml.YAMLError, RecursionError) as err:
+        reason = " ".join(str(err).split())[:300]
+        if json_file:
+            raise ApiError(400, f"Manifest content {where} has an illegal JSON format") from None
+        if patch:
+            raise ApiError(400, f"Patch content {where} is invalid: {reason}") from None
+        raise ApiError(400, f"Manifest content {where} has an invalid YAML format: {reason}") from None
+    return content
+
+
+def _written_out(value: Any, known: dict[int, int]) -> int:
+    """How many nodes a document has when its aliases are written out; ValueError when it contains itself."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = -1
+        entries = [*value, *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_written_out(entry, known) for entry in entries)
+    if known[id(value)] < 0:
+        raise ValueError("document contains itself")
+    return known[id(value)]
+
+
+@handler
+def list_manifests(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    found = [_manifest(*name.split("/", 2)[1:]) for name, __ in e.store.files(cluster["id"], "manifest/")]
+    if call.query.get("include_system_generated"):
+        known = {(entry["folder"], entry["file_name"]) for entry in found}
+        made, __ = operators.manifests(cluster)
+        found += [_manifest("openshift", name, "system") for name in made if ("openshift", name) not in known]
+    return found
+
+
+def _changeable(cluster: Document) -> None:
+    if cluster["status"] not in BEFORE_INSTALL:
+        raise ApiError(
+            400,
+            f"cluster {cluster['id']} is not in pre-installation states, can't modify manifests after installation has been started",
+        )
+
+
+def _distinct(e: Engine, cluster: Document, folder: str, name: str) -> None:
+    other = "openshift" if folder == "manifests" else "manifests"
+    if e.store.file(cluster["id"], f"manifest/{other}/{name}") is not None:
+        raise ApiError(
+            400,
+            f"manifest file {name} for cluster ID {cluster['id']} in folder {folder} cannot be uploaded as it is not distinct between "
+            "{manifest, openshift} folders",
+        )
+
+
+def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content: bytes | None) -> None:
+    e.store.put_file(cluster["id"], f"manifest/{folder}/{name}", content)
+    e.settings_changed(cluster["id"])
+
+
+@handler
+def create_manifest(e: Engine, call: Call) -> Any:
+    cluster, body = e.cluster(call.path["cluster_id"]), call.body
+    folder, name = body.get("folder", "manifests"), body["file_name"]
+    refusals.manifest_name(name, cluster["id"])
+    content = _manifest_content(body["content"], f"{folder}/{name}", cluster["id"])
+    _distinct(e, cluster, folder, name)
+    if cluster["status"] not in (*BEFORE_INSTALL, "preparing-for-installation"):
+        _changeable(cluster)
+    _put_manifest(e, cluster, folder, name, content)
+    return _manifest(folder, name)
+
+
+def _existing(e: Engine, cluster: Document, folder: str, name: str) -> bytes:
+    content = e.store.file(cluster["id"], f"manifest/{folder}/{name}")
+    if content is None:
+        raise ApiError(404, f"Cluster manifest {folder}/{name} doesn't exist in cluster {cluster['id']}")
+    return content
+
+
+@handler
+def update_manifest(e: Engine, call: Call) -> Any:
+    cluster, body = e.cluster(call.path["cluster_id"]), call.body
+    folder, name = body.get("updated_folder") or body["folder"], body.get("updated_file_name") or body["file_name"]
+    _changeable(cluster)
+    for file_name in (body["file_name"], name):
+        refusals.manifest_name(file_name, cluster["id"])
+    content = _existing(e, cluster, body["folder"], body["file_name"])
+    if name != body["file_name"]:
+        _distinct(e, cluster, folder, name)
+    if body.get("updated_content") is not None:
+        content = _manifest_content(body["updated_content"], name, cluster["id"])
+    _put_manifest(e, cluster, folder, name, content)
+    if (folder, name) != (body["folder"], body["file_name"]):
+        _put_manifest(e, cluster, body["folder"], body["file_name"], None)
+    return _manifest(folder, name)
+
+
+@handler
+def delete_manifest(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    folder, name = call.query.get("folder", "manifests"), call.query["file_name"]
+    _changeable(cluster)
+    refusals.manifest_name(name, cluster["id"])
+    _put_manifest(e, cluster, folder, name, None)
+    return None
+
+
+@handler
+def download_manifest(e: Engine, call: Call) -> Any:
+    cluster = e.cluster(call.path["cluster_id"])
+    name = call.query["file_name"]
+    refusals.manifest_name(name, cluster["id"])
+    return Download(name, _existing(e, cluster, call.query.get("folder", "manifests"), name))
