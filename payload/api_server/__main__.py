@@ -45,9 +45,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
                 if cluster.get("control_plane_count") == 1
                 else engine.seconds("REBOOT_DELAY_SECONDS", str(cluster["id"]))
             )
-            LOG.info(
-                "the rendezvous host reboots, the service goes with it in %.0f s", delay
-            )
+            LOG.info("the rendezvous host reboots, the service goes with it in %.0f s", delay)
             loop.call_later(delay, done.set)
 
         engine.on_bootstrap_reboot = ended  # type: ignore[assignment]

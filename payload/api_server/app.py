@@ -32,8 +32,6 @@ LOG = logging.getLogger("assisted-service")
 TYPED_HEADERS = {"get_unregistered_clusters": "bool"}
 #: How names of log archives begin that are being uploaded.
 UNFINISHED = ".upload-"
-#: Marks an answer without content.
-NOTHING = "nothing"
 JSON_TYPES = ("application/json",)
 PAGE = Path(__file__).with_name("page.html")
 #: They enter their operations into HANDLERS when they are imported.
@@ -63,15 +61,13 @@ def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) 
     )
 
 
-def _nothing(status: int) -> web.Response:
-    answer = web.Response(status=status)
-    answer[NOTHING] = True
-    return answer
+class Nothing(web.Response):
+    """An answer without content."""
 
 
 async def _no_type_of_nothing(request: web.Request, response: web.StreamResponse) -> None:
     """As Go's server, which says a type only of what there is."""
-    if NOTHING in response:
+    if isinstance(response, Nothing):
         response.headers.popall("Content-Type", None)
 
 
@@ -194,7 +190,7 @@ class Service:
     def _answer(op: Operation, result: Any) -> web.StreamResponse:
         if isinstance(result, Download):
             if result.status:
-                return _nothing(result.status)
+                return Nothing(status=result.status)
             if result.value is not None:
                 return _json(result.value, op.status, result.headers)
             name = quote(result.name, safe="._-")
@@ -207,7 +203,7 @@ class Service:
                 body=body, status=op.status, headers={**headers, "Content-Type": "application/octet-stream"}
             )
         if result is None:
-            return _nothing(op.status)
+            return Nothing(status=op.status)
         return _json(result, op.status)
 
     async def _receive(self, request: web.Request, call: Call) -> None:
