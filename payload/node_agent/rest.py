@@ -29,7 +29,7 @@ def tls(insecure: bool = False, cacert: str = "", pem: str = "") -> ssl.SSLConte
     return context
 
 
-def proxy_of(url: str, environment: Mapping[str, str] = os.environ) -> str:
+def proxy_of(url: str, environment: Mapping[str, str]) -> str:
     """The proxy that the environment names for a URL; empty: none.
 
     As Go's programs read it: `no_proxy` has names (with their subdomains), addresses, networks and `*`, each with a port or without, and
@@ -87,7 +87,7 @@ def send(
 ) -> Response:
     """Status and raw body. Status 0: nobody answered, `error` says why. `direct`: whatever proxies the environment names."""
     try:
-        proxy = "" if direct else proxy_of(url)
+        proxy = "" if direct else proxy_of(url, os.environ)
         proxies = urllib.request.ProxyHandler({urllib.parse.urlsplit(url).scheme: proxy} if proxy else {})
         opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=context))
         request = urllib.request.Request(url, data=body, headers=headers, method=method)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -104,8 +104,8 @@ class Facts:
 def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
-    asked = (_services, _domains, _consoles, _node_zero, _registered, _preparation, _hosts, _console_remarks, _remarks, _cluster,
-             _joined, _operators, _other_services)  # fmt: skip
+    asked = (_services, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
+             _cluster, _joined, _operators, _other_services)  # fmt: skip
     for ask in asked:
         found += [cause for cause in ask(facts) if cause not in found]
     return found
@@ -210,11 +210,11 @@ def _registered(facts: Facts) -> Iterator[Cause]:
                         "power the extra machine off: the installation starts only with exactly the expected hosts", LIKELY)
 
 
-def _failing(thing: dict[str, Any], *, warnings: bool = False) -> Iterator[tuple[str, float]]:
-    """Messages of failing validations, and the patience with each: hardware does not grow."""
+def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[tuple[str, float]]:
+    """Messages of failing validations, or of some of the warnings among them, and the patience with each: hardware does not grow."""
     for category, checks in json.loads(thing.get("validations_info") or "{}").items():
         for check in checks:
-            if check["status"] in ("failure", "error") and (check["id"] in WARNINGS) is warnings:
+            if check["status"] in ("failure", "error") and (check["id"] in warnings if warnings else check["id"] not in WARNINGS):
                 yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
@@ -240,12 +240,21 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
                 yield Cause(f"host {name} fails a validation: {message}", "mend the host or the profile, then deploy again", patience)
 
 
-def _remarks(facts: Facts) -> Iterator[Cause]:
-    """Validations that fail without holding a host back: an image that could not be pulled, or a network
-    that loses large packets, shows in no status."""
+def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:
+    """Validations that fail without holding a host back."""
     for host in (facts.cluster or {}).get("hosts") or []:
-        for message, __ in _failing(host, warnings=True) if host["status"] != "installed" else ():
+        for message, __ in _failing(host, of) if host["status"] != "installed" else ():
             yield Cause(f"host {host_name(host)} fails a validation: {message}", "mend the host or the profile, then deploy again")
+
+
+def _large_packets(facts: Facts) -> Iterator[Cause]:
+    """A network that loses them lets a host register, and then pull and fetch nothing."""
+    return _warnings(facts, {"mtu-valid"})
+
+
+def _remarks(facts: Facts) -> Iterator[Cause]:
+    """The other warnings: an image that could not be pulled shows in no status."""
+    return _warnings(facts, WARNINGS)
 
 
 def _cluster(facts: Facts) -> Iterator[Cause]:

@@ -86,6 +86,13 @@ def test_a_network_that_loses_large_packets_is_told_of_a_host_that_does_not_join
     assert first(domains=RUNNING, cluster={"status": "installing", "hosts": hosts}) == "host master-1 fails a validation: MTU is broken"
 
 
+def test_lost_packets_explain_pulls_that_fail():
+    hosts = [host(0, "known"), host(1, "known", failing="MTU is broken", check="mtu-valid")]
+    said = "Host ostest-1: updated status from preparing-for-installation to preparing-failed (Failed to fetch container images)"
+    facts = {"domains": RUNNING, "cluster": {"status": "ready", "hosts": hosts}, "events": [{"severity": "warning", "message": said}] * 3}
+    assert first(**facts) == "host master-1 fails a validation: MTU is broken"
+
+
 def test_a_host_that_is_no_node_explains_operators_that_wait():
     hosts = [{**host(n, "installing-in-progress"), "progress": {"current_stage": stage}, "bootstrap": n == 0}
              for n, stage in enumerate(("Waiting for control plane", "Configuring"))]
