@@ -9,7 +9,7 @@ import base64
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -147,27 +147,29 @@ def download_infra_env_file(e: Engine, call: Call) -> Any:
     return Download(f"{infra_env['id']}-static-network-config.tar", buffer.getvalue())
 
 
+def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Name -> text for each host of a static network configuration. ValueError says what is wrong with it."""
+    from ...plugins.module_utils.installer.network import static_files
+    from ...plugins.module_utils.nmstate import NmstateError, load
+
+    specs = []
+    for entry in entries:
+        nics = [
+            {"macAddress": pair["mac_address"], "name": pair["logical_nic_name"]} for pair in entry["mac_interface_map"]
+        ]
+        try:
+            specs.append({"config": load(entry.get("network_yaml", "")), "interfaces": nics})
+        except NmstateError as err:
+            raise ValueError(f"network_yaml: {err}") from None
+    return static_files(specs)
+
+
 def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:
     """`host<N>/<name>` -> text: keyfiles of each host of the infra-env, and the names its interfaces have in them."""
     entries = json.loads(infra_env.get("static_network_config") or "[]")
     if not entries:
         return {}
-    from ...plugins.module_utils.installer.network import static_files
-    from ...plugins.module_utils.nmstate import load
-
-    specs = [
-        {
-            "config": load(entry.get("network_yaml", "")),
-            "interfaces": [
-                {"macAddress": pair["mac_address"], "name": pair["logical_nic_name"]}
-                for pair in entry.get("mac_interface_map", ())
-            ],
-        }
-        for entry in entries
-    ]
-    return {
-        f"host{number}/{name}": text for number, files in enumerate(static_files(specs)) for name, text in files.items()
-    }
+    return {f"host{number}/{name}": text for number, files in enumerate(static_networks(entries)) for name, text in files.items()}
 
 
 def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from .. import refusals
+from .. import images, refusals
 from ..calls import Call, handler
 from ..engine import ApiError, Engine, time_text
 from .hosts import check_ignition, forget_host
@@ -15,15 +15,13 @@ from .shown import public
 
 
 def _static_networks(entries: list[dict[str, Any]]) -> str:
-    from ....plugins.module_utils.nmstate import NmstateError, generate, load
-
     for entry in entries:
-        try:
-            generate(load(entry.get("network_yaml", "")))
-        except NmstateError as err:
-            raise ApiError(400, f"static_network_config: network_yaml: {str(err)[:300]}") from None
         if not entry.get("mac_interface_map"):
             raise ApiError(400, "static_network_config: mac_interface_map is empty")
+    try:
+        images.static_networks(entries)
+    except ValueError as err:
+        raise ApiError(400, f"static_network_config: {str(err)[:300]}") from None
     return json.dumps(
         sorted(entries, key=lambda entry: (entry.get("network_yaml", ""), str(entry.get("mac_interface_map"))))
     )

@@ -72,10 +72,12 @@ def _nullable(node: Any) -> None:
 def amended(path: Path, schemes: bool) -> dict[str, Any]:
     """The description with what it takes for granted: any request can be wrong (400), a body of another type too (415), errors are JSON.
 
-    Without `schemes` who may call is left out: the service runs without authentication.
+    With `schemes` any can be refused (401, 403), which some operations forget. Without them who may call is left out: the service runs
+    without authentication.
     """
     document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     error = {"description": "Error.", "schema": {"$ref": "#/definitions/error"}}
+    refusal = {"description": "Refused.", "schema": {"$ref": "#/definitions/infra_error"}}
     if not schemes:
         document.pop("security", None)
     for operations in document["paths"].values():
@@ -90,6 +92,8 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
                 operation["produces"] = sorted({*operation["produces"], "application/json"})
             for status in (400, 404, 415, *FORGOTTEN.get(operation["operationId"], ())):
                 operation["responses"].setdefault(str(status), error)
+            for status in (401, 403) if schemes else ():
+                operation["responses"].setdefault(str(status), refusal)
     _nullable(document["definitions"])
     return document
 

@@ -193,7 +193,7 @@ def test_disk_speed(tmp_path: Path) -> None:
     args = [json.dumps({"path": str(disk)}), "21.5"]
     result = disk_speed_check.step(args, Context())
     answer = json.loads(result.output)
-    assert answer["path"] == str(disk) and 0 <= answer["io_sync_duration"] < 1000
+    assert answer["path"] == str(disk) and answer.get("io_sync_duration", 0) < 1000  # zero is left out, as Go does
     assert disk.read_bytes()[:2300] != bytes(2300)
     gone = disk_speed_check.step([json.dumps({"path": "/dev/no-such-disk"}), "21"], Context())
     assert gone.exit_code == -1 and "Could not get I/O performance for path /dev/no-such-disk" in gone.error
