@@ -225,3 +225,14 @@ def test_what_is_right_is_not_refused() -> None:
     refusals.dns_name("ostest", "test.metalkube.org")
     refusals.vips(["192.168.111.5", "fd00::5"], ["192.168.111.4", "fd00::4"], {"machine_networks": [*MACHINE, {"cidr": "fd00::/64"}]})
     refusals.vips(["1.2.3.4"], ["1.2.3.4"], {"load_balancer": {"type": "user-managed"}})
+
+
+async def test_a_static_network_without_a_keyfile(tmp_path: Path) -> None:
+    """It was taken once, and its image then answered 500."""
+    named = [{"mac_address": "52:54:00:00:00:01", "logical_nic_name": "eth0"}]
+    async with Lab(tmp_path) as lab:
+        body = {"name": "env", "pull_secret": PULL_SECRET, "static_network_config": [{"network_yaml": "interfaces: []", "mac_interface_map": named}]}
+        told = await lab.call("POST", "/infra-envs", body, 400)
+        assert "nmstate generated an empty NetworkManager config file content for host 0" in told["reason"]
+        body["static_network_config"][0]["network_yaml"] = "interfaces: ["
+        assert "network_yaml" in (await lab.call("POST", "/infra-envs", body, 400))["reason"]
