@@ -111,17 +111,16 @@ def pull_secret(text: str, of: str = "") -> None:
 
 
 def ssh_keys(text: str) -> None:
-    for line in filter(None, [text.strip()]):
-        for key in (part.strip() for part in line.split("\n")):
-            if not _SSH_KEY.fullmatch(key):
-                raise ApiError(400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]")
-            try:
-                raw = base64.b64decode(key.split()[1], validate=True)
-                kind = raw[4 : 4 + int.from_bytes(raw[:4], "big")].decode()
-            except (binascii.Error, ValueError):
-                kind = ""
-            if kind != key.split()[0]:
-                raise ApiError(400, f"Malformed SSH key: {key}: ssh: no key found")
+    for key in (line.strip() for line in text.strip().split("\n") if text.strip()):
+        if not _SSH_KEY.fullmatch(key):
+            raise ApiError(400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]")
+        try:
+            raw = base64.b64decode(key.split()[1], validate=True)
+            kind = raw[4 : 4 + int.from_bytes(raw[:4], "big")].decode()
+        except (binascii.Error, ValueError):
+            kind = ""
+        if kind != key.split()[0]:
+            raise ApiError(400, f"Malformed SSH key: {key}: ssh: no key found")
 
 
 def _proxy(url: str, *schemes: str) -> None:

@@ -52,6 +52,15 @@ def install_cluster(e: Engine, call: Call) -> Any:
     return cluster_model(e, cluster)
 
 
+def _rule(e: Engine, cluster: Document, trigger: str) -> state.Rule:
+    """The rule by which a cluster is cancelled or reset; ApiError 409 when there is none."""
+    rule = state.decide(state.CLUSTER[trigger], cluster["status"], lambda name: True)
+    if rule is None:
+        e.event(f"{trigger}_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
+        raise ApiError(409, NO_TRANSITION)
+    return rule
+
+
 def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
     for host in e.hosts_of(cluster["id"]).values():
         booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT or host["status"] in (
@@ -68,10 +77,7 @@ def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
 @handler
 def cancel_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    rule = state.decide(state.CLUSTER["cancel"], cluster["status"], lambda name: True)
-    if rule is None:
-        e.event("cancel_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
-        raise ApiError(409, NO_TRANSITION)
+    rule = _rule(e, cluster, "cancel")
     _move_hosts(e, cluster, "cancel", "host_installation_cancelled")
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
     e.event("cluster_installation_canceled", cluster_id=cluster["id"])
@@ -81,10 +87,7 @@ def cancel_cluster(e: Engine, call: Call) -> Any:
 @handler
 def reset_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    rule = state.decide(state.CLUSTER["reset"], cluster["status"], lambda name: True)
-    if rule is None:
-        e.event("reset_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
-        raise ApiError(409, NO_TRANSITION)
+    rule = _rule(e, cluster, "reset")
     _move_hosts(e, cluster, "reset", "host_installation_reset")
     for name, __ in list(e.store.files(cluster["id"])):
         if not name.startswith("manifest/"):
