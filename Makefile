@@ -10,10 +10,11 @@ STAGES := prepare configure image boot wait validate
 VERBS := plan $(STAGES) gather destroy
 VENV := $(or $(AGENTLAB_VENV),$(CURDIR)/.venv)
 BIN := $(VENV)/bin
+TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecule tests/e2e
 PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup deploy shell $(VERBS) environment test lint unit benchmark docs build clean
+.PHONY: help run setup deploy shell $(VERBS) environment test test-all e2e lint unit benchmark matrix docs build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,9 +44,17 @@ environment: ## make the environment that the tests need
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt && \
 		cp requirements-test.txt $(VENV)/agentlab-requirements-test.txt; }
 
-test: environment ## set up, and pass every test that CI runs: cheap ones first, last a cluster in real machines
-	@$(PYTEST) --numprocesses auto \
-		tests/lint tests/unit tests/conformance tests/integration tests/molecule tests/e2e
+test: environment ## set up, and pass the tests of every change: cheap ones first, last a cluster in virtual machines and a fault
+	@$(PYTEST) --numprocesses auto -m "not long" $(TESTS)
+
+test-all: environment ## pass all tests, the long ones too
+	@$(PYTEST) --numprocesses auto $(TESTS)
+
+e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
+	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e
+
+matrix: environment ## write docs/support.md from the records of e2e jobs
+	@$(BIN)/python ci/results.py matrix
 
 lint: environment ## check the sources: ruff, mypy, ansible-lint, shellcheck, ansible-test sanity, documentation, archive
 	@$(PYTEST) --numprocesses auto tests/lint

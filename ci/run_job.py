@@ -4,13 +4,16 @@ The folder has `junit.xml` (a test case per stage), `events.jsonl` (Ansible's ev
 plan, the inputs, the manifests and the logs of the run directory) and, after a failure, `report/` with the first cause in
 `summary.txt`. All of it is redacted. ARTIFACT_DIR and SHARED_DIR of OpenShift CI are taken when they are set; the latter gets
 `auth/` of a cluster that is kept. The cluster is destroyed at the end unless --keep is given, and that is a stage too.
+The outcome is appended to `results.jsonl`, from which CI chooses what to run next.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
+import platform
 import re
 import shutil
 import sys
@@ -22,10 +25,12 @@ from typing import Any, NamedTuple, TextIO
 
 import ansible_runner
 import yaml
+from ansible_collections.agentlab.ocp.ci import results
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import PLAYBOOKS, ROOT, run_dir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import CONTROLS
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.redact import redact
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
 JOBS = Path(__file__).with_name("jobs.yml")
@@ -182,12 +187,31 @@ def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
         yield runner.stage("destroy", events, last=True)
 
 
+def record(name: str, job: dict[str, Any], done: list[Stage], *, commit: str, start: datetime.datetime) -> results.Record:
+    """The line of results.jsonl for a job that started at `start` on `commit`."""
+    profile = job["profile"]
+    host = platform.freedesktop_os_release()["PRETTY_NAME"]
+    if "boot" in job["stages"]:  # other jobs need no accelerator, and finding one takes a while
+        host += ", KVM" if kvm.usable()["usable"] else ", TCG"
+    return {
+        "job": name,
+        "profile": profile if isinstance(profile, str) else None,
+        "commit": commit,
+        "date": start.isoformat(timespec="seconds"),
+        "seconds": round(sum(stage.seconds for stage in done), 1),
+        "result": "failed" if any(stage.error for stage in done) else "passed",
+        "stages": {stage.name: round(stage.seconds, 1) for stage in done},
+        "host": host,
+    }
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/run-job", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("job")
     parser.add_argument("--artifacts", type=Path, default=Path(os.environ.get("ARTIFACT_DIR") or ROOT / "artifacts"))
     parser.add_argument("--cluster", default="ci", help="name of the cluster (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="do not destroy the cluster")
+    parser.add_argument("--results", type=Path, default=results.RESULTS, help="append the outcome to this file (default: ci/results.jsonl)")
     args = parser.parse_args(argv)
     artifacts = args.artifacts.absolute() / args.job
     try:
@@ -199,10 +223,12 @@ def main(argv: list[str]) -> int:
         return 2
     artifacts.mkdir(parents=True, exist_ok=True)
     done: list[Stage] = []
+    commit, begin = results.commit(), datetime.datetime.now(datetime.UTC)
     with (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
         for stage in run(runner, events, args.keep):
             done.append(stage)
             print(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}", flush=True)
+    results.append(record(args.job, job, done, commit=commit, start=begin), args.results)
     junit(args.job, done).write(str(artifacts / "junit.xml"), pretty=True)
     return int(any(stage.error for stage in done))
 

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.ci import results
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 from junitparser import JUnitXml
 
@@ -76,7 +77,10 @@ def test_a_job_leaves_its_artifacts(run_job: ModuleType, tmp_path: Path, monkeyp
     monkeypatch.setattr(run_job, "load_job", lambda name, load=run_job.load_job: load(name, table))
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert run_job.main(["a", "--artifacts", str(tmp_path / "out"), "--cluster", "utjob"]) == 1
+    arguments = ["a", "--artifacts", str(tmp_path / "out"), "--cluster", "utjob", "--results", str(tmp_path / "results.jsonl")]
+    assert run_job.main(arguments) == 1
+    [record] = results.load(tmp_path / "results.jsonl")
+    assert (record["job"], record["result"], list(record["stages"])) == ("a", "failed", ["configure", "image", "destroy"])
     out = tmp_path / "out/a"
     said = capsys.readouterr().out
     assert "ok    configure " in said

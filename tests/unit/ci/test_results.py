@@ -1,0 +1,64 @@
+"""Records of e2e jobs: read, chosen from, and shown as the support matrix."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.ci import results
+
+NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+JOBS = {"sno": {}, "ha": {}, "fault": {}, "new": {}}
+
+
+def record(job: str, *, days: float, result: str = "passed", seconds: float = 300.0, profile: str | None = "sno_ipv4") -> results.Record:
+    date = (NOW - datetime.timedelta(days=days)).isoformat()
+    return {"job": job, "profile": profile, "commit": "abc1234", "date": date, "seconds": seconds, "result": result, "stages": {}, "host": "Debian, TCG"}
+
+
+def test_the_job_that_passed_longest_ago_is_next() -> None:
+    records = [record("ha", days=9), record("sno", days=5), record("fault", days=3), record("sno", days=1), record("gone", days=99)]
+    assert results.next_jobs(records, JOBS, most=2, minutes=60) == ["ha", "fault"]
+    assert results.next_jobs(records, JOBS, most=2, minutes=60, leave=["ha"]) == ["fault", "sno"]
+
+
+def test_a_failed_run_does_not_count_and_a_job_that_never_passed_is_left_out() -> None:
+    records = [record("ha", days=9), record("ha", days=1, result="failed"), record("new", days=2, result="failed"), record("sno", days=5)]
+    assert results.next_jobs(records, JOBS, most=3, minutes=60) == ["ha", "sno"]
+
+
+def test_jobs_fit_into_the_time() -> None:
+    records = [record("ha", days=9, seconds=1500), record("sno", days=5, seconds=300)]
+    assert results.next_jobs(records, JOBS, most=2, minutes=20) == ["sno"]
+    assert results.next_jobs(records, JOBS, most=2, minutes=0) == []
+
+
+def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
+    text = results.matrix([record("sno", days=40), record("ha", days=2, profile=None, seconds=725)], JOBS, NOW)
+    assert "| `sno` | sno_ipv4 | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
+    assert "| `ha` | in the job | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
+    assert "`new`" not in text
+
+
+def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    assert results.load(path) == []
+    for days in (1, 3):
+        results.append(record("sno", days=days), path)
+    assert [one["date"] for one in results.load(path)] == [record("sno", days=days)["date"] for days in (3, 1)]
+    path.write_text(json.dumps(record("sno", days=1)) + "\n" + json.dumps({"job": "sno", "date": NOW.isoformat()}) + "\n")
+    with pytest.raises(ValueError, match=r"results\.jsonl:2: lacks commit, host, "):
+        results.load(path)
+    path.write_text("[]\n")
+    with pytest.raises(ValueError, match=r"results\.jsonl:1: is not a record"):
+        results.load(path)
+
+
+def test_the_support_matrix_rests_on_records() -> None:
+    """docs/support.md is what `make matrix` writes, but for the marks of age."""
+    def rows(text: str) -> list[str]:
+        return [line.removesuffix(" stale |").removesuffix("  |") for line in text.splitlines()]
+
+    assert rows(results.MATRIX.read_text()) == rows(results.matrix(results.load(), results.job_table(), NOW))
