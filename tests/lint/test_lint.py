@@ -12,12 +12,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 LIMIT = 1800
+ISSUE_FORMS = [str(path.relative_to(ROOT)) for path in sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))]
 COMMANDS = {
     "sanity": [sys.executable, "ci/sanity.py"],
     "ansible-lint": ["ansible-lint", "--offline", "-q"],
     "mypy": ["mypy"],
     "ruff": ["ruff", "check", "."],
     "changelog": ["antsibull-changelog", "lint"],
+    "workflow": ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml"],
+    "issue forms": ["check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *ISSUE_FORMS],
 }
 
 
