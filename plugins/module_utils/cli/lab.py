@@ -11,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..packages import PackageError, distribution, missing
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, run_dir
+from .scratch import scratch
 from .terminal import say
 
 STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
@@ -59,26 +59,27 @@ def run(verb: str, argv: list[str]) -> int:
     """Run the playbook of `verb` and return its exit status; after a failed installation collect what explains it."""
     args = _parser(verb).parse_args(argv)
     directory = run_dir(args.cluster)
-    with tempfile.TemporaryDirectory(prefix="agentlab-") as scratch:
-        inventory = Path(scratch) / "inventory.yml"
+    with scratch() as (temporary, lock):
+        inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
         try:
             text, variables = inputs(verb, args.cluster, args.profile)
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
-                if bindings and not args.verbose and not args.extra_vars and not _missing_packages(inventory):
+                if bindings and not args.verbose and not args.extra_vars and text == _this_host() and not _missing_packages():
                     say("setup: everything is there")
                     return 0
                 variables["agentlab_bindings"] = bindings
         except (ValueError, OSError, PackageError) as error:
             say(error, sys.stderr)
             return 2
-        command = ["ansible-playbook", "-i", str(inventory), "-e", json.dumps(variables)]
+        settings.write_text(_literal(variables), encoding="utf-8")
+        command = ["ansible-playbook", "-i", str(inventory), "-e", f"@{settings}"]
         command += [option for given in args.extra_vars for option in ("-e", given)]
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
         (directory / FAILURE).unlink(missing_ok=True)
         stages = _stages(getattr(args, "stop_after", None))
-        status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory)
+        status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock)
         if status == INTERRUPTED:
             say(f"\ninterrupted: agentlab {verb} --cluster {args.cluster}  goes on from there", sys.stderr)
             return status
@@ -90,7 +91,7 @@ def run(verb: str, argv: list[str]) -> int:
             and _booted(directory)
         ):
             say(f"\n{verb} failed; collecting what explains it")
-            _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory)
+            _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock)
         if status:
             _explain(directory)
         return status
@@ -136,19 +137,24 @@ def _inventory(verb: str, directory: Path, name: str | None, cluster: str) -> st
         known = name or (directory / rundir.PLAN).exists()
         plan = rundir.prepare(directory, name, PROFILES, cluster, refuse=False)[0] if known else None
         if plan is None or plan["hypervisor"]["kind"] != "ssh":
-            local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-            return rundir.dump({"hypervisors": {"hosts": {LOCAL: local}}})
+            return _this_host()
     else:
         plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES)[0]
     return rundir.dump(rundir.inventory(plan, directory))
 
 
-def _missing_packages(inventory: Path) -> bool:
-    """Whether the role setup has something to install, asked without Ansible because nearly always that is nothing."""
+def _this_host() -> str:
+    """Return the inventory of a setup of this host alone."""
+    from ..plan import rundir
+
+    local = {"ansible_connection": "local", "ansible_python_interpreter": rundir.Literal(sys.executable)}
+    return rundir.dump({"hypervisors": {"hosts": {LOCAL: local}}})
+
+
+def _missing_packages() -> bool:
+    """Whether the role setup has something to install here, asked without Ansible because nearly always that is nothing."""
     import yaml
 
-    if LOCAL not in yaml.safe_load(inventory.read_text(encoding="utf-8")).get("hypervisors", {}).get("hosts", {}):
-        return True
     table = yaml.safe_load((ROOT / "roles/setup/vars/main.yml").read_text(encoding="utf-8"))["setup_packages"]
     return bool(missing(table[distribution(table)]))
 
@@ -158,15 +164,25 @@ def _stages(stop_after: str | None) -> list[str]:
     return ["--tags", ",".join(["plan", *STAGES[: STAGES.index(stop_after) + 1]])] if stop_after else []
 
 
-def _ansible(command: list[str], directory: Path) -> int:
+def _literal(variables: Mapping[str, str | bool]) -> str:
+    """Return variables as YAML of which Ansible evaluates nothing: a path may look like a template."""
+    from ..plan import rundir
+
+    return rundir.dump({name: rundir.Literal(value) if isinstance(value, str) else value for name, value in variables.items()})
+
+
+def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) -> int:
+    """Run Ansible; what it or its modules leave when they are killed lies in `temporary`, which `lock` says is in use."""
     binaries = Path(sys.executable).parent
     environment = {
         **os.environ,
         "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg")),
         "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "AGENTLAB_FAILURE": str(directory / FAILURE),
+        "ANSIBLE_LOCAL_TEMP": str(temporary),
+        "TMPDIR": str(temporary),
     }
-    with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment) as process:
+    with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock]) as process:
         # Who interrupts us by Ctrl-C interrupts Ansible as well, which ends the tasks that it started; killed, it would leave them behind.
         before = signal.signal(signal.SIGTERM, lambda *__: process.send_signal(signal.SIGINT))
         try:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
 from .build import mac_address, node_names
+from .formats import LABEL
 from .model import Finding, Path
 from .presets import FAMILIES
-from .profile import LABEL
 
 if TYPE_CHECKING:
     import netaddr

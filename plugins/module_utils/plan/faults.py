@@ -29,7 +29,7 @@ EXTRA = "extra"
 FAILS = "fails"
 """As an override of a component: each of its programs ends at once with an error."""
 
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+_TEXT: dict[str, Any] = {"type": "string", "format": "name"}
 _WHEN: dict[str, Any] = {"enum": [BOOT, *STAGES, *STATUSES]}
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 86400}
 _COMPONENTS = (

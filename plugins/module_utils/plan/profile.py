@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import difflib
 import re
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
 from . import presets
+from .formats import FORMATS, fits
 from .model import Path, Problem, ProfileError
 from .schema import SCHEMA
 from .settings import lab_settings
 
 if TYPE_CHECKING:
     import jsonschema
-    import netaddr
     import yaml
 else:
     jsonschema = optional("jsonschema")
-    netaddr = optional("netaddr")
     yaml = optional("yaml", "PyYAML")
 
 Positions = Mapping[Path, tuple[int, int]]
@@ -209,53 +207,6 @@ def _copy(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- schema
 
 
-def _is_cidr(text: str) -> bool:
-    if "/" not in text:
-        return False
-    try:
-        network = netaddr.IPNetwork(text)
-    except (netaddr.AddrFormatError, ValueError):
-        return False
-    return bool(network.ip == network.network)
-
-
-def _is_ip(text: str) -> bool:
-    return bool(netaddr.valid_ipv4(text, netaddr.INET_PTON) or netaddr.valid_ipv6(text))
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
-
-
-def _is_mac(text: str) -> bool:
-    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", text):
-        return False
-    return not int(text[:2], 16) & 1
-
-
-LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
-    "cidr": (_is_cidr, "a network in CIDR form without host bits, such as 192.168.111.0/24"),
-    "ip": (_is_ip, "an IPv4 or IPv6 address, such as 192.168.111.20"),
-    "mac": (_is_mac, "a unicast MAC, such as 00:1a:2b:3c:4d:5e"),
-    "uuid": (_is_uuid, "a UUID, such as 123e4567-e89b-42d3-a456-426614174000"),
-    "bridge": (
-        lambda text: bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", text)),
-        "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",
-    ),
-    "file": (
-        lambda text: text.startswith(("/", "~/")),
-        "a path from the root or from home, such as ~/.ssh/id_rsa.pub",
-    ),
-    "domain": (
-        lambda text: bool(re.fullmatch(rf"{LABEL}(\.{LABEL})*", text)),
-        "a domain in lower case, such as test.metalkube.org",
-    ),
-}
-
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -278,8 +229,8 @@ class Mismatch(NamedTuple):
 def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
     """Yield everything in which a profile, as it was read, differs from the schema."""
     checker = jsonschema.FormatChecker(formats=())
-    for name, (test, _meaning) in FORMATS.items():
-        checker.checks(name)(lambda value, test=test: not isinstance(value, str) or test(value))
+    for name in FORMATS:
+        checker.checks(name)(lambda value, name=name: not isinstance(value, str) or fits(name, value))
     validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=checker)
     for error in sorted(validator.iter_errors(raw), key=lambda error: [str(part) for part in error.absolute_path]):
         path = tuple(error.absolute_path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..report.redact import redact
-from . import profile
+from . import profile, stored
 from .build import build
 from .model import Plan
 
@@ -43,6 +43,10 @@ class Change(NamedTuple):
         }
 
 
+class Literal(str):
+    """A text that Ansible must not evaluate; `dump` gives it the tag `!unsafe`."""
+
+
 class RunError(ValueError):
     """A run directory that cannot be used as asked."""
 
@@ -58,6 +62,8 @@ def prepare(
     """
     if name is None:
         plan = load_plan(run_dir)
+        if plan["cluster"]["name"] != cluster:
+            raise RunError(f"{run_dir / PLAN}: cluster.name is {plan['cluster']['name']!r}: this is the run directory of cluster {cluster!r}")
         wanted = {}
     else:
         text = _text(name, folder)
@@ -90,31 +96,36 @@ def load_plan(run_dir: Path) -> Plan:
         raise RunError(f"{path}: there is no plan yet; make one: {_HOW}") from None
     except yaml.YAMLError as error:
         raise RunError(f"{path}: not valid YAML: {error}") from error
-    missing = [key for key in Plan.__annotations__ if not isinstance(found, dict) or key not in found]
-    if missing:
-        raise RunError(f"{path}: not a plan, it has no {', '.join(missing)}; make it anew: {_HOW}")
-    return found  # type: ignore[no-any-return]
+    if not isinstance(found, dict):
+        raise RunError(f"{path}: not a plan, which is a mapping of fields; make it again: {_HOW}")
+    if wrong := stored.findings(found):
+        source = profile.parse(path.read_text(encoding="utf-8"), str(path))
+        raise RunError("\n".join(str(source.problem(*finding)) for finding in wrong) + f"\ncorrect the file, or make it again: {_HOW}")
+    return found  # type: ignore[return-value]
 
 
 def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
-    """Return the inventory of a run: `hypervisors` carry the machines, `observers` reach them and see the run directory."""
+    """Return the inventory of a run: `hypervisors` carry the machines, `observers` reach them and see the run directory.
+
+    What comes from the plan is `Literal`: Ansible takes every other text of an inventory for a template.
+    """
     hypervisor, cluster = plan["hypervisor"], plan["cluster"]["name"]
     local = {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}
     hosts: dict[str, dict[str, Any]] = {
         "sandbox": {
             **local,
             "ansible_connection": "agentlab.ocp.sandbox",
-            "agentlab_sandbox": cluster,
-            "agentlab_state_dir": hypervisor["state_dir"],
+            "agentlab_sandbox": Literal(cluster),
+            "agentlab_state_dir": Literal(hypervisor["state_dir"]),
         },
         "local": local,
-        "ssh": {"ansible_host": hypervisor["host"], "ansible_user": hypervisor["user"]},
+        "ssh": {f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
     }
     kind = hypervisor["kind"]
-    carrier = {"hypervisor": {key: value for key, value in hosts[kind].items() if value is not None}}
+    carrier = {"hypervisor": hosts[kind]}
     return {
         "all": {
-            "vars": {"agentlab_cluster": cluster, "agentlab_run_dir": str(run_dir.absolute())},
+            "vars": {"agentlab_cluster": Literal(cluster), "agentlab_run_dir": Literal(run_dir.absolute())},
             "children": {
                 "hypervisors": {"hosts": carrier},
                 "observers": {"hosts": {"observer": local} if kind == "ssh" else {"hypervisor": None}},
@@ -134,6 +145,7 @@ def dump(data: Any) -> str:
             super().increase_indent(flow, False)
 
     Dumper.add_representer(str, _text_node)
+    Dumper.add_representer(Literal, lambda dumper, value: dumper.represent_scalar("!unsafe", str(value)))
     return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, width=120))
 
 

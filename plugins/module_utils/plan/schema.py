@@ -21,19 +21,20 @@ def _list(items: dict[str, Any], *types: str) -> dict[str, Any]:
     return {"type": ["array", *types], "items": items}
 
 
-TEXT = {"type": "string", "minLength": 1}
-TEXT_OR_NULL = {"type": ["string", "null"], "minLength": 1}
-FILE_OR_NULL = {"type": ["string", "null"], "format": "file"}
+def _text(kind: str, *types: str) -> dict[str, Any]:
+    """A string of a format (`formats`). No field has a string without one: what is in none may reach a shell or a unit file."""
+    return {"type": ["string", *types] if types else "string", "format": kind}
+
+
 FLAG = {"type": "boolean"}
 FREE = {"type": "object"}
-CIDR = {"type": "string", "format": "cidr"}
-IP = {"type": "string", "format": "ip"}
-MAC = {"type": "string", "format": "mac"}
+CIDR, IP, MAC = _text("cidr"), _text("ip"), _text("mac")
 PORT = _number(1, 65535)
-BRIDGE = {"type": ["string", "null"], "format": "bridge"}
+BRIDGE = _text("bridge", "null")
 BUS = {"enum": ["scsi", "sata", "virtio"]}
 DISK = _object({"size_gib": _number(1, 65536), "bus": BUS}, required=["size_gib"])
-CREDENTIALS = {"username": TEXT, "password": TEXT}
+CREDENTIALS = {"username": _text("login"), "password": _text("line")}
+SERVED = {**CREDENTIALS, "password": _text("password")}
 
 MACHINE = {
     "vcpus": _number(1, 256),
@@ -43,19 +44,19 @@ MACHINE = {
     "extra_disks": _list(DISK),
     "firmware": {"enum": ["uefi", "bios"]},
     "tpm": FLAG,
-    "root_device": TEXT_OR_NULL,
+    "root_device": _text("device", "null"),
 }
 ROLE = {**MACHINE, "count": _number(0, 100)}
 NODE = {
     **MACHINE,
-    "uuid": {"type": "string", "format": "uuid"},
+    "uuid": _text("uuid"),
     "nics": {
         "type": "object",
-        "propertyNames": {"pattern": "^eth[0-9]+$"},
+        "propertyNames": {"pattern": r"^eth[0-9]+\Z"},
         "additionalProperties": _object({"mac": MAC, "addresses": _list(IP)}),
     },
     "network_config": FREE,
-    "bmc": _object({"address": TEXT, **CREDENTIALS}),
+    "bmc": _object({"address": _text("bmc"), **CREDENTIALS}),
 }
 
 SCHEMA: dict[str, Any] = _object(
@@ -64,23 +65,23 @@ SCHEMA: dict[str, Any] = _object(
         "stack": {"enum": list(FAMILIES)},
         "addressing": {"enum": ["dhcp", "static"]},
         "platform": {"enum": ["none", "baremetal", "external", None]},
-        "base_domain": {"type": "string", "format": "domain"},
+        "base_domain": _text("domain"),
         "arch": {"enum": ["x86_64"]},
         "release": _object(
             {
                 "payload": {"enum": list(TOPOLOGIES)},
-                "version": TEXT_OR_NULL,
+                "version": _text("version", "null"),
                 "profile": {"enum": [*RELEASES, None]},
-                "image": TEXT_OR_NULL,
-                "payload_overrides": {"type": "object", "additionalProperties": TEXT},
+                "image": _text("repository", "null"),
+                "payload_overrides": {"type": "object", "additionalProperties": _text("line")},
             }
         ),
         "hypervisor": _object(
             {
                 "kind": {"enum": ["sandbox", "local", "ssh"]},
-                "host": TEXT_OR_NULL,
-                "user": TEXT_OR_NULL,
-                "state_dir": {"type": "string", "pattern": "^/[^ ]*[^/ ]$"},
+                "host": _text("host", "null"),
+                "user": _text("user", "null"),
+                "state_dir": _text("directory"),
                 "egress": FLAG,
                 "route": FLAG,
                 "domain_type": {"enum": ["auto", "kvm", "qemu"]},
@@ -113,7 +114,7 @@ SCHEMA: dict[str, Any] = _object(
         "extra_networks": _list(
             _object(
                 {
-                    "name": {"type": "string", "format": "bridge"},
+                    "name": _text("bridge"),
                     "bridge": BRIDGE,
                     "mtu": _number(1280, 9216),
                     "nat": FLAG,
@@ -130,8 +131,8 @@ SCHEMA: dict[str, Any] = _object(
         "vips": _object({"api": _list(IP, "null"), "ingress": _list(IP, "null")}),
         "services": _object(
             {
-                "registry": _object({"port": PORT, **CREDENTIALS}),
-                "bmc": _object({"port": PORT, **CREDENTIALS}),
+                "registry": _object({"port": PORT, **SERVED}),
+                "bmc": _object({"port": PORT, **SERVED}),
                 "http": _object({"port": PORT}),
                 "ntp": _object({"port": {"const": 123}}),
             }
@@ -139,8 +140,8 @@ SCHEMA: dict[str, Any] = _object(
         "boot": _object({"mode": {"enum": ["redfish", "cdrom", "pxe", "minimal", "manual"]}}),
         "installer": _object(
             {
-                "ssh_key_file": FILE_OR_NULL,
-                "pull_secret_file": FILE_OR_NULL,
+                "ssh_key_file": _text("file", "null"),
+                "pull_secret_file": _text("file", "null"),
                 "network_type": {"enum": ["OVNKubernetes", "Calico", "Cilium", "Contrail"]},
                 "cluster_network": _object(
                     {
@@ -154,9 +155,9 @@ SCHEMA: dict[str, Any] = _object(
                     }
                 ),
                 "service_network": _object({"ipv4": CIDR, "ipv6": CIDR}),
-                "ntp_sources": _list(TEXT, "null"),
+                "ntp_sources": _list(_text("host"), "null"),
                 "image_digest_sources": _list(
-                    _object({"source": TEXT, "mirrors": _list(TEXT)}, required=["source", "mirrors"]),
+                    _object({"source": _text("repository"), "mirrors": _list(_text("repository"))}, required=["source", "mirrors"]),
                     "null",
                 ),
                 "fips": FLAG,
@@ -165,7 +166,7 @@ SCHEMA: dict[str, Any] = _object(
             }
         ),
         "settings": _object(
-            {name: {"type": ["integer", "string"], "pattern": "^[0-9]+(ms|s|m|h)?$"} for name in SETTINGS}
+            {name: {"type": ["integer", "string"], "format": "duration"} for name in SETTINGS}
         ),
         "faults": _list(faults.SCHEMA),
     }

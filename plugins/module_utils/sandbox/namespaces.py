@@ -231,7 +231,7 @@ def _start(cluster: str, netns: str, state_dir: Path, spec: dict[str, Any]) -> R
             text=True,
             timeout=READY_SECONDS,
             cwd="/",
-            env={**os.environ, "PATH": path, **processes.mark(state_dir, "keeper")},
+            env={**processes.lasting(os.environ), "PATH": path, **processes.mark(state_dir, "keeper")},
             check=False,
         )
     except subprocess.TimeoutExpired as error:

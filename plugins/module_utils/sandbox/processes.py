@@ -71,6 +71,11 @@ def find(directory: Path, name: str) -> Running | None:
     return Running(**data) if start_time(data["pid"]) == data["start"] else None
 
 
+def lasting(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for a process that outlives the run that starts it: without that run's temporary directory."""
+    return {name: value for name, value in environment.items() if name != "TMPDIR"}
+
+
 def mark(directory: Path, name: str) -> dict[str, str]:
     """Return the environment by which process `name` can be told from all others."""
     return {MARK: f"{directory}/{name}"}
@@ -99,7 +104,7 @@ def launch(directory: Path, program: Program) -> Running:
                 stderr=log,
                 start_new_session=True,
                 cwd="/",
-                env={**os.environ, **program.environment, **mark(directory, program.name)},
+                env={**lasting(os.environ), **program.environment, **mark(directory, program.name)},
             )
         except OSError as error:
             raise LabError(f"{program.name}: cannot start {program.argv[0]}: {error.strerror}") from error
