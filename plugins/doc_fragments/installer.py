@@ -22,7 +22,7 @@ options:
     description: The version of the release, which the release itself tells if not given.
     type: str
   release_profile:
-    description: The release whose installer to be like, V(4.18) to V(4.22) or V(main). That of the version if not given.
+    description: The minor release to behave like, as V(4.18), or V(main). That of the version if not given.
     type: str
   cache:
     description: Where base ISOs are kept; C(agentlab) below E(XDG_CACHE_HOME) if not given.

@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from . import signals
 from .installer import run
 from .installer.log import Log
 
@@ -32,7 +33,8 @@ def create(module: AnsibleModule, targets: list[str], **more: Any) -> dict[str, 
     more.setdefault("assets", directory)
     options = run.Options.from_environment(dict(os.environ), directory, more.pop("assets"), dry=module.check_mode)
     log = Log(None if module.check_mode else directory, emit=lambda _line: None)
-    result = run.create(targets, dataclasses.replace(options, **more), log, consume=given["consume"])
+    with signals.raised():
+        result = run.create(targets, dataclasses.replace(options, **more), log, consume=given["consume"])
     for level, text in log.lines:
         if level == "warning":
             module.warn(text)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from . import signals
 from .coreos.errors import CoreosError
 from .coreos.iso import LiveIso
 
@@ -54,8 +55,9 @@ def change(module: AnsibleModule, edit: Callable[[LiveIso], None], grow: bool = 
             changed = not done
         diff = {"before": before, "after": summary(iso.files, iso.kargs_text)}
         if changed and not module.check_mode:
-            if dest is None:
-                iso.save(grow=grow)
-            else:
-                iso.save_as(dest, grow=grow, overwrite=True, mode=int(module.params["mode"], 8))
+            with signals.raised():
+                if dest is None:
+                    iso.save(grow=grow)
+                else:
+                    iso.save_as(dest, grow=grow, overwrite=True, mode=int(module.params["mode"], 8))
     return {"changed": changed, "path": dest or module.params["path"], "diff": diff}

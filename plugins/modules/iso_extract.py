@@ -64,7 +64,6 @@ written:
 """
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +74,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import 
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.image import blocks
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso9660 import Iso9660, Record, open_image
+from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging
 
 
 def _same(fs: Iso9660, record: Record, path: Path) -> bool:
@@ -99,8 +99,8 @@ def _files(params: dict[str, Any], check: bool) -> list[str]:
 
 def _minimal(params: dict[str, Any], check: bool) -> list[str]:
     dest = Path(params["dest"])
-    with tempfile.TemporaryDirectory(prefix=".agentlab-", dir=dest.parent) as folder:
-        new = Path(folder) / dest.name
+    with staging(dest.parent) as folder:
+        new = folder / dest.name
         if params["minimal"] == "agent":
             minimal.make(params["path"], new, params["rootfs_url"])
         else:

@@ -65,7 +65,6 @@ written:
 
 import filecmp
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +73,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, pxe
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import IGNITION_PATH, NETWORK_DIR, LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging
 
 
 def _embedded(params: dict[str, Any]) -> list[bytes]:
@@ -85,7 +85,7 @@ def _embedded(params: dict[str, Any]) -> list[bytes]:
 
 def _write(params: dict[str, Any], check: bool) -> dict[str, Any]:
     dest = Path(params["dest"])
-    with tempfile.TemporaryDirectory(prefix=".agentlab-", dir=dest) as folder, LiveIso(params["path"]) as iso:
+    with staging(dest) as folder, LiveIso(params["path"]) as iso:
         append = "".join(f" {karg}" for karg in params["kargs"])
         names = pxe.write_artifacts(iso, folder, params["prefix"], _embedded(params), params["base_url"], append)
         new = [

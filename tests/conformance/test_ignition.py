@@ -25,7 +25,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config impor
     read_data_url,
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.profiles import PROFILES
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,7 +112,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 CASES = [
     pytest.param(profile, change, agent, id=f"{profile}-{name}")
     for name, (change, agent, oldest) in VARIANTS.items()
-    for profile in PROFILES
+    for profile in RELEASES
     if profile >= oldest
 ]
 
@@ -148,13 +148,13 @@ def test_images(tmp_path: Path, base_iso: Path, profile: str, change: dict[str, 
     assert len(list(tmp_path.glob("*.iso"))) == 2
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", RELEASES)
 def test_unconfigured(tmp_path: Path, base_iso: Path, profile: str) -> None:
     directory = INPUTS.Directory(tmp_path, base_iso)
     secret = {"kind": "Secret", "stringData": {".dockerconfigjson": '{"auths": {"q": {"auth": "eA=="}}}'}}
     directory.write("cluster-manifests/pull-secret.yaml", secret)
     directory.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "amd64"}})
-    for interactive in (False, True) if PROFILES[profile]["interactive_flag"] else (False,):
+    for interactive in (False, True) if RELEASES[profile]["interactive_flag"] else (False,):
         directory.create("unconfigured-ignition", release_profile=profile, release_version=f"{profile}.0", interactive=interactive)
         assert_valid(json.loads((tmp_path / "unconfigured-agent.ign").read_text()))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import nullcontext
 from typing import NamedTuple
 
+from .. import signals
 from .terminal import say
 
 
@@ -79,7 +81,11 @@ def main(argv: list[str]) -> int:
         return 2
     module = importlib.import_module(f".{verb.module}", __package__)
     try:
-        return int(getattr(module, verb.function)(rest))
+        # The lab's verbs end with the playbook that they run.
+        with signals.raised() if name in TOOLS else nullcontext():
+            return int(getattr(module, verb.function)(rest))
+    except signals.Terminated as error:
+        return error.exit_code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

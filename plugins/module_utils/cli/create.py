@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from .._deps import MissingLibrary
+from ..files import explain
 from ..log import LEVELS
+from ..signals import Terminated
 
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
 _INTERRUPTED = 8
@@ -73,9 +75,15 @@ def main(argv: list[str]) -> int:
     )
     try:
         run.create([arguments.target], options, log, consume=arguments.consume)
-    except (ValueError, OSError, MissingLibrary) as error:
+    except OSError as error:
+        log.fatal(explain(error))
+        return run.exit_code(error)
+    except (ValueError, MissingLibrary) as error:
         log.fatal(str(error))
         return run.exit_code(error)
+    except Terminated as error:
+        log.fatal(str(error))
+        raise
     except KeyboardInterrupt:
         log.fatal("interrupted")
         return _INTERRUPTED

@@ -20,6 +20,7 @@ from ..coreos import cpio, customize, image, kargs, miniso, pxe
 from ..coreos.errors import CoreosError
 from ..coreos.iso import LiveIso
 from ..coreos.iso9660 import Iso9660, open_image
+from ..files import explain
 from .terminal import say
 
 Command = Callable[[argparse.Namespace], None]
@@ -387,8 +388,7 @@ def run(prog: str, tree: Tree, argv: list[str]) -> int:
         say(f"Error: {error}", sys.stderr)
         return 1
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        say(f"Error: {where}{error.strerror or error}", sys.stderr)
+        say(f"Error: {explain(error)}", sys.stderr)
         return 1
     return 0
 

@@ -9,13 +9,12 @@ import errno
 import fcntl
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
 
+from .. import files
 from .errors import CoreosError
 
 _BLOCK = 1 << 20
@@ -191,47 +190,28 @@ def clone(source: int, target: int, size: int) -> None:
     os.ftruncate(target, size)
 
 
-def _rename_new(source: str, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        raise CoreosError(f"{target}: File exists") from None
-    except OSError:  # a file system without hard links
-        os.rename(source, target)
-    else:
-        os.unlink(source)
-
-
 @contextmanager
 def new_file(path: str | os.PathLike[str], overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path` that takes its name when the block ends well, and goes away otherwise.
-
-    Without `overwrite` an existing `path` is refused, in one step with the renaming.
-    """
-    target = Path(path)
-    if not overwrite and os.path.lexists(target):
-        raise CoreosError(f"{target}: File exists")
-    fd, temporary = tempfile.mkstemp(prefix=".agentlab-temp-", dir=target.parent)
+    """As `files.new_file`, but an existing `path` is a `CoreosError`."""
     try:
-        with os.fdopen(fd, "w+b", buffering=0) as file:
-            yield file  # type: ignore[misc]
-            os.fchmod(fd, mode)
-        if overwrite:
-            os.replace(temporary, target)
-        else:
-            _rename_new(temporary, target)
-    except BaseException:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
-        raise
+        with files.new_file(path, overwrite=overwrite, mode=mode) as file:
+            yield file
+    except FileExistsError as error:
+        raise CoreosError(files.explain(error)) from None
 
 
 def write_new(fd: int, edits: Edits, path: str | os.PathLike[str], overwrite: bool = False, mode: int = 0o600) -> None:
     """Write the changed file to `path`, which appears whole or not at all."""
     with new_file(path, overwrite, mode) as out:
-        clone(fd, out.fileno(), file_size(fd))
-        _apply(fd, out.fileno(), edits.pieces)
-        os.ftruncate(out.fileno(), edits.size)
+        try:
+            clone(fd, out.fileno(), file_size(fd))
+            _apply(fd, out.fileno(), edits.pieces)
+            os.ftruncate(out.fileno(), edits.size)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            text = f"{error.strerror}: the image has {files.size_text(edits.size)}"
+            raise OSError(error.errno, text, os.fspath(path)) from error
 
 
 def file_size(fd: int) -> int:

@@ -50,7 +50,7 @@ def _agent_config(build: Build) -> dict[str, Any] | None:
 
 
 def _roles(build: Build) -> list[str]:
-    return ["master", "worker", "arbiter"] if build.profile["arbiter_nodes"] else ["master", "worker"]
+    return ["master", "worker", "arbiter"] if build.profile.arbiter_nodes else ["master", "worker"]
 
 
 def _hosts(build: Build) -> list[dict[str, Any]]:
@@ -177,7 +177,7 @@ def _make_registries(build: Build) -> dict[str, Any]:
             if not any(key.partition("/")[0] == host for key in known):
                 build.log.warning(f'Mirror registry "{host}" is not found in pullSecret')
     build.log.debug(f"The repository of the release image is {repository}")
-    return {"File": mirrors.render(sources, blocked=build.profile["blocked_mirrors"])}
+    return {"File": mirrors.render(sources, blocked=build.profile.blocked_mirrors)}
 
 
 def _load_registries(build: Build, texts: Texts) -> dict[str, Any]:
@@ -273,7 +273,7 @@ _MIRROR = ("Mirror Registries Config", "Mirror Registries Certificate File")
 
 ASSETS: tuple[Asset, ...] = (
     Asset(_RI, "*releaseimage.Image", follow=True,
-          generate=lambda b: {"PullSpec": b.release_image, "Version": b.version, "Profile": b.profile["name"]}),
+          generate=lambda b: {"PullSpec": b.release_image, "Version": b.version, "Profile": b.profile.name}),
     Asset("Agent Workflow", "*workflow.AgentWorkflow", generate=lambda _b: "install",
           files=lambda value: {".agentworkflow": (value.encode(), PUBLIC)}),
     Asset(_IC, "*agent.OptionalInstallConfig", load=_load_install_config, sources=(install_config.FILENAME,)),

@@ -11,13 +11,13 @@ from typing import Any
 
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
+from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
 from ..state import write_atomic
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
 from .log import Log
 from .manifests import overrides_of
-from .profiles import profile_for
 from .store import Store
 
 OS_IMAGES = "machine-os-images"
@@ -90,7 +90,7 @@ class Build:
 
     def title(self, name: str) -> str:
         """What the release calls the asset `name`."""
-        return str(self.profile["base_iso_asset"]) if name == "Base ISO Image" else name
+        return self.profile.base_iso_asset if name == "Base ISO Image" else name
 
     def changed(self, *names: str) -> None:
         """Note that files of the directory are not, or would not be left, as they were."""
@@ -188,11 +188,14 @@ class Build:
             ) from error
 
     @functools.cached_property
-    def profile(self) -> dict[str, Any]:
-        """The release profile."""
-        if self.options.release_profile:
-            return profile_for(self.options.release_profile, "")
-        return profile_for(None, self.version)
+    def profile(self) -> ReleaseProfile:
+        """The release profile. Raises `InstallerError` for an unknown name."""
+        if not self.options.release_profile:
+            return by_version(self.version)
+        try:
+            return by_name(self.options.release_profile)
+        except UnknownRelease as error:
+            raise InstallerError(f"AGENTLAB_RELEASE_PROFILE: {error}") from error
 
     def release(self) -> Release:
         """The release, readable through the mirrors and with the pull secret and CA bundle of the inputs."""

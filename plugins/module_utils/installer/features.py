@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..releases import ReleaseProfile
 from .errors import FieldErrors
 from .install_config import platform_name
 
@@ -34,22 +35,22 @@ def protected(gate: str) -> str:
     )
 
 
-def enabled(config: dict[str, Any], profile: dict[str, Any], gate: str) -> bool:
+def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
     """Whether `gate` (DualReplica or HighlyAvailableArbiter) is on with this feature set and release."""
     if f"{gate}=true" in (config.get("featureGates") or []):
         return True
     if f"{gate}=false" in (config.get("featureGates") or []):
         return False
-    default = {"DualReplica": profile["fencing_gate_default"], "HighlyAvailableArbiter": profile["arbiter_nodes"]}
+    default = {"DualReplica": profile.fencing_gate_default, "HighlyAvailableArbiter": profile.arbiter_nodes}
     return bool(default[gate]) or config.get("featureSet") in _PREVIEWS
 
 
-def validate(config: dict[str, Any], profile: dict[str, Any], errors: FieldErrors) -> None:
+def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
     """Check everything of this module's title."""
     chosen = config.get("featureSet", "")
     if chosen == "OKD":
         errors.forbidden("featureSet", "OKD featureset is not supported on OpenShift clusters")
-    elif chosen and not profile["feature_sets"]:
+    elif chosen and not profile.feature_sets:
         errors.append(f'FeatureSet: Unsupported value: "{chosen}": supported values: ""')
     elif chosen and chosen not in SETS:
         errors.unsupported("featureSet", chosen, SETS)
@@ -70,11 +71,11 @@ def validate(config: dict[str, Any], profile: dict[str, Any], errors: FieldError
     if partitioning and partitioning not in ("None", "AllNodes"):
         errors.unsupported("cpuPartitioningMode", partitioning, ("AllNodes", "None"))
     stream = config.get("osImageStream", "")
-    if profile["os_image_stream"]:
+    if profile.os_image_stream:
         if stream and stream not in ("rhel-9", "rhel-10"):
             errors.forbidden("osImageStream", "Unsupported OS Image Stream. Supported values are: rhel-9, rhel-10")
     elif stream:
-        errors.forbidden("osImageStream", f"is not known to release {profile['name']}")
+        errors.forbidden("osImageStream", f"is not known to release {profile.name}")
 
 
 def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:

@@ -74,11 +74,11 @@ def install(build: Build) -> dict[str, Any]:
     )  # fmt: skip
     _common(build, config, data, registries)
     counts = {"REQUIRED_MASTER_NODES": str(needs.get("controlPlaneAgents", 0))}
-    if build.profile["arbiter_nodes"]:
+    if build.profile.arbiter_nodes:
         counts["REQUIRED_ARBITER_NODES"] = str(needs.get("arbiterAgents", 0))
     counts["REQUIRED_WORKER_NODES"] = str(needs.get("workerAgents", 0))
     config.file("/usr/local/share/start-cluster/start-cluster.env", env_file(counts), 0o600)
-    config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile["rendezvous_mode"])
+    config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile.rendezvous_mode)
     for name, text in build["Agent Manifests"].items():
         config.file(f"{MANIFESTS}/{name}", text, 0o600)
     if agent:
@@ -97,7 +97,7 @@ def install(build: Build) -> dict[str, Any]:
     if bundle:
         config.file(_OWN_BUNDLE, bundle, 0o600)
     _add_hosts(config, hosts)
-    fencing = build["Fencing Credentials"] if build.profile["two_node_fencing"] else None
+    fencing = build["Fencing Credentials"] if build.profile.two_node_fencing else None
     for number, text in (fencing or {}).items():
         folder = f"/{_folder(int(number), hosts[int(number)])}" if number else ""
         config.file(f"{_ASSISTED}/hostconfig{folder}/fencing-credentials.yaml", text, 0o644)
@@ -119,15 +119,15 @@ def unconfigured(build: Build) -> dict[str, Any]:
     """The live config of hosts that get their cluster later, from a config image or from people."""
     settings = (build["Agent Config"] or {}).get("Config") or {}
     if settings:
-        if not build.profile["agent_config_in_unconfigured"]:
+        if not build.profile.agent_config_in_unconfigured:
             build.log.warning(f"{agent_config.FILENAME} is ignored by this release")
             settings = {}
         else:
             agent_config.check_unconfigured(settings)
-    if build.options.interactive and not build.profile["interactive_flag"]:
-        raise InstallerError(f"unknown flag: --interactive (release {build.profile['name']} has none)")
+    if build.options.interactive and not build.profile.interactive_flag:
+        raise InstallerError(f"unknown flag: --interactive (release {build.profile.name} has none)")
     infra = build["InfraEnv Config File"]["Config"]
-    tokens = build["Agent Installer API Auth Config"] if build.profile["unconfigured_auth"] else _NO_AUTH
+    tokens = build["Agent Installer API Auth Config"] if build.profile.unconfigured_auth else _NO_AUTH
     config = Config()
     if infra["spec"].get("sshAuthorizedKey"):
         config.user("core", [infra["spec"]["sshAuthorizedKey"]])
@@ -140,11 +140,11 @@ def unconfigured(build: Build) -> dict[str, Any]:
     if build.options.interactive:
         config.file(f"{_ASSISTED}/no-config-image", "", 0o644)
         config.file(f"{_ASSISTED}/interactive-ui", "", 0o644)
-        config.file(RENDEZVOUS_ENV, _INTERACTIVE_ENV, build.profile["rendezvous_mode"])
+        config.file(RENDEZVOUS_ENV, _INTERACTIVE_ENV, build.profile.rendezvous_mode)
     if settings.get("rendezvousIP"):
         ip = agent_config.rendezvous_ip(settings, [], [])
         build.log.info(f"The rendezvous host IP (node0 IP) is {ip}")
-        config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile["rendezvous_mode"])
+        config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile.rendezvous_mode)
     manifests = {
         "pull-secret.yaml": build["Agent PullSecret"]["File"],
         "cluster-image-set.yaml": build["ClusterImageSet Config"]["File"],
@@ -198,9 +198,9 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
         "USER_AUTH_TOKEN": tokens["UserAuthToken"],
         "WORKFLOW_TYPE": "install",
     }
-    if build.profile["rendezvous_ui"]:
+    if build.profile.rendezvous_ui:
         values |= {"AIUI_APP_API_URL": f"http://{host}:8090/", "AIUI_URL": f"http://{host}:3001/"}
-    return ("#\n" if build.profile["rendezvous_header"] else "") + env_file(values)
+    return ("#\n" if build.profile.rendezvous_header else "") + env_file(values)
 
 
 def _template_data(
@@ -274,7 +274,7 @@ def _release_images(release: str, arch: str, version: str) -> str:
 
 def _common(build: Build, config: Config, data: dict[str, Any], registries: list[dict[str, Any]] | None) -> None:
     """The text assets, and the environment of the assisted service; registries: None when the mirrors come later."""
-    add_files(config, build.options.assets, data, build.profile["files_absent"])
+    add_files(config, build.options.assets, data, build.profile.files_absent)
     tokens = data["tokens"]
     mirror = mirrors.mirrors_of(data["release_image"], registries or [])
     env = {
@@ -286,11 +286,11 @@ def _common(build: Build, config: Config, data: dict[str, Any], registries: list
         "ENABLE_SINGLE_NODE_DNSMASQ": "true",
         "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR": "/opt/agent/tls",
         "HW_VALIDATOR_REQUIREMENTS": (
-            "TO_BE_REPLACED_BY_SYSTEMD" if build.profile["hw_placeholder"] else data["hw_requirements"]
+            "TO_BE_REPLACED_BY_SYSTEMD" if build.profile.hw_placeholder else data["hw_requirements"]
         ),
         "INSTALL_INVOKER": "agent-installer",
         "IPV6_SUPPORT": "true",
-        **build.profile["env"],
+        **build.profile.env,
         "NTP_DEFAULT_SERVER": "",
         "PUBLIC_CONTAINER_REGISTRIES": "" if registries is None else mirrors.public_registries(registries),
         "RELEASE_IMAGES": data["release_images"],
@@ -325,10 +325,10 @@ def _common(build: Build, config: Config, data: dict[str, Any], registries: list
 
 
 def _add_units(build: Build, config: Config, data: dict[str, Any], enabled: list[str]) -> None:
-    disabled = build.profile["units_disabled"]
+    disabled = build.profile.units_disabled
     add_units(
         config, build.options.assets, data, [name for name in enabled if name not in disabled],
-        build.profile["units_absent"],
+        build.profile.units_absent,
     )  # fmt: skip
 
 

@@ -6,12 +6,11 @@ import hashlib
 import json
 import re
 import shutil
-import tempfile
-import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..ignition.config import dumps, files_of
 from ..release.payload import extract_files, read_matching
 from ..release.registry import RegistryError
@@ -49,7 +48,9 @@ def base_iso(build: Build) -> dict[str, str]:
             build.log.warning("Found override for OS Image. Please be warned, this is not advised")
             return _override(build, override)
         return _from_release(build, arch)
-    except (OSError, RegistryError) as error:
+    except OSError as error:
+        raise InstallerError(f"failed to get base ISO image: {files.explain(error)}") from error
+    except RegistryError as error:
         raise InstallerError(f"failed to get base ISO image: {error}") from error
 
 
@@ -65,7 +66,8 @@ def _override(build: Build, place: str) -> dict[str, str]:
                 return {"path": "", "identity": place}
             _download(build, place, path)
     if not path.is_file():
-        raise InstallerError(f"failed to get base ISO image: {path}: no such file")
+        why = "is a directory, not an ISO image" if path.is_dir() else "not a regular file" if path.exists() else "no such file"
+        raise InstallerError(f"failed to get base ISO image: {path}: {why}")
     status = path.stat()
     return {"path": str(path), "identity": f"{path.name}:{status.st_size}:{status.st_mtime_ns}"}
 
@@ -73,14 +75,11 @@ def _override(build: Build, place: str) -> dict[str, str]:
 def _download(build: Build, url: str, target: Path) -> None:
     build.log.info("Downloading base ISO")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(".part")
     try:
-        with urllib.request.build_opener().open(url, timeout=60) as response, partial.open("wb") as out:
+        with urllib.request.build_opener().open(url, timeout=60) as response, files.new_file(target, overwrite=True, mode=0o644) as out:
             shutil.copyfileobj(response, out, 2**20)
-    except (urllib.error.URLError, OSError) as error:
-        partial.unlink(missing_ok=True)
-        raise InstallerError(f"failed to get base ISO image: {url}: {getattr(error, 'reason', error)}") from error
-    partial.replace(target)
+    except OSError as error:
+        raise InstallerError(f"failed to get base ISO image: {url}: {getattr(error, 'reason', files.explain(error))}") from error
 
 
 def _from_release(build: Build, arch: str) -> dict[str, str]:
@@ -292,15 +291,14 @@ def _write_minimal(build: Build, parts: dict[str, Any], target: Path, rootfs: Pa
         if parts["base_url"]:
             url = f"{parts['base_url']}/{rootfs.name}"
             rootfs.parent.mkdir(mode=0o750, exist_ok=True)
-            rootfs.unlink(missing_ok=True)
-            full.fs.extract(full.fs.find_file(ROOTFS_PATH), rootfs)
+            full.fs.extract(full.fs.find_file(ROOTFS_PATH), rootfs, overwrite=True)
     if not url:
         build.log.warning(
             f"no RootFSURL found for {parts['arch']}: give bootArtifactsBaseURL in agent-config.yaml, or boot the image "
             "with the kernel argument coreos.live.rootfs_url=URL"
         )
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".minimal-") as work:
-        plain = Path(work) / target.name
+    with files.staging(target.parent) as work:
+        plain = work / target.name
         minimal.make(base, plain, url)
         with LiveIso(plain) as iso:
             _embed(iso, parts)

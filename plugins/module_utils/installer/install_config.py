@@ -7,6 +7,7 @@ import socket
 import threading
 from typing import Any
 
+from ..releases import ReleaseProfile
 from . import check
 from .errors import FieldErrors, InstallerError
 from .log import Log
@@ -128,7 +129,7 @@ def _upconvert_vsphere(vsphere: dict[str, Any]) -> None:
         ]  # fmt: skip
 
 
-def set_defaults(config: dict[str, Any], profile: dict[str, Any], version: str) -> None:
+def set_defaults(config: dict[str, Any], profile: ReleaseProfile, version: str) -> None:
     """Fill in what was left out, in place."""
     networking = config.setdefault("networking", {})
     networking.setdefault("networkType", "OVNKubernetes")
@@ -151,7 +152,7 @@ def set_defaults(config: dict[str, Any], profile: dict[str, Any], version: str) 
         pool.setdefault("architecture", "amd64")
     config.setdefault("publish", "External")
     config.setdefault("additionalTrustBundlePolicy", "Proxyonly")
-    if profile["os_image_stream"]:
+    if profile.os_image_stream:
         config.setdefault("osImageStream", default_stream(version))
     platform = config.setdefault("platform", {})
     if platform.get("baremetal") is not None:

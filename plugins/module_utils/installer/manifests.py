@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..releases import ReleaseProfile
 from . import check, gojson, shapes
 from .errors import FieldErrors, InstallerError, quote
 from .install_config import cidr, default_stream, machine_network_of, platform_name, replicas
@@ -24,11 +25,11 @@ ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s
 _MISSING = "missing configuration or manifest file"
 
 
-def _meta(name: str, namespace: str, profile: dict[str, Any], **extra: Any) -> dict[str, Any]:
+def _meta(name: str, namespace: str, profile: ReleaseProfile, **extra: Any) -> dict[str, Any]:
     meta: dict[str, Any] = {"name": name, **extra}
     if namespace:
         meta["namespace"] = namespace
-    if profile["creation_timestamp"]:
+    if profile.creation_timestamp:
         meta["creationTimestamp"] = None
     return meta
 
@@ -83,7 +84,7 @@ def _normal(text: str) -> str:
     return gojson.dumps(gojson.loads(text), indent=True)
 
 
-def pull_secret(install_config: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
+def pull_secret(install_config: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
     """The Secret that holds the pull secret, in normal form."""
     cluster, namespace = names(install_config)
     return {
@@ -92,7 +93,7 @@ def pull_secret(install_config: dict[str, Any], profile: dict[str, Any]) -> dict
     }  # fmt: skip
 
 
-def load_pull_secret(text: str, profile: dict[str, Any]) -> dict[str, Any]:
+def load_pull_secret(text: str, profile: ReleaseProfile) -> dict[str, Any]:
     """Read pull-secret.yaml; only stringData counts, and its JSON comes out in normal form."""
     secret: dict[str, Any] = decode_file(text, f"{DIRECTORY}/pull-secret.yaml", shapes.SECRET)
     errors = FieldErrors()
@@ -109,7 +110,7 @@ def load_pull_secret(text: str, profile: dict[str, Any]) -> dict[str, Any]:
             errors.invalid("stringData", "<hidden>", why)
     errors.check("invalid PullSecret configuration")
     data[".dockerconfigjson"] = _normal(data[".dockerconfigjson"])
-    if profile["creation_timestamp"]:
+    if profile.creation_timestamp:
         secret.setdefault("metadata", {}).setdefault("creationTimestamp", None)
     return secret
 
@@ -121,7 +122,7 @@ _ACI_STATUS = {"debugInfo": {"eventsURL": "", "logsURL": ""}, "progress": {"tota
 
 def agent_cluster_install(
     config: dict[str, Any], agent_config: dict[str, Any] | None, hosts: list[dict[str, Any]], version: str,
-    profile: dict[str, Any],
+    profile: ReleaseProfile,
 ) -> dict[str, Any]:
     """The AgentClusterInstall of an install-config with defaults filled in."""
     cluster, namespace = names(config)
@@ -130,7 +131,7 @@ def agent_cluster_install(
     networking = config["networking"]
     counts = replicas(config)
     requirements = {"controlPlaneAgents": counts["master"]}
-    if profile["arbiter"] and counts["arbiter"]:
+    if profile.arbiter and counts["arbiter"]:
         requirements["arbiterAgents"] = counts["arbiter"]
     if counts["worker"]:
         requirements["workerAgents"] = counts["worker"]
@@ -163,7 +164,7 @@ def agent_cluster_install(
         if platform == "baremetal" and spec["apiVIPs"] and spec["ingressVIPs"]:
             spec["apiVIP"], spec["ingressVIP"] = spec["apiVIPs"][0], spec["ingressVIPs"][0]
         balancer = section.get("loadBalancer")
-        if platform == "baremetal" and profile["load_balancer"] and balancer is not None:
+        if platform == "baremetal" and profile.load_balancer and balancer is not None:
             spec["loadBalancer"] = {"type": "UserManaged" if balancer.get("type") == "UserManaged" else "ClusterManaged"}
     proxy = proxy_of(config, agent_config)
     if proxy:
@@ -179,14 +180,14 @@ def agent_cluster_install(
 
 
 def install_config_overrides(
-    config: dict[str, Any], hosts: list[dict[str, Any]], version: str, profile: dict[str, Any]
+    config: dict[str, Any], hosts: list[dict[str, Any]], version: str, profile: ReleaseProfile
 ) -> dict[str, Any]:
     """What the assisted service doesn't model and so travels as an annotation; {} when there is none."""
     found: dict[str, Any] = {}
     if config.get("fips"):
         found["fips"] = True
     gates = {name: config[name] for name in ("featureSet", "featureGates") if config.get(name)}
-    if not profile["feature_sets"]:
+    if not profile.feature_sets:
         gates = {}
     platform = platform_name(config)
     part = _PLATFORM_OVERRIDES.get(platform, lambda *__: {})(config["platform"][platform] or {}, hosts, profile)
@@ -208,7 +209,7 @@ def install_config_overrides(
 
 
 def _baremetal_overrides(
-    section: dict[str, Any], hosts: list[dict[str, Any]], profile: dict[str, Any]
+    section: dict[str, Any], hosts: list[dict[str, Any]], profile: ReleaseProfile
 ) -> dict[str, Any]:
     entries = []
     for host in hosts:
@@ -230,12 +231,12 @@ def _baremetal_overrides(
         return {}
     fields = ["clusterProvisioningIP", "provisioningNetwork", "provisioningNetworkInterface",
               "provisioningNetworkCIDR", "provisioningDHCPRange"]  # fmt: skip
-    if profile["provisioning_network_gateway"]:
+    if profile.provisioning_network_gateway:
         fields.append("provisioningNetworkGateway")
     return {"hosts": entries, **{name: section[name] for name in fields if section.get(name)}}
 
 
-def _vsphere_overrides(section: dict[str, Any], _hosts: list[Any], _profile: dict[str, Any]) -> dict[str, Any]:
+def _vsphere_overrides(section: dict[str, Any], _hosts: list[Any], _profile: ReleaseProfile) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if len(section.get("apiVIPs", [])) > 1:
         found["apiVIPs"] = section["apiVIPs"]
@@ -252,14 +253,14 @@ _NUTANIX_DROPPED = ("clusterOSImage", "preloadedOSImageName", "defaultMachinePla
                     "failureDomains", "prismAPICallTimeout")  # fmt: skip
 
 
-def _nutanix_overrides(section: dict[str, Any], _hosts: list[Any], profile: dict[str, Any]) -> dict[str, Any]:
+def _nutanix_overrides(section: dict[str, Any], _hosts: list[Any], profile: ReleaseProfile) -> dict[str, Any]:
     found = {key: value for key, value in section.items() if key not in _NUTANIX_DROPPED}
-    if not profile["nutanix_dns_records_type"]:
+    if not profile.nutanix_dns_records_type:
         found.pop("dnsRecordsType", None)
     return found
 
 
-def _external_overrides(section: dict[str, Any], _hosts: list[Any], _profile: dict[str, Any]) -> dict[str, Any]:
+def _external_overrides(section: dict[str, Any], _hosts: list[Any], _profile: ReleaseProfile) -> dict[str, Any]:
     return {key: section[key] for key in ("platformName", "cloudControllerManager") if section.get(key)}
 
 
@@ -271,7 +272,7 @@ _PLATFORM_OVERRIDES: dict[str, Any] = {
 }
 
 
-def load_agent_cluster_install(text: str, profile: dict[str, Any], log: Log) -> tuple[dict[str, Any], str]:
+def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> tuple[dict[str, Any], str]:
     """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image."""
     name = f"{DIRECTORY}/agent-cluster-install.yaml"
     aci: dict[str, Any] = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
@@ -287,14 +288,14 @@ def load_agent_cluster_install(text: str, profile: dict[str, Any], log: Log) -> 
         del spec["platformType"]
     spec.setdefault("clusterDeploymentRef", {})
     spec.setdefault("provisionRequirements", {})
-    if profile["creation_timestamp"]:
+    if profile.creation_timestamp:
         aci.setdefault("metadata", {}).setdefault("creationTimestamp", None)
     status = aci.get("status")
     aci["status"] = {**_ACI_STATUS, **(status if isinstance(status, dict) else {})}
     return aci, dump(aci)
 
 
-def check_agent_cluster_install(aci: dict[str, Any], profile: dict[str, Any]) -> None:
+def check_agent_cluster_install(aci: dict[str, Any], profile: ReleaseProfile) -> None:
     """Raise `InstallerError` when the manifest, from wherever, contradicts itself."""
     spec = aci.get("spec", {})
     networking = spec.get("networking", {})
@@ -312,7 +313,7 @@ def check_agent_cluster_install(aci: dict[str, Any], profile: dict[str, Any]) ->
                 errors.required(
                     f"{at}.networkType", f"{kind} CIDR is IPv6 and is not compatible with networkType OpenShiftSDN"
                 )
-    elif profile["ovn_checks"] and networking.get("networkType") == "OVNKubernetes":
+    elif profile.ovn_checks and networking.get("networkType") == "OVNKubernetes":
         needs = spec.get("provisionRequirements", {})
         hosts = needs.get("controlPlaneAgents", 0) + needs.get("workerAgents", 0)
         for index, entry in enumerate(networking.get("clusterNetwork", [])):
@@ -338,7 +339,7 @@ def check_agent_cluster_install(aci: dict[str, Any], profile: dict[str, Any]) ->
         )
     errors.check("invalid PlatformType configured")
     encryption = spec.get("diskEncryption")
-    if profile["disk_encryption_check"] and encryption is not None:
+    if profile.disk_encryption_check and encryption is not None:
         for field, allowed in (("enableOn", ("none", "all", "masters", "workers")), ("mode", ("tpmv2", "tang"))):
             if encryption.get(field, "") not in allowed:
                 errors.unsupported(f"spec.diskEncryption.{field}", encryption.get(field, ""), allowed)
@@ -360,7 +361,7 @@ def overrides_of(aci: dict[str, Any] | None) -> dict[str, Any]:
 # --- the others ---------------------------------------------------------------------
 
 
-def cluster_deployment(config: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
+def cluster_deployment(config: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
     """The ClusterDeployment."""
     cluster, namespace = names(config)
     return {
@@ -383,7 +384,7 @@ def cluster_deployment(config: dict[str, Any], profile: dict[str, Any]) -> dict[
 
 
 def cluster_image_set(
-    config: dict[str, Any] | None, release: str, version: str, profile: dict[str, Any]
+    config: dict[str, Any] | None, release: str, version: str, profile: ReleaseProfile
 ) -> dict[str, Any]:
     """The ClusterImageSet of the installer's own release."""
     return {
@@ -405,7 +406,7 @@ def load_cluster_image_set(text: str, release: str) -> dict[str, Any]:
 
 
 def infra_env(
-    config: dict[str, Any], agent_config: dict[str, Any] | None, profile: dict[str, Any]
+    config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile
 ) -> dict[str, Any]:
     """The InfraEnv of an install-config with defaults filled in."""
     cluster, namespace = names(config)
@@ -439,14 +440,14 @@ def infra_env(
     )  # fmt: skip
 
 
-def complete_infra_env(found: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
+def complete_infra_env(found: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
     """Add what Go's zero values print."""
-    if profile["creation_timestamp"]:
+    if profile.creation_timestamp:
         found.setdefault("metadata", {}).setdefault("creationTimestamp", None)
     found.setdefault("spec", {}).setdefault("ipxeScriptType", "")
     found["spec"].setdefault("nmStateConfigLabelSelector", {})
     artifacts = dict.fromkeys(("initrd", "ipxeScript", "kernel", "rootfs"), "")
-    if profile["discovery_ignition_url"]:
+    if profile.discovery_ignition_url:
         artifacts["discoveryIgnitionURL"] = ""
     found.setdefault(
         "status", {"agentLabelSelector": {}, "bootArtifacts": artifacts, "debugInfo": {"eventsURL": ""}}
@@ -468,7 +469,7 @@ def load_infra_env(text: str) -> dict[str, Any]:
 
 
 def nmstate_configs(
-    config: dict[str, Any] | None, hosts: list[dict[str, Any]], profile: dict[str, Any]
+    config: dict[str, Any] | None, hosts: list[dict[str, Any]], profile: ReleaseProfile
 ) -> list[dict[str, Any]]:
     """One NMStateConfig for each host that has a networkConfig."""
     cluster, namespace = names(config)

@@ -63,8 +63,8 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
     fetched: list[str] = []
     for name in targets:
         target = TARGETS[name]
-        if name == "certificates" and not build.profile["certificates"]:
-            raise InstallerError(f"create certificates is not known to release {build.profile['name']}")
+        if name == "certificates" and not build.profile.certificates:
+            raise InstallerError(f"create certificates is not known to release {build.profile.name}")
         for asset in target.assets:
             store.fetch(asset, build)
             fetched.append(asset)
@@ -111,7 +111,7 @@ def _remember(build: Build, store: Store) -> None:
         if name in known:
             store.own[name] = known[name]
     if "profile" in known:
-        store.own["profile"] = known["profile"]["name"]
+        store.own["profile"] = known["profile"].name
     store.remember()
 
 

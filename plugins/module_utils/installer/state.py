@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..releases import LATEST, RELEASES
 from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
-from .profiles import PROFILES
 
 FILENAME = ".openshift_install_state.json"
 OWN = "agentlab"
@@ -63,6 +63,5 @@ def load_wait_for(directory: Path) -> WaitFor:
         raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no watcher token")
     own = state.get(OWN, {})
     platform = ((state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}).get("spec", {})
-    profile = PROFILES.get(own.get("profile", ""), next(iter(PROFILES.values())))
-    limits: dict[str, float] = profile["initialize_limits"]
+    limits = RELEASES.get(own.get("profile", ""), LATEST).initialize_limits
     return WaitFor(ip, token, "watcher", limits.get(platform.get("platformType", ""), limits[""]))

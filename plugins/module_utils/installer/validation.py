@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from ..releases import ReleaseProfile
 from . import check, features, platforms
 from .errors import FieldErrors, quote
 from .install_config import platform_name, replicas
@@ -393,7 +394,7 @@ def _families(config: dict[str, Any], lists: dict[str, list[_Entry]], errors: Fi
 # --- pools ----------------------------------------------------------------------------
 
 
-def _pools(config: dict[str, Any], profile: dict[str, Any], errors: FieldErrors) -> None:
+def _pools(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
     control = config["controlPlane"]
     platform = platform_name(config)
     counts = replicas(config)
@@ -420,11 +421,11 @@ def _pools(config: dict[str, Any], profile: dict[str, Any], errors: FieldErrors)
 
 
 def _arbiter(
-    config: dict[str, Any], profile: dict[str, Any], counts: dict[str, int], platform: str, errors: FieldErrors
+    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
 ) -> None:
     arbiter = config["arbiter"]
-    if not profile["arbiter"]:
-        errors.forbidden("arbiter", f"arbiter nodes are not known to release {profile['name']}")
+    if not profile.arbiter:
+        errors.forbidden("arbiter", f"arbiter nodes are not known to release {profile.name}")
     if not features.enabled(config, profile, "HighlyAvailableArbiter"):
         errors.forbidden("arbiter", features.protected("HighlyAvailableArbiter"))
     if platform not in ("baremetal", "external", "none"):
@@ -473,7 +474,7 @@ def _mixed_architecture(path: str, platform: str, control: str, compute: str, er
 
 
 def _fencing(
-    config: dict[str, Any], profile: dict[str, Any], counts: dict[str, int], platform: str, errors: FieldErrors
+    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
 ) -> None:
     path = "controlPlane.fencing"
     fencing = config["controlPlane"].get("fencing")
@@ -486,7 +487,7 @@ def _fencing(
             errors.forbidden(
                 path, f"fencing is only supported on baremetal, external or none platforms, instead {platform} platform was found"
             )
-    if counts["arbiter"] or not profile["arbiter"]:
+    if counts["arbiter"] or not profile.arbiter:
         return
     if counts["master"] == 2 and len(credentials) != 2:
         errors.forbidden(
@@ -647,9 +648,9 @@ def _image_sources(config: dict[str, Any], errors: FieldErrors) -> None:
 # --- what the agent-based installer adds --------------------------------------------------
 
 
-def _agent_platform(config: dict[str, Any], profile: dict[str, Any], errors: FieldErrors) -> None:
+def _agent_platform(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
     platform = platform_name(config)
-    allowed = ("baremetal", "vsphere", *(("nutanix",) if profile["nutanix"] else ()), "none", "external")
+    allowed = ("baremetal", "vsphere", *(("nutanix",) if profile.nutanix else ()), "none", "external")
     if platform and platform not in allowed:
         errors.unsupported("platform", platform, allowed)
     arch = config["controlPlane"]["architecture"]
@@ -696,13 +697,13 @@ def _release_architecture(config: dict[str, Any], build: Build, errors: FieldErr
 
 
 def _topology(
-    config: dict[str, Any], profile: dict[str, Any], counts: dict[str, int], errors: FieldErrors
+    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors
 ) -> None:
     masters, arbiters, workers = counts["master"], counts["arbiter"], counts["worker"]
     platform = platform_name(config)
-    dual = profile["two_node_fencing"] and features.enabled(config, profile, "DualReplica")
-    supported = [text for text in profile["replicas"] if text != "2 (with fencing)" or dual]
-    two_allowed = arbiters > 0 or "2 (with arbiter)" in profile["replicas"]
+    dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")
+    supported = [text for text in profile.replicas if text != "2 (with fencing)" or dual]
+    two_allowed = arbiters > 0 or "2 (with arbiter)" in profile.replicas
     if not 1 <= masters <= 5 or (masters == 2 and not two_allowed and not dual):
         errors.unsupported("controlPlane.replicas", masters, supported)
     if masters == 1:

@@ -127,8 +127,6 @@ ROLE_SIZES: dict[str, dict[str, Any]] = {
 }
 
 LAB_VERSION = "4.22.0-lab"
-LATEST_RELEASE = "4.22"
-RELEASES = ("4.18", "4.19", "4.20", "4.21", "4.22")
 
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack"}

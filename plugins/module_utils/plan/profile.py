@@ -12,6 +12,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
+from ..releases import LATEST, RELEASES
 from . import presets
 from .formats import FORMATS, fits
 from .model import Path, Problem, ProfileError
@@ -184,7 +185,7 @@ def complete(raw: Mapping[str, Any]) -> dict[str, Any]:
     release = profile["release"]
     if release["profile"] is None:
         line = ".".join((release["version"] or "").split(".")[:2])
-        release["profile"] = line if line in presets.RELEASES else presets.LATEST_RELEASE
+        release["profile"] = line if line in RELEASES else LATEST.name
     return profile
 
 

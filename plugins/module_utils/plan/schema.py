@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..releases import RELEASES
 from . import faults
-from .presets import FAMILIES, RELEASES, TOPOLOGIES
+from .presets import FAMILIES, TOPOLOGIES
 from .settings import SETTINGS
 
 

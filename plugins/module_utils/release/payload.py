@@ -8,13 +8,13 @@ import hashlib
 import json
 import os
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from .._deps import optional
+from ..files import new_file
 from .registry import Registry, RegistryError
 
 if TYPE_CHECKING:
@@ -160,17 +160,10 @@ def extract_files(registry: Registry, pullspec: str, arch: str, targets: dict[st
     def take(name: str, stream: IO[bytes]) -> None:
         target, digest = targets[name], hashlib.sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                while chunk := stream.read(2**20):
-                    digest.update(chunk)
-                    out.write(chunk)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with new_file(target, overwrite=True, mode=0o644) as out:
+            while chunk := stream.read(2**20):
+                digest.update(chunk)
+                out.write(chunk)
         found[name] = digest.hexdigest()
 
     _walk(registry, pullspec, arch, set(targets), take)

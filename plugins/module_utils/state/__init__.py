@@ -11,10 +11,11 @@ import contextlib
 import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypedDict
+
+from ..files import new_file
 
 FILE = "state.json"
 
@@ -72,21 +73,13 @@ def finish(run_dir: Path, stage: str, facts: dict[str, Any] | None = None) -> No
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> bool:
-    """Write `content` to `path` by way of a temporary file beside it; return whether anything was different."""
+    """Write `content` to `path`, which is whole at any moment; return whether anything was different."""
     data = content.encode() if isinstance(content, str) else content
     if path.exists() and path.read_bytes() == data and path.stat().st_mode & 0o777 == mode:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    with new_file(path, overwrite=True, mode=mode) as stream:
+        stream.write(data)
     return True
 
 

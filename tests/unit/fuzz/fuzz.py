@@ -46,8 +46,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer import (
 )  # fmt: skip
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.profiles import PROFILES
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import load_all
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared") / "conformance"
@@ -188,7 +188,7 @@ def _quick_lookup(_name: str, _seconds: float = 0) -> str:
 def _read_install_config(data: bytes) -> None:
     install_config._lookup = _quick_lookup  # the resolver is not what is tested here
     for name in ("4.22", "4.20", "4.18"):
-        profile = PROFILES[name]
+        profile = RELEASES[name]
         config = install_config.parse(data.decode("utf-8", "replace"), _LOG)
         install_config.set_defaults(config, profile, "4.22.0")
         build: Any = SimpleNamespace(profile=profile, log=_LOG, release_facts={"error": "none"})
@@ -252,7 +252,7 @@ def _read_agent_config(data: bytes) -> None:
     config = agent_config.load_agent_config(data.decode("utf-8", "replace"), _LOG)
     hosts = agent_config.hosts_of(config, None, ["master", "worker", "arbiter"], _LOG)
     agent_config.check_host_counts(hosts, {"master": 3, "arbiter": 0, "worker": 2}, _LOG)
-    profile = PROFILES["4.22"]
+    profile = RELEASES["4.22"]
     found = manifests.nmstate_configs(None, hosts, profile)
     manifests.dump_nmstate_configs(found)
     network.static_files([doc["spec"] for doc in found])
@@ -260,7 +260,7 @@ def _read_agent_config(data: bytes) -> None:
 
 
 def _documents() -> list[Any]:
-    profile, config = PROFILES["4.22"], copy.deepcopy(_install_configs()[2])
+    profile, config = RELEASES["4.22"], copy.deepcopy(_install_configs()[2])
     install_config._lookup = _quick_lookup
     install_config.set_defaults(config, profile, "4.22.0")
     nic = {"name": "eth0", "macAddress": "52:54:00:00:00:01"}
@@ -274,12 +274,12 @@ def _documents() -> list[Any]:
 
 def _read_manifest(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
-    profile = PROFILES["4.22"]
+    profile = RELEASES["4.22"]
     readers: list[Callable[[], Any]] = [
         lambda: manifests.check_agent_cluster_install(manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile),
         lambda: manifests.overrides_of(manifests.load_agent_cluster_install(text, profile, _LOG)[0]),
         lambda: manifests.complete_infra_env(manifests.load_infra_env(text), profile),
-        lambda: manifests.load_pull_secret(text, PROFILES["4.20"]),
+        lambda: manifests.load_pull_secret(text, RELEASES["4.20"]),
         lambda: manifests.load_cluster_image_set(text, "quay.io/a:b"),
         lambda: manifests.load_cluster_deployment(text),
         lambda: manifests.check_labels({"spec": {}}, manifests.load_nmstate_configs(text)),

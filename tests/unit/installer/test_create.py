@@ -24,7 +24,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.image import published_rootfs
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.profiles import PROFILES
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -205,7 +205,7 @@ def test_wait_for_without_state(tmp_path: Path) -> None:
         state.load_wait_for(tmp_path)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", RELEASES)
 def test_ignition_of_each_release_is_valid(sno: Any, make: Any, profile: str) -> None:
     hosts = [make.host("master-0", 0, "master", static=True)]
     sno.write("agent-config.yaml", make.agent_config(hosts=hosts, additionalNTPSources=["192.168.111.1"]))

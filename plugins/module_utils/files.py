@@ -1,0 +1,178 @@
+"""Files that appear whole or not at all, however the program ends.
+
+Where the file system has O_TMPFILE, an unfinished file has no name, so that nothing of it stays whatever kills the program.
+Elsewhere it has a name that begins with PREFIX and is locked while it is written: the next writer in that directory removes those that
+nobody holds any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+PREFIX = ".agentlab-temp-"
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL}
+_GIB = 1 << 30
+_MIB = 1 << 20
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Open a file that takes the name `path` when the block ends well, and goes away otherwise.
+
+    Raises `OSError` that names `path`; `FileExistsError` when it exists and `overwrite` is not set, in one step with the naming.
+    """
+    target = Path(path)
+    with _naming(target):
+        if not overwrite and os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        if target.is_dir() and not target.is_symlink():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        sweep(target.parent)
+        fd, temporary = _open(target.parent)
+    try:
+        with os.fdopen(fd, "w+b", buffering=0) as file:
+            try:
+                yield file  # type: ignore[misc]
+            except OSError as error:
+                raise _full(error, target) from error
+            with _naming(target):
+                os.fchmod(fd, mode)
+                if temporary is None and not overwrite:
+                    _link(fd, target)
+                else:
+                    if temporary is None:
+                        temporary = target.parent / f"{PREFIX}{secrets.token_hex(8)}"
+                        _link(fd, temporary)
+                    _rename(temporary, target, overwrite)
+    except BaseException:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def staging(parent: Path) -> Iterator[Path]:
+    """A directory below `parent` for files that are moved from there when they are complete; removed at the end."""
+    sweep(parent)
+    path, fd = _locked(lambda: Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(fd)
+
+
+def sweep(folder: Path) -> None:
+    """Remove unfinished files and directories of killed programs of this user."""
+    try:
+        left = [entry for entry in os.scandir(folder) if entry.name.startswith(PREFIX)]
+    except OSError:
+        return
+    for entry in left:
+        with contextlib.suppress(OSError):
+            if entry.stat(follow_symlinks=False).st_uid != os.geteuid():
+                continue
+            fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
+            finally:
+                os.close(fd)
+
+
+def explain(error: OSError) -> str:
+    """`path: what is wrong`, for people; Python's own text begins with a number."""
+    name = error.filename2 or error.filename
+    text = error.strerror or str(error)
+    return f"{os.fsdecode(name)}: {text}" if isinstance(name, str | bytes | os.PathLike) else text
+
+
+def size_text(size: int) -> str:
+    """A size for people, in GiB or MiB."""
+    return f"{size / _GIB:.1f} GiB" if size >= _GIB else f"{size / _MIB:.1f} MiB"
+
+
+def _open(folder: Path) -> tuple[int, Path | None]:
+    if os.path.isdir("/proc/self/fd"):
+        try:
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600), None
+        except OSError as error:
+            if error.errno not in _NO_TMPFILE:
+                raise
+    path, fd = _locked(lambda: _made(folder), os.O_RDWR)
+    return fd, path
+
+
+def _made(folder: Path) -> Path:
+    fd, name = tempfile.mkstemp(prefix=PREFIX, dir=folder)
+    os.close(fd)
+    return Path(name)
+
+
+def _locked(make: Callable[[], Path], flags: int) -> tuple[Path, int]:
+    while True:
+        path = make()
+        try:
+            fd = os.open(path, flags | os.O_CLOEXEC)
+        except FileNotFoundError:  # swept before it was locked
+            continue
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if os.path.lexists(path):
+            return path, fd
+        os.close(fd)
+
+
+def _link(fd: int, target: Path) -> None:
+    # With a directory descriptor it is linkat, which follows the link in /proc; link does not.
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.link(f"/proc/self/fd/{fd}", target.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _rename(source: Path, target: Path, overwrite: bool) -> None:
+    if overwrite:
+        os.replace(source, target)
+        return
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        os.rename(source, target)
+    else:
+        os.unlink(source)
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Errors name the file that is to be, not the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(target)) from error
+
+
+def _full(error: OSError, target: Path) -> OSError:
+    if error.errno not in _FULL or error.filename is not None:
+        return error
+    text = os.strerror(error.errno)
+    with contextlib.suppress(OSError):
+        status = os.statvfs(target.parent)
+        text += f" ({size_text(status.f_bavail * status.f_frsize)} free)"
+    return OSError(error.errno, text, str(target))

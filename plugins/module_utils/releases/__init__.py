@@ -1,0 +1,48 @@
+"""What differs between releases of the installer, as data: one file per release, each says what it changes of the one before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from . import v4_18, v4_19, v4_20, v4_21, v4_22
+from .model import ReleaseProfile
+
+__all__ = ["LATEST", "OLDEST", "RELEASES", "ReleaseProfile", "UnknownRelease", "by_name", "by_version"]
+
+RELEASES: Mapping[str, ReleaseProfile] = MappingProxyType(
+    {module.RELEASE.name: module.RELEASE for module in (v4_18, v4_19, v4_20, v4_21, v4_22)}
+)
+"""All release profiles, oldest first."""
+OLDEST, *__, LATEST = RELEASES.values()
+
+
+class UnknownRelease(ValueError):
+    """There is no release profile of that name."""
+
+
+def by_name(name: str) -> ReleaseProfile:
+    """The release profile called `name`, as `4.22`; `main` is the newest. Raises `UnknownRelease`."""
+    if name == "main":
+        return LATEST
+    try:
+        return RELEASES[name]
+    except KeyError:
+        raise UnknownRelease(f"{name!r} is not a known release: use one of main, {', '.join(reversed(list(RELEASES)))}") from None
+
+
+def by_version(version: str) -> ReleaseProfile:
+    """The profile for an OpenShift version: the oldest for what is older than all profiles, the newest for anything else unknown."""
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    if match is None:
+        return LATEST
+    minor = f"{match[1]}.{match[2]}"
+    if minor in RELEASES:
+        return RELEASES[minor]
+    return OLDEST if (int(match[1]), int(match[2])) < _numbers(OLDEST.name) else LATEST
+
+
+def _numbers(name: str) -> tuple[int, int]:
+    major, minor = name.split(".")
+    return int(major), int(minor)

@@ -1,0 +1,126 @@
+"""Files appear whole or not at all, whatever ends the program."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils import files
+from ansible_collections.agentlab.ocp.plugins.module_utils.signals import Terminated, raised
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from ansible_collections.agentlab.ocp.plugins.module_utils import files, signals
+kind, target = sys.argv[1:]
+if kind == "named":
+    files._NO_TMPFILE = {21, 22, 95}
+    files.os.O_TMPFILE = 0o20000000 | 0o200000 | 0o7777  # what no file system takes
+with signals.raised():
+    if kind == "staging":
+        with files.staging(Path(target).parent) as work:
+            (work / "part").write_bytes(bytes(1 << 20))
+            print("begun", flush=True)
+            time.sleep(60)
+    with files.new_file(target, overwrite=True) as out:
+        out.write(bytes(1 << 20))
+        print("begun", flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.fixture(params=["anonymous", "named"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With O_TMPFILE, and as on a file system without it."""
+    if request.param == "named":
+        real = os.open
+
+        def refuse(path: object, flags: int, *more: int, **options: int) -> int:
+            if flags & os.O_TMPFILE == os.O_TMPFILE:
+                raise OSError(errno.EOPNOTSUPP, "not here")
+            return real(path, flags, *more, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(files.os, "open", refuse)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_is_written(tmp_path: Path, overwrite: bool) -> None:
+    path = tmp_path / "x"
+    if overwrite:
+        path.write_bytes(b"old")
+    with files.new_file(path, overwrite=overwrite, mode=0o640) as out:
+        out.write(b"new")
+        assert not overwrite or path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new" and path.stat().st_mode & 0o777 == 0o640
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.usefixtures("kind")
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), files.new_file(tmp_path / "x") as out:
+        out.write(b"part")
+        raise KeyboardInterrupt
+    with pytest.raises(FileExistsError, match="x"), files.new_file(tmp_path / "x"):
+        (tmp_path / "x").write_text("of another")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.usefixtures("kind")
+def test_errors_name_the_file_that_is_to_be(tmp_path: Path) -> None:
+    for path, text in ((tmp_path / "none/x", "none/x: No such file or directory"), (tmp_path, f"{tmp_path.name}: Is a directory")):
+        with pytest.raises(OSError) as caught, files.new_file(path, overwrite=True):
+            pass
+        assert files.explain(caught.value).endswith(text)
+    with pytest.raises(OSError, match="No space left on device") as caught, files.new_file(tmp_path / "y"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert files.explain(caught.value).startswith(f"{tmp_path / 'y'}: No space left on device (")
+    with pytest.raises(OSError) as caught, files.new_file(tmp_path / "y"):
+        raise OSError(errno.EIO, "of another file", "/other")
+    assert files.explain(caught.value) == "/other: of another file"
+
+
+@pytest.mark.parametrize("how", ["anonymous", "named", "staging"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_a_killed_writer_leaves_nothing(tmp_path: Path, how: str, number: signal.Signals) -> None:
+    target = tmp_path / "x"
+    target.write_text("old")
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, how, str(target)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert writer.stdout is not None
+    with writer.stdout as out:
+        assert out.readline() == b"begun\n"
+    files.sweep(tmp_path)
+    held = [entry.name for entry in tmp_path.iterdir() if entry.name != "x"]
+    assert len(held) == (how != "anonymous")  # what is being written is not swept
+    writer.send_signal(number)
+    assert writer.wait(10) != 0
+    left = [entry.name for entry in tmp_path.iterdir() if entry.name != "x"]
+    assert left == ([] if number != signal.SIGKILL or how == "anonymous" else held)
+    with files.new_file(target, overwrite=True) as new:
+        new.write(b"new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"] and target.read_bytes() == b"new"
+
+
+def test_signals_are_exceptions_and_become_exit_codes() -> None:
+    with pytest.raises(Terminated, match="interrupted by SIGTERM") as caught, raised():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
+    assert caught.value.exit_code == 143
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL == signal.getsignal(signal.SIGHUP)
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with raised():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
