@@ -20,6 +20,8 @@ _ASSISTED = "/etc/assisted"
 _SHARE = "/usr/local/share/assisted-service"
 MANIFESTS = f"{_ASSISTED}/manifests"
 RENDEZVOUS_ENV = f"{_ASSISTED}/rendezvous-host.env"
+# What agent-tui fills in on a host that has no rendezvous host yet; its presence starts agent-extract-tui.service.
+RENDEZVOUS_TEMPLATE = f"{RENDEZVOUS_ENV}.template"
 _ENABLED = (
     "agent-extract-tui.service", "agent-interactive-console.service", "agent-interactive-console-serial@.service",
     "agent-register-cluster.service", "agent-import-cluster.service", "agent-register-infraenv.service",
@@ -274,7 +276,8 @@ def _release_images(release: str, arch: str, version: str) -> str:
 
 def _common(build: Build, config: Config, data: dict[str, Any], registries: list[dict[str, Any]] | None) -> None:
     """The text assets, and the environment of the assisted service; registries: None when the mirrors come later."""
-    add_files(config, build.options.assets, data, build.profile.files_absent)
+    absent = [*build.profile.files_absent, *(() if registries is None else (RENDEZVOUS_TEMPLATE,))]
+    add_files(config, build.options.assets, data, absent)
     tokens = data["tokens"]
     mirror = mirrors.mirrors_of(data["release_image"], registries or [])
     env = {

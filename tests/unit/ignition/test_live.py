@@ -56,6 +56,24 @@ def test_templates_are_filled_in(tree: Path) -> None:
         assert "{{" not in path.read_text() and "{%" not in path.read_text(), path
 
 
+@pytest.mark.parametrize(("ip", "host"), [("192.168.111.20", "192.168.111.20"), ("fd00::20", "[fd00::20]")])
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl, which has Go's templates")
+def test_rendezvous_template_brackets_ipv6(tree: Path, ip: str, host: str) -> None:
+    """agent-tui fills the template in with Go's text/template and the address that the user types."""
+    done = subprocess.run(
+        ["kubectl", "patch", "--local", "--type=merge", "-f", "-", "-p", "{}", "-o",
+         f"go-template-file={tree / 'etc/assisted/rendezvous-host.env.template'}"],
+        input=json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "RendezvousIP": ip}),
+        capture_output=True, text=True, check=True, env={**os.environ, "KUBECONFIG": "/dev/null"},
+    )  # fmt: skip
+    values = dict(line.split("=", 1) for line in done.stdout.splitlines() if not line.startswith("#"))
+    assert values == {
+        "NODE_ZERO_IP": ip, "SERVICE_BASE_URL": f"http://{host}:8090/", "IMAGE_SERVICE_BASE_URL": f"http://{host}:8888/",
+        "PULL_SECRET_TOKEN": "a", "USER_AUTH_TOKEN": "u", "WORKFLOW_TYPE": "install",
+        "AIUI_APP_API_URL": f"http://{host}:8090/", "AIUI_URL": f"http://{host}:3001/",
+    }  # fmt: skip
+
+
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck")
 def test_scripts_pass_shellcheck(tree: Path) -> None:
     scripts = [str(path) for path in (tree / "usr/local/bin").iterdir()] + [str(LIVE / "pre-network-manager-config.sh")]

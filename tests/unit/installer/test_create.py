@@ -693,6 +693,17 @@ def test_pxe_files_of_s390x(sno: Any, make: Any) -> None:
     assert sno.create("pxe-files", os_image={"s390x": str(base)}).changed == []
 
 
+def test_only_hosts_without_a_cluster_get_the_rendezvous_template(sno: Any) -> None:
+    """Its presence would start agent-extract-tui.service."""
+    sno.create("cluster-manifests", "image", "config-image")
+    sno.create("unconfigured-ignition")
+    template = "/etc/assisted/rendezvous-host.env.template"
+    assert template not in sno.files()
+    with LiveIso(sno.path / "agentconfig.noarch.iso") as iso:
+        assert template not in files_of(json.loads(iso.ignition or b""))
+    assert template in files_of(json.loads((sno.path / "unconfigured-agent.ign").read_text()))
+
+
 def test_unconfigured_ignition(directory: Any) -> None:
     secret = {"kind": "Secret", "stringData": {".dockerconfigjson": '{"auths": {"q": {"auth": "eA=="}}}'}}
     directory.write("cluster-manifests/pull-secret.yaml", secret)
