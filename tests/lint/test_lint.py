@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
     """The collection as people get it: built, installed beside a fresh ansible-core, and a role of it run."""
     venv, collections = tmp_path / "venv", tmp_path / "collections"
     run([sys.executable, "-m", "venv", venv], tmp_path)
-    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "jsonschema", "netaddr", "PyYAML"], tmp_path)
+    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "distlib", "jsonschema", "netaddr", "PyYAML"], tmp_path)
     run([venv / "bin/ansible-galaxy", "collection", "build", "--output-path", tmp_path, tree], tmp_path)
     (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
     assert archive.stat().st_size < 5 * 2**20
@@ -63,6 +64,40 @@ def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
         command = [venv / "bin/ansible-playbook", *variables, f"agentlab.ocp.{playbook}"]
         run(command, tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections))
     assert (tmp_path / "run/agent-config.yaml").exists()
+
+
+# What a user may have left in a checkout: names that the installer, an editor or a person gives to files with secrets.
+PLANTED = (
+    "install-config.yaml", "agent-config.yaml", ".openshift_install_state.json", ".openshift_install.log", ".openshift_install.lock",
+    "cluster-manifests/pull-secret.yaml", "mirror/registries.conf", "openshift/extra.yaml", "auth/kubeconfig", "auth/kubeadmin-password",
+    "tls/ca.key", "ssh/id_ecdsa", "rendezvousIP", "agent.x86_64.iso", "node-config.yaml", "boot-artifacts/agent.x86_64-initrd.img",
+)  # fmt: skip
+ELSEWHERE = (
+    "pull-secret.json", "notes.txt", "roles/install-config.yaml", "roles/boot/auth/kubeconfig", "plugins/install-config.yaml",
+    "payload/.openshift_install_state.json", "docs/pull-secret.json", "config_examples/old/mine.yml", "payload/machine_os/files/ca.key",
+    "runs/ostest/plan.yaml", "artifacts/run/plan.yaml", "build/report/summary.txt", "playbooks/cluster-manifests/pull-secret.yaml",
+)  # fmt: skip
+DEVELOPMENT = (".ci", ".config", "ci", "molecule", "tests")
+
+
+def test_archive_has_nothing_but_the_sources(tree: Path, tmp_path: Path) -> None:
+    """Nothing that was left in the checkout; and all that git has but what only serves development, so that the list in galaxy.yml is complete."""
+    wanted = {name for name in sources() if name.partition("/")[0] not in DEVELOPMENT and not (ROOT / name).is_symlink()}
+    wanted -= {".gitignore", "CONTRIBUTING.md", "Makefile", "galaxy.yml", "pyproject.toml", "requirements-test.txt"}
+    for name in PLANTED + ELSEWHERE:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("canary")
+    run(["ansible-galaxy", "collection", "build", "--output-path", tmp_path, tree], tmp_path)
+    (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
+    with tarfile.open(archive) as tar:
+        packed = {member.name for member in tar if member.isfile()} - {"FILES.json", "MANIFEST.json"}
+    assert packed - wanted == set()
+    assert wanted - packed == set(), "add them to manifest.directives in galaxy.yml"
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_git_ignores_what_the_installer_writes(name: str) -> None:
+    assert subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.fixture
