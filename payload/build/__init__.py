@@ -423,7 +423,9 @@ def _adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
     if name not in found and len(found) != 1:
         raise BuildError(f"payload_overrides: {name}: {source} holds {len(found)} images and none is tagged {name}")
     image = found.get(name) or next(iter(found.values()))
-    for digest in (*other.blobs_of(image.digest), image.digest):
+    parts = (*other.blobs_of(image.digest), image.digest)
+    other.verify(parts)
+    for digest in parts:
         layout.link_blob(other.blob(digest), digest)
     return image
 

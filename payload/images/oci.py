@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 TAR = "application/vnd.oci.image.layer.v1.tar"
 REF_NAME = "org.opencontainers.image.ref.name"
+MOST_DOCUMENT = 8 * 2**20
+"""Bytes of an index or a manifest."""
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
@@ -94,7 +98,7 @@ class Layout:
 
     def link_blob(self, source: Path, digest: str) -> None:
         """Adds a blob that lies elsewhere as a hard link, or as a copy when that is another file system."""
-        link_or_copy(source, self.blob(digest))
+        link_or_copy(source.resolve(), self.blob(digest))
 
     def add_image(self, image: Image) -> Descriptor:
         """Writes configuration and manifest; the layers must be there already."""
@@ -137,23 +141,21 @@ class Layout:
 
     def tags(self) -> dict[str, Descriptor]:
         """The images of the layout by tag; one without a tag has the tag ""."""
-        try:
-            index = json.loads((self.path / "index.json").read_text())
-        except FileNotFoundError:
-            raise ImageError(f"{self.path} is not an OCI image layout: index.json is missing") from None
-        return {
-            entry.get("annotations", {}).get(REF_NAME, ""): Descriptor(
-                entry["mediaType"], entry["digest"], entry["size"]
-            )
-            for entry in index["manifests"]
-        }
+        index = self._parsed(self.path / "index.json", "index.json is missing")
+        found: dict[str, Descriptor] = {}
+        for nth, entry in enumerate(_entries(index, "manifests", self.path / "index.json")):
+            annotations = entry.get("annotations")
+            tag = annotations.get(REF_NAME, "") if isinstance(annotations, dict) else ""
+            found[str(tag)] = _descriptor(entry, f"{self.path / 'index.json'}: manifests[{nth}]")
+        return found
 
     def manifest(self, digest: str) -> dict[str, Any]:
-        try:
-            value: dict[str, Any] = json.loads(self.blob(digest).read_text())
-        except FileNotFoundError:
-            raise ImageError(f"{self.path}: manifest {digest} is not in the layout") from None
-        return value
+        """The manifest of a digest. ImageError: it is not there, has another digest, or is no JSON object."""
+        if not _DIGEST.fullmatch(digest):
+            raise ImageError(f"{self.path}: {digest[:100]!r} is not a digest: must be sha256:<64 hexadecimal digits>")
+        if self.blob(digest).is_file():
+            self.verify([digest])
+        return self._parsed(self.blob(digest), f"manifest {digest} is not in the layout")
 
     def blobs_of(self, digest: str) -> list[str]:
         """The digests of an image's configuration and layers."""
@@ -162,13 +164,32 @@ class Layout:
             raise ImageError(
                 f"{self.path}: {digest} is a list of images for several architectures; one image is needed"
             )
-        return list(dict.fromkeys([manifest["config"]["digest"], *(layer["digest"] for layer in manifest["layers"])]))
+        where = f"{self.path}: {digest}"
+        layers = _entries(manifest, "layers", where)
+        parts = [(manifest.get("config"), "config"), *((layer, f"layers[{nth}]") for nth, layer in enumerate(layers))]
+        return list(dict.fromkeys(_descriptor(value, f"{where}: {name}").digest for value, name in parts))
+
+    def _parsed(self, path: Path, missing: str) -> dict[str, Any]:
+        try:
+            if path.stat().st_size > MOST_DOCUMENT:
+                raise ImageError(f"{path}: is longer than {MOST_DOCUMENT} bytes")
+            value = json.loads(path.read_text())
+        except (FileNotFoundError, NotADirectoryError):
+            raise ImageError(f"{self.path} is not an OCI image layout: {missing}" if path.name == "index.json" else f"{self.path}: {missing}") from None
+        except (ValueError, RecursionError) as error:
+            raise ImageError(f"{path}: is not JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise ImageError(f"{path}: must be an object")
+        return value
 
     def verify(self, digests: Sequence[str] | None = None) -> None:
         """Reads the blobs (all, or those given) and compares their digests; ImageError names the first that differs."""
         for path in sorted(self.blobs.iterdir()) if digests is None else [self.blob(digest) for digest in digests]:
-            with path.open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            try:
+                with path.open("rb") as stream:
+                    found = hashlib.file_digest(stream, "sha256").hexdigest()
+            except OSError as error:
+                raise ImageError(f"{path}: {error.strerror}") from None
             if found != path.name:
                 raise ImageError(f"{path}: the content has digest {found}")
 
@@ -176,6 +197,24 @@ class Layout:
         path = self.blobs / digest
         if not path.exists():
             write_atomic(path, data)
+
+
+def _entries(document: Mapping[str, Any], name: str, where: object) -> list[dict[str, Any]]:
+    found = document.get(name)
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise ImageError(f"{where}: {name} must be a list of descriptors")
+    return found
+
+
+def _descriptor(value: object, where: str) -> Descriptor:
+    """A descriptor of an index or a manifest that another program wrote."""
+    fields = value if isinstance(value, dict) else {}
+    media_type, digest, size = fields.get("mediaType", ""), fields.get("digest"), fields.get("size")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise ImageError(f"{where}.digest is {str(digest)[:100]!r}: must be sha256:<64 hexadecimal digits>")
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise ImageError(f"{where}.size is {str(size)[:100]!r}: must be a number of bytes")
+    return Descriptor(str(media_type), digest, size)
 
 
 class _Hashing(io.RawIOBase):

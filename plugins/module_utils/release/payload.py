@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import hashlib
 import json
 import os
 import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import Any
 
-from .._deps import optional
-from ..files import new_file
-from .registry import Registry, RegistryError
-
-if TYPE_CHECKING:
-    import zstandard
-else:
-    zstandard = optional("zstandard")
+from ..files import staging
+from . import layers
+from .content import RegistryError, parsed
+from .registry import Registry
 
 MANIFESTS = "release-manifests/"
 HW_REQUIREMENTS = "io.agentlab.hw-validator-requirements"
+MOST_SMALL, MOST_MATCHING, MOST_EXTRACTED = 64 * 2**20, 512 * 2**20, 16 * 2**30
+"""Bytes of a file that is read, of all that match patterns, of a file that is extracted."""
 
 
 class Release:
@@ -40,7 +37,7 @@ class Release:
         lost = sorted(wanted - set(found))
         if lost:
             raise RegistryError(f"{self.pullspec} is no release image: it has no /{lost[0]}")
-        return {name.removeprefix(MANIFESTS): json.loads(data) for name, data in found.items()}
+        return {name.removeprefix(MANIFESTS): parsed(data, f"{self.pullspec}: /{name}") for name, data in found.items()}
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -82,71 +79,69 @@ class Release:
 
 
 def read_matching(registry: Registry, pullspec: str, arch: str, patterns: list[str]) -> dict[str, bytes]:
-    """Files of an image whose path, without leading slash, matches one of the patterns (`fnmatch`). Links are left out."""
-    manifest, __ = registry.manifest(pullspec, arch)
+    """Files of an image whose path, without leading slash, matches one of the patterns (`fnmatch`, `*` within one folder).
+
+    Links are left out. RegistryError: together they have more than MOST_MATCHING bytes.
+    """
     found: dict[str, bytes] = {}
-    for layer in manifest["layers"]:
-        with _open_layer(registry, pullspec, layer) as archive:
+    for layer in registry.layers(pullspec, arch):
+        fresh: dict[str, bytes] = {}
+        hidden: set[str] = set()
+        with layers.opened(registry, pullspec, layer) as archive:
             for member in archive:
-                name = _path(member)
-                folder, base = os.path.split(name)
-                if base.startswith(".wh."):
-                    hidden = os.path.join(folder, base[4:])
-                    found = {path: data for path, data in found.items() if path != hidden}
-                elif member.isreg() and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-                    found[name] = _contents(archive, member).read(256 * 2**20)
+                name = layers.path_of(member)
+                if gone := layers.hidden_by(name):
+                    hidden.add(gone)
+                elif member.isreg() and layers.matches(name, patterns):
+                    left = MOST_MATCHING - sum(map(len, found.values())) - sum(map(len, fresh.values()))
+                    fresh[name] = layers.contents(archive, member, left).read()
+                elif not member.isdir():
+                    hidden.add(name)
+        kept = {path: data for path, data in found.items() if not any(layers.hides(gone, path) for gone in hidden)}
+        found = kept | fresh
     return found
 
 
-def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    return cast("IO[bytes]", archive.extractfile(member))  # it is a regular file
+Take = Callable[[str, tarfile.TarFile, tarfile.TarInfo, ExitStack], Callable[[], None]]
+"""Sets a wanted file of a layer aside; what it returns is called when the layer has turned out to be the right one. The
+stack undoes it."""
 
 
-def _path(member: tarfile.TarInfo) -> str:
-    return member.name.removeprefix("./").lstrip("/")
-
-
-@contextmanager
-def _open_layer(registry: Registry, pullspec: str, layer: dict[str, Any]) -> Iterator[tarfile.TarFile]:
-    mode: Any = "r|gz" if layer["mediaType"].endswith("gzip") else "r|"
-    with registry.blob(pullspec, layer["digest"]) as stream:
-        source: Any = stream
-        if layer["mediaType"].endswith("zstd"):
-            source = zstandard.ZstdDecompressor().stream_reader(stream)
-        with tarfile.open(fileobj=source, mode=mode, bufsize=2**18) as archive:
-            yield archive
-
-
-def _walk(
-    registry: Registry, pullspec: str, arch: str, wanted: set[str], take: Callable[[str, IO[bytes]], None]
-) -> set[str]:
+def _walk(registry: Registry, pullspec: str, arch: str, wanted: set[str], take: Take) -> set[str]:
     """Stream the layers of an image, topmost first, and hand each wanted file to `take`; returns the names found."""
-    manifest, __ = registry.manifest(pullspec, arch)
     found: set[str] = set()
     gone: set[str] = set()
-    for layer in reversed(manifest["layers"]):
+    for layer in reversed(registry.layers(pullspec, arch)):
         if wanted <= found | gone:
             break
-        whited: set[str] = set()
-        with _open_layer(registry, pullspec, layer) as archive:
-            for member in archive:
-                name = _path(member)
-                if name in wanted - found - gone and member.isreg():
-                    take(name, _contents(archive, member))
-                    found.add(name)
-                    if wanted <= found | gone:
-                        break
-                elif os.path.basename(name).startswith(".wh."):
-                    hidden = os.path.join(os.path.dirname(name), os.path.basename(name)[4:])
-                    whited |= {other for other in wanted if other == hidden or other.startswith(hidden + "/")}
-            gone |= whited - found
+        hidden: set[str] = set()
+        aside: dict[str, Callable[[], None]] = {}
+        with ExitStack() as undo:
+            with layers.opened(registry, pullspec, layer) as archive:
+                for member in archive:
+                    name = layers.path_of(member)
+                    if name in wanted - found - gone - set(aside) and member.isreg():
+                        aside[name] = take(name, archive, member, undo)
+                        if wanted <= found | gone | set(aside):
+                            break
+                    elif not member.isdir():
+                        covered = layers.hidden_by(name) or name
+                        hidden |= {other for other in wanted if layers.hides(covered, other)}
+            for keep in aside.values():
+                keep()
+        found |= set(aside)
+        gone |= hidden - found
     return found
 
 
 def read_files(registry: Registry, pullspec: str, arch: str, wanted: set[str]) -> dict[str, bytes]:
     """Small files of an image, by path without leading slash; those it lacks are absent."""
     found: dict[str, bytes] = {}
-    _walk(registry, pullspec, arch, wanted, lambda name, stream: found.__setitem__(name, stream.read(64 * 2**20)))
+
+    def take(name: str, archive: tarfile.TarFile, member: tarfile.TarInfo, _undo: ExitStack) -> Callable[[], None]:
+        return functools.partial(found.__setitem__, name, layers.contents(archive, member, MOST_SMALL).read())
+
+    _walk(registry, pullspec, arch, wanted, take)
     return found
 
 
@@ -157,14 +152,22 @@ def extract_files(registry: Registry, pullspec: str, arch: str, targets: dict[st
     """
     found: dict[str, str] = {}
 
-    def take(name: str, stream: IO[bytes]) -> None:
+    def take(name: str, archive: tarfile.TarFile, member: tarfile.TarInfo, undo: ExitStack) -> Callable[[], None]:
         target, digest = targets[name], hashlib.sha256()
+        stream = layers.contents(archive, member, MOST_EXTRACTED)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(target, overwrite=True, mode=0o644) as out:
+        temporary = undo.enter_context(staging(target.parent)) / target.name
+        with temporary.open("wb") as out:
             while chunk := stream.read(2**20):
                 digest.update(chunk)
                 out.write(chunk)
-        found[name] = digest.hexdigest()
+        temporary.chmod(0o644)
+
+        def keep() -> None:
+            os.replace(temporary, target)
+            found[name] = digest.hexdigest()
+
+        return keep
 
     _walk(registry, pullspec, arch, set(targets), take)
     return found

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
+import http.client
 import re
 import socket
 import ssl
@@ -14,10 +13,15 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
+
+from .content import Descriptor, RegistryError, Verified, digest_of, parsed, read_all
 
 TIMEOUT = 20.0
 """Seconds that a connection may be silent."""
+
+MOST_DOCUMENT = 8 * 2**20
+"""Bytes of a manifest, an index or a configuration; registries take 4 MiB at most."""
 
 _MANIFESTS = ", ".join(
     (
@@ -27,10 +31,7 @@ _MANIFESTS = ", ".join(
     )
 )  # fmt: skip
 _PULLSPEC = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\](?::\d+)?|[^/]+)/(?P<path>[^@:]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?")
-
-
-class RegistryError(ValueError):
-    """A registry can't be reached, refuses, or has not what was asked for; names the pullspec and every place tried."""
+_TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,29 @@ def parse(pullspec: str) -> Reference:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Blobs are often served elsewhere; credentials stay with the registry."""
+    """Blobs are often served elsewhere; credentials stay with the registry, and everything stays with https."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if urllib.parse.urlsplit(newurl).scheme != "https":
+            raise RegistryError(f"redirected to {newurl[:200]!r}: must be https")
         if new is not None and urllib.parse.urlsplit(newurl).netloc != urllib.parse.urlsplit(req.full_url).netloc:
             new.headers.pop("Authorization", None)
         return new
+
+
+class _Answer:
+    """The body of an answer; what goes wrong while it arrives is a RegistryError."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    def read1(self, size: int = -1, /) -> bytes:
+        try:
+            data: bytes = self._response.read1(size)
+        except (OSError, http.client.HTTPException, ValueError) as error:  # a chunk's length may be no number
+            raise RegistryError(_reason(error)) from error
+        return data
 
 
 class Registry:
@@ -88,31 +105,39 @@ class Registry:
 
         Raises `RegistryError`.
         """
-        body, reference = self._fetch_manifest(pullspec)
-        document = json.loads(body)
-        if "manifests" in document:
-            for entry in document["manifests"]:
-                if not arch or entry.get("platform", {}).get("architecture") == arch:
-                    body = self._read(reference, "manifests", entry["digest"])
-                    return json.loads(body), entry["digest"]
-            raise RegistryError(f"{pullspec} has no image for architecture {arch}")
-        return document, "sha256:" + hashlib.sha256(body).hexdigest()
+        body, place = self._fetch_manifest(pullspec)
+        document = parsed(body, pullspec)
+        if "manifests" not in document:
+            return document, digest_of(body)
+        entries = document["manifests"]
+        for nth, entry in enumerate(entries if isinstance(entries, list) else ()):
+            platform = entry.get("platform") if isinstance(entry, dict) else None
+            if not arch or (isinstance(platform, dict) and platform.get("architecture") == arch):
+                found = Descriptor.of(entry, f"{pullspec}: manifests[{nth}]")
+                return parsed(self._content(place, "manifests", found), pullspec), found.digest
+        raise RegistryError(f"{pullspec} has no image for architecture {arch}")
+
+    def layers(self, pullspec: str, arch: str = "") -> list[Descriptor]:
+        """The layers of the image, lowest first."""
+        manifest, digest = self.manifest(pullspec, arch)
+        found = manifest.get("layers")
+        if not isinstance(found, list):
+            raise RegistryError(f"{pullspec}: {digest} is not an image manifest: it has no list of layers")
+        return [Descriptor.of(layer, f"{pullspec}: layers[{nth}]") for nth, layer in enumerate(found)]
 
     def config(self, pullspec: str, arch: str = "") -> dict[str, Any]:
         """The image configuration (`architecture`, `config`, `rootfs`, ...)."""
         manifest, __ = self.manifest(pullspec, arch)
-        found: dict[str, Any] = json.loads(
-            self._read(self._chosen[pullspec], "blobs", manifest["config"]["digest"])
-        )
-        return found
+        expected = Descriptor.of(manifest.get("config"), f"{pullspec}: config")
+        return parsed(self._content(self._chosen[pullspec], "blobs", expected), pullspec)
 
     @contextmanager
-    def blob(self, pullspec: str, digest: str) -> Iterator[BinaryIO]:
-        """Stream a blob of the image `pullspec`. The reader of all of it has its digest checked."""
+    def blob(self, pullspec: str, expected: Descriptor) -> Iterator[Verified]:
+        """Stream a blob of the image `pullspec`. Call `finish` before anything of it is used."""
         if pullspec not in self._chosen:
             self._fetch_manifest(pullspec)
-        with self._open(self._chosen[pullspec], "blobs", digest) as response:
-            yield _Checked(response, digest)  # type: ignore[misc]
+        with self._open(self._chosen[pullspec], "blobs", expected.digest) as response:
+            yield Verified(_Answer(response), expected)
 
     def _fetch_manifest(self, pullspec: str) -> tuple[bytes, Reference]:
         known = self._chosen.get(pullspec)
@@ -120,12 +145,13 @@ class Registry:
         reasons = []
         for place in places:
             try:
-                body = self._read(place, "manifests", place.version)
+                with self._open(place, "manifests", place.version) as response:
+                    body = read_all(_Answer(response), MOST_DOCUMENT)
             except RegistryError as error:
                 reasons.append(f"{place}: {error}")
                 continue
-            if place.version.startswith("sha256:"):
-                digest = "sha256:" + hashlib.sha256(body).hexdigest()
+            if ":" in place.version:
+                digest = digest_of(body, place.version.partition(":")[0])
                 if digest != place.version:
                     reasons.append(f"{place}: the registry sent {digest}")
                     continue
@@ -133,10 +159,18 @@ class Registry:
             return body, place
         raise RegistryError(f"unable to read image {pullspec}: " + "; ".join(reasons))
 
-    def _read(self, reference: Reference, kind: str, version: str) -> bytes:
-        with self._open(reference, kind, version) as response:
-            body: bytes = response.read(64 * 2**20)
-            return body
+    def _content(self, place: Reference, kind: str, expected: Descriptor) -> bytes:
+        """A small piece of content that agrees with its descriptor."""
+        if expected.size > MOST_DOCUMENT:
+            raise RegistryError(f"{place}: {expected.digest} has {expected.size} bytes, {MOST_DOCUMENT} is the limit")
+        try:
+            with self._open(place, kind, expected.digest) as response:
+                stream = Verified(_Answer(response), expected)
+                body = stream.read()
+                stream.finish()
+        except RegistryError as error:
+            raise RegistryError(f"{place}: {error}") from error
+        return body
 
     def _open(self, reference: Reference, kind: str, version: str) -> Any:
         url = f"https://{reference.host}/v2/{reference.path}/{kind}/{version}"
@@ -158,8 +192,10 @@ class Registry:
                     raise RegistryError(f"the registry asks for credentials (401){hint}") from error
                 if error.code == 404:
                     raise RegistryError("not found (404)") from error
-                raise RegistryError(f"HTTP {error.code} {error.reason}") from error
-            except (urllib.error.URLError, TimeoutError, socket.gaierror, OSError) as error:
+                raise RegistryError(f"HTTP {error.code} {error.reason[:200]}") from error
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                if isinstance(error, RegistryError):
+                    raise
                 raise RegistryError(_reason(error)) from error
         raise AssertionError("unreachable")
 
@@ -179,15 +215,21 @@ class Registry:
             return f"Basic {basic}"
         fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
         query = {"service": fields.get("service", ""), "scope": f"repository:{reference.path}:pull"}
-        url = f"{fields.get('realm', '')}?{urllib.parse.urlencode(query)}"
+        realm = fields.get("realm", "")
+        if urllib.parse.urlsplit(realm).scheme != "https":
+            raise RegistryError(f"tokens are at {realm[:200]!r}: must be https")
+        url = f"{realm}?{urllib.parse.urlencode(query)}"
         headers = {"Authorization": f"Basic {basic}"} if basic else {}
         try:
             with self._opener.open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as response:
-                answer = json.loads(response.read(2**20))
-        except (urllib.error.URLError, ValueError, OSError) as error:
+                answer = parsed(read_all(_Answer(response), 2**20), "the answer")
+        except (urllib.error.URLError, ValueError, OSError, http.client.HTTPException) as error:
             hint = "" if basic else f": the pull secret has no entry for {reference.host}"
-            raise RegistryError(f"no token from {fields.get('realm', '?')}: {_reason(error)}{hint}") from error
-        return f"Bearer {answer.get('token') or answer.get('access_token', '')}"
+            raise RegistryError(f"no token from {realm}: {_reason(error)}{hint}") from error
+        token = answer.get("token") or answer.get("access_token") or ""
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise RegistryError(f"no token from {realm}: the answer has none")
+        return f"Bearer {token}"
 
 
 def _reason(error: Exception) -> str:
@@ -197,21 +239,6 @@ def _reason(error: Exception) -> str:
     if isinstance(inner, socket.gaierror):
         return f"its name does not resolve: {inner.strerror}"
     return str(inner) or type(inner).__name__
-
-
-class _Checked:
-    """A stream that raises at its end when the bytes were not those of the digest."""
-
-    def __init__(self, stream: BinaryIO, digest: str) -> None:
-        algorithm, __, self._wanted = digest.partition(":")
-        self._stream, self._hash = stream, hashlib.new(algorithm)
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
-        self._hash.update(data)
-        if (not data or size < 0) and self._hash.hexdigest() != self._wanted:
-            raise RegistryError(f"a blob arrived damaged: expected {self._wanted}, got {self._hash.hexdigest()}")
-        return data
 
 
 def basic_auth(user: str, password: str) -> str:

@@ -136,7 +136,7 @@ def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     (root / "requirements.txt").write_text("")
     shutil.copy(ROOT / "agentlab.sh", root)
     shutil.copy(ROOT / "bin/agentlab", root / "bin", follow_symlinks=False)
-    shutil.copytree(ROOT / "plugins/module_utils/cli", root / "plugins/module_utils/cli")
+    shutil.copytree(ROOT / "plugins/module_utils", root / "plugins/module_utils")
     (tmp_path / "agentlab").symlink_to(root / "bin/agentlab")
     env = {**os.environ, "AGENTLAB_VENV": str(venv), "AGENTLAB_PYTHON": sys.executable}
     both = [
@@ -173,7 +173,7 @@ time.sleep(60)
 
 @pytest.mark.parametrize(("whom", "number"), [("group", signal.SIGINT), ("verb", signal.SIGTERM)])
 def test_who_interrupts_a_verb_lets_ansible_end_its_tasks(tmp_path: Path, whom: str, number: int) -> None:
-    code = f"import sys; from pathlib import Path; from {PACKAGE} import lab\nsys.exit(lab._ansible(['python', '-c', {SLOW_TO_END!r}], Path()))"
+    code = f"import sys; from pathlib import Path; from {PACKAGE} import lab\nsys.exit(lab._ansible(['python', '-c', {SLOW_TO_END!r}], Path(), Path(), 1))"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

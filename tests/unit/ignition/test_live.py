@@ -17,14 +17,14 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import Config, files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.live import add_files, add_units
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.ignition import CONFIG_IMAGE_PATHS
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.profiles import PROFILES
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import LATEST
 
 LIVE = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
 DATA = {
     "cluster": "ostest.test", "proxy": {"httpProxy": "http://u:p%40@x"}, "pull_secret": "{}", "release_image": "r.test/release:1",
     "hw_requirements": "[]", "hw_requirements_internal": "[1]", "image_type": "full-iso", "CaBundleMount": "-v a:b:z",
     "HaveMirrorConfig": True, "tokens": {"AgentAuthToken": "a", "UserAuthToken": "u"}, "config_image_paths": CONFIG_IMAGE_PATHS,
-    "profile": next(iter(PROFILES.values())),
+    "profile": LATEST,
 }  # fmt: skip
 
 

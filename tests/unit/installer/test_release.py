@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import shutil
 from collections.abc import Iterator
@@ -13,11 +12,8 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.build import rebuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-
-_SPEC = importlib.util.spec_from_file_location("fake_registry", Path(__file__).parents[1] / "release/test_registry.py")
-assert _SPEC and _SPEC.loader
-fakes = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(fakes)
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
+from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import Fake
 
 
 class Payload:
@@ -40,7 +36,7 @@ class Payload:
         sources = [
             {"source": f"registry.agentlab.test/lab/{name}", "mirrors": [f"{self.registry.place}/lab/{name}"]} for name in ("release", "payload")
         ]
-        secret = {"auths": {self.registry.place: {"auth": fakes.basic_auth("u", "p")}}}
+        secret = {"auths": {self.registry.place: {"auth": basic_auth("u", "p")}}}
         found: dict[str, Any] = make.install_config(
             imageDigestSources=sources, pullSecret=json.dumps(secret), additionalTrustBundle=self.registry.ca, **more
         )
@@ -55,7 +51,7 @@ def stream(release: str) -> bytes:
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Any]:
-    found = fakes.Fake("127.0.0.1", tmp_path)
+    found = Fake("127.0.0.1", tmp_path)
     yield found
     found.server.shutdown()
     found.server.server_close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from ansible_collections.agentlab.ocp.payload import build
 from ansible_collections.agentlab.ocp.payload.images import components, oci, registry, release
 
 MODULES = Path(__file__).resolve().parents[3]
@@ -150,3 +151,35 @@ def test_every_component_finds_its_programs(name: str) -> None:
         assert "def main(" in source.read_text(), module
     for file in component.files.values():
         assert (MODULES / "payload" / file).stat().st_mode & 0o100
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ("{", "index.json: is not JSON"),
+        ("[" * 100_000, "index.json: is not JSON"),
+        ("[]", "must be an object"),
+        ("{}", "manifests must be a list"),
+        ('{"manifests": [1]}', "manifests must be a list of descriptors"),
+        ('{"manifests": [{"digest": "sha256:../../../etc/passwd", "size": 1}]}', r"manifests\[0\].digest is 'sha256:../../../etc/passwd'"),
+        ('{"manifests": [{"digest": "sha256:%s", "size": "1"}]}' % ("0" * 64), r"manifests\[0\].size is '1'"),
+    ],
+)  # fmt: skip
+def test_a_layout_of_another_program_is_not_believed(tmp_path: Path, index: str, message: str) -> None:
+    layout = oci.Layout.create(tmp_path / "oci")
+    (layout.path / "index.json").write_text(index)
+    with pytest.raises(oci.ImageError, match=message):
+        layout.tags()
+
+
+@pytest.mark.parametrize("part", ["manifest", "config", "layer"])
+def test_damaged_content_is_not_adopted(tmp_path: Path, part: str) -> None:
+    layout = oci.Layout(payload(tmp_path) / "oci")
+    digest = layout.tags()["a"].digest
+    manifest = json.loads(layout.blob(digest).read_text())
+    damaged = {"manifest": digest, "config": manifest["config"]["digest"], "layer": manifest["layers"][0]["digest"]}[part]
+    layout.blob(damaged).write_bytes(layout.blob(damaged).read_bytes() + b" ")
+    taker = oci.Layout.create(tmp_path / "taker")
+    with pytest.raises(oci.ImageError, match=f"{damaged.removeprefix('sha256:')}: the content has digest"):
+        build._adopt(taker, layout.path, "a")
+    assert not list(taker.blobs.iterdir())

@@ -1,0 +1,125 @@
+"""Content that is named by its digest: descriptors, and streams that are compared with them.
+
+Sources: the descriptor of the OCI image specification (media type, digest, size), RFC 9110 for what a server may send
+in place of what it announced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}", re.ASCII)
+CHUNK = 2**18
+GRACE = 60.0
+"""Seconds that any answer may take."""
+LEAST_RATE = 10_000
+"""Bytes per second that an answer must reach on average after that: a peer that sends a byte now and then ends."""
+
+
+class RegistryError(ValueError):
+    """A registry can't be reached, refuses, or has not what was asked for; names the pullspec and every place tried."""
+
+
+class Source(Protocol):
+    """What content comes from; `read1` returns what is there without waiting for all of it."""
+
+    def read1(self, size: int = -1, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """Content: its media type, its digest and its size in bytes."""
+
+    media_type: str
+    digest: str
+    size: int
+
+    @classmethod
+    def of(cls, value: Any, what: str) -> Descriptor:
+        """The descriptor of an index or manifest. RegistryError names `what` and the field that is wrong."""
+        if not isinstance(value, dict):
+            raise RegistryError(f"{what} is not a descriptor")
+        digest, size, media_type = value.get("digest"), value.get("size"), value.get("mediaType", "")
+        if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+            raise RegistryError(f"{what}.digest is {str(digest)[:100]!r}: must be sha256:<64 hexadecimal digits>")
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise RegistryError(f"{what}.size is {str(size)[:100]!r}: must be a number of bytes")
+        if not isinstance(media_type, str):
+            raise RegistryError(f"{what}.mediaType is {str(media_type)[:100]!r}: must be a string")
+        return cls(media_type, digest, size)
+
+
+def digest_of(data: bytes, algorithm: str = "sha256") -> str:
+    """The digest of some bytes."""
+    return f"{algorithm}:{hashlib.new(algorithm, data).hexdigest()}"
+
+
+def read_all(source: Source, limit: int) -> bytes:
+    """Everything that a source has. RegistryError: it has more than `limit` bytes, or sends them too slowly."""
+    started, parts, got = time.monotonic(), list[bytes](), 0
+    while data := source.read1(min(CHUNK, limit + 1 - got)):
+        parts.append(data)
+        got += len(data)
+        if got > limit:
+            raise RegistryError(f"the answer is longer than {limit} bytes")
+        _check_pace(started, got)
+    return b"".join(parts)
+
+
+class Verified:
+    """A stream of content that never gives more than its descriptor says; `finish` compares size and digest.
+
+    Nothing that was read may be used before `finish` has returned.
+    """
+
+    def __init__(self, source: Source, expected: Descriptor) -> None:
+        self._source, self._expected = source, expected
+        self._hash, self._got = hashlib.new(expected.digest.partition(":")[0]), 0
+        self._started = time.monotonic()
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes, fewer than asked for only at the end."""
+        parts, wanted = list[bytes](), size if size >= 0 else self._expected.size + 1
+        while wanted > 0 and (data := self._source.read1(min(wanted, CHUNK))):
+            self._got += len(data)
+            if self._got > self._expected.size:
+                raise self._damaged(f"it is longer than its {self._expected.size} bytes")
+            self._hash.update(data)
+            _check_pace(self._started, self._got)
+            parts.append(data)
+            wanted -= len(data)
+        return b"".join(parts)
+
+    def finish(self) -> None:
+        """Read what nobody wanted. RegistryError: the content is not what the descriptor says."""
+        while self.read(CHUNK):
+            pass
+        if self._got != self._expected.size:
+            raise self._damaged(f"it ends after {self._got} of {self._expected.size} bytes")
+        found = f"{self._hash.name}:{self._hash.hexdigest()}"
+        if found != self._expected.digest:
+            raise self._damaged(f"its digest is {found}")
+
+    def _damaged(self, why: str) -> RegistryError:
+        return RegistryError(f"the registry sent other content than {self._expected.digest}: {why}")
+
+
+def _check_pace(started: float, got: int) -> None:
+    if time.monotonic() - started > GRACE + got / LEAST_RATE:
+        raise RegistryError(f"the registry sends too slowly: {got} bytes in {time.monotonic() - started:.0f} s")
+
+
+def parsed(data: bytes, name: str) -> dict[str, Any]:
+    """The JSON object that a registry sent. RegistryError: it is none."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RegistryError(f"{name}: the registry sent no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise RegistryError(f"{name}: the registry sent no object")
+    return found
