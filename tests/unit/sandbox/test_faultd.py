@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -142,6 +143,14 @@ def test_an_image_is_hidden_and_found_again(tmp_path: Path) -> None:
         lab.image_missing({"component": "nobody"})
 
 
+def environment(pid: int) -> bytes:
+    """Popen returns a little before the kernel has laid out the new program's environment."""
+    deadline = time.monotonic() + 60
+    while not (found := Path(f"/proc/{pid}/environ").read_bytes()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
 def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
     program = processes.Program("registry", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "log", {"MARK": "a=b"})
     first = processes.launch(tmp_path, program)
@@ -154,7 +163,7 @@ def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
     lab.service_up({"service": "registry"}, note)
     again = processes.find(tmp_path, "registry")
     assert again and again.pid != first.pid and again.digest == program.digest()
-    assert b"MARK=a=b" in Path(f"/proc/{again.pid}/environ").read_bytes()
+    assert b"MARK=a=b" in environment(again.pid)
     assert processes.stop(tmp_path, "registry")
 
 
