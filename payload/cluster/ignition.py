@@ -163,6 +163,7 @@ def render(
             facts,
             rendered,
             install_config=_install_config(cluster, facts),
+            fips=_overrides(cluster).get("fips") is True,
             pull_secret=cluster.get("pull_secret") or "{}",
             kubeadmin_hash=hash_file.read_text() if hash_file.exists() else "",
             router=pki.router,
@@ -337,8 +338,12 @@ def _unit(name: str, description: str, start: str, extra: str = "", restart: str
     return {"name": name, "enabled": True, "contents": text}
 
 
+def _overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cluster.get("install_config_overrides") or "{}")
+    return found
+
+
 def _install_config(cluster: Mapping[str, Any], facts: ClusterFacts) -> str:
-    overrides = json.loads(cluster.get("install_config_overrides") or "{}")
     config = {
         "apiVersion": "v1",
         "baseDomain": facts["base_domain"],
@@ -355,7 +360,7 @@ def _install_config(cluster: Mapping[str, Any], facts: ClusterFacts) -> str:
         },
         "platform": {facts["platform"]: {}},
         "sshKey": cluster.get("ssh_public_key") or "",
-        **overrides,
+        **_overrides(cluster),
     }
     return yaml.safe_dump(config, sort_keys=False)
 

@@ -43,6 +43,7 @@ def objects(
     configs: Mapping[str, Object],
     *,
     install_config: str,
+    fips: bool,
     pull_secret: str,
     kubeadmin_hash: str,
     router: Pair,
@@ -60,7 +61,7 @@ def objects(
     found += _cluster_config(facts)
     if facts["platform"] == "baremetal":
         found += _bare_metal(facts)
-    found += _machine_config(facts, configs)
+    found += _machine_config(facts, configs, fips=fips)
     found += [
         config_map("kube-system", "cluster-config-v1", {"install-config": install_config}),
         config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
@@ -216,7 +217,7 @@ def rendered_name(role: str, config: Object) -> str:
     )
 
 
-def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object]) -> list[Object]:
+def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object], *, fips: bool) -> list[Object]:
     found: list[Object] = []
     for role, config in configs.items():
         name = rendered_name(role, config)
@@ -230,7 +231,7 @@ def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object]) -> list[
                     "config": config,
                     "kernelArguments": [],
                     "extensions": [],
-                    "fips": False,
+                    "fips": fips,
                     "kernelType": "default",
                     "osImageURL": "",
                 },

@@ -44,8 +44,8 @@ def _elapsed(seconds: float) -> str:
     return f"{minutes}m{rest:02}s" if minutes else f"{seconds:.1f}s"
 
 
-# The logs of a run directory that are followed.
-_LOGS = (".openshift_install.log", "logs/wait-for.log")
+# The logs of a run directory that are followed. What wait-for reports is in this one, too.
+_LOGS = (".openshift_install.log",)
 
 
 def _lines(data: dict[str, Any]) -> list[str]:

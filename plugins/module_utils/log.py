@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -20,26 +21,45 @@ class Log:
 
     directory: where the log file lies (None: no file); level: the least severe that stderr shows. On a terminal
     the lines look as logrus shows them there; otherwise they are `level=info msg=text`.
-    emit: replaces stderr, for a live view that owns the terminal.
+    emit: replaces stderr, for a live view that owns the terminal. copy: a file that gets, with time stamps, what stderr shows.
+    A log that cannot be written never fails the run: the first such error is shown on stderr, and logging continues where it can.
     """
 
-    def __init__(self, directory: Path | None, level: str = "info", emit: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, directory: Path | None, level: str = "info", emit: Callable[[str], None] | None = None, *, copy: Path | None = None
+    ) -> None:
         if level not in LEVELS:
             raise ValueError(f'not a valid logrus Level: "{level}"')
         self.threshold = LEVELS.index(level)
         self.tty = sys.stderr.isatty()
         self.emit = emit or _to_stderr
         self.file = directory / LOG_FILE if directory else None
+        self.copy = copy
+        self._broken: set[Path] = set()
 
     def __call__(self, level: str, text: str) -> None:
-        if self.file:
-            _append(self.file, level, text)
-        if LEVELS.index(level) < self.threshold:
+        shown = LEVELS.index(level) >= self.threshold
+        self._append(self.file, level, text)
+        if shown:
+            self._append(self.copy, level, text)
+            self._show(level, text)
+
+    def _append(self, path: Path | None, level: str, text: str) -> None:
+        if path is None:
             return
-        if self.tty:
-            self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {text}")
-        else:
-            self.emit(f"level={level} msg={text}")
+        try:
+            _append(path, level, text)
+        except OSError as error:
+            if path not in self._broken:
+                self._broken.add(path)
+                self._show("warning", f"{path}: the log cannot be written: {error.strerror}")
+
+    def _show(self, level: str, text: str) -> None:
+        with contextlib.suppress(OSError):  # stderr may be a pipe that nobody reads, or a file on a full disk
+            if self.tty:
+                self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {text}")
+            else:
+                self.emit(f"level={level} msg={text}")
 
 
 def _to_stderr(line: str) -> None:
@@ -52,7 +72,7 @@ def _append(path: Path, level: str, text: str) -> None:
     line = f'time="{stamp}" level={level} msg={quote(text)}\n'
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(handle, line.encode())
+        os.write(handle, line.encode(errors="backslashreplace"))
     finally:
         os.close(handle)
 

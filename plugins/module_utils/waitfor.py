@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .assisted.client import AssistedClient
 from .assisted.monitor import Message
-from .assisted.watcher import BootstrapFailed, BootstrapWatcher, Diagnose, no_diagnosis
+from .assisted.watcher import BootstrapFailed, BootstrapWatcher, Clock, Diagnose, no_diagnosis
 from .cluster.client import ClusterClient, ClusterError
 from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
+from .files import explain
 from .installer.state import StateError, load_wait_for
+from .state import write_atomic
 
 EVENTS = ("bootstrap-complete", "install-complete")
 BOOTSTRAP_FAILED = 5
@@ -30,11 +34,12 @@ class Outcome(NamedTuple):
 
 
 def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster, events: None, *,
-             stall: float = 0, diagnose: Diagnose = no_diagnosis, skip_password: bool = False) -> Outcome:
+             stall: float = 0, diagnose: Diagnose = no_diagnosis, skip_password: bool = False, clock: Clock = time) -> Outcome:
     """Wait for one of EVENTS of the installation whose assets lie in `directory`.
 
     say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
-    change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner.
+    change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner; skip_password: do not
+    report the password of kubeadmin.
     """
     try:
         known = load_wait_for(directory)
@@ -48,10 +53,9 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
 
     rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
     try:
-        BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, stall=stall, diagnose=diagnose).run()
+        BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, clock, stall, diagnose).run()
     except BootstrapFailed as error:
-        for line in _operators(kube):
-            say("error", line)
+        _operators(kube, say)
         say("info", "Use the following commands to gather logs from the cluster")
         say("info", "agentlab gather --help")
         say("error", f"Bootstrap failed to complete: : {error}")
@@ -59,7 +63,8 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
     if event == "bootstrap-complete":
         return Outcome(0)
     try:
-        console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, stall=stall, diagnose=diagnose).run()
+        console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, fips=known.fips, clock=clock,
+                                 stall=stall, diagnose=diagnose).run()
     except InstallFailed as error:
         _explain(error, kube, say)
         return Outcome(error.exit_code, str(error))
@@ -69,11 +74,11 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
 
 def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
     say("error", str(error))
-    for line in _operators(kube):
-        say("error", line)
-    if error.exit_code == InstallFailed.exit_code:
-        for line in (*TROUBLESHOOTING, str(error)):
-            say("error", line)
+    if error.exit_code != InstallFailed.exit_code:  # of operators that do not settle upstream says nothing more
+        return
+    _operators(kube, say)
+    say("error", TROUBLESHOOTING)
+    say("error", str(error))
 
 
 def _complete(directory: Path, console: str | None, say: Say, skip_password: bool) -> None:
@@ -86,21 +91,29 @@ def _complete(directory: Path, console: str | None, say: Say, skip_password: boo
     if skip_password:
         say("info", f"Credentials omitted, if necessary verify the {auth / 'kubeadmin-password'} file")
     else:
-        password = (auth / "kubeadmin-password").read_text().strip()
+        try:
+            password = (auth / "kubeadmin-password").read_text().strip()
+        except OSError as error:
+            say("warning", f"the password of the console's user kubeadmin cannot be read: {explain(error)}")
+            return
         say("info", f'Login to the console with user: "kubeadmin", and password: "{password}"')
 
 
-def _operators(kube: ClusterClient) -> list[str]:
+def _operators(kube: ClusterClient, say: Say) -> None:
     try:
-        return operator_report(kube.cluster_operators())
-    except ClusterError:
-        return []
+        found = kube.cluster_operators()
+    except ClusterError as error:
+        say("error", f"Attempted to gather ClusterOperator status after wait failure: listing ClusterOperator objects: {error}")
+        return
+    for message in operator_report(found):
+        say(message.level, message.text)
 
 
 class Recorder:
     """A `show` that keeps what was seen last, as `cluster.json` and `events.json`.
 
-    The service is gone when the rendezvous host reboots, and with it what explains a failure.
+    The service is gone when the rendezvous host reboots, and with it what explains a failure. A record that cannot be written
+    does not end the wait.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -109,6 +122,5 @@ class Recorder:
 
     def __call__(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
         for name, what in (("cluster.json", cluster), ("events.json", events)):
-            part = self.directory / f".{name}.part"
-            part.write_text(json.dumps(what, indent=1))
-            part.replace(self.directory / name)
+            with contextlib.suppress(OSError):
+                write_atomic(self.directory / name, json.dumps(what, indent=1), 0o600)

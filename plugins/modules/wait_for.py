@@ -24,7 +24,7 @@ options:
     choices: [bootstrap-complete, install-complete]
     default: install-complete
   log:
-    description: File that the messages are appended to.
+    description: File that the messages are appended to, with time stamps.
     type: path
     required: true
   record:
@@ -98,10 +98,10 @@ def main() -> None:
         params, start = module.params, time.monotonic()
         watch = {"diagnose": Probe(params["plan"], Path(params["dir"]))} if params["plan"] else {}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
-        with Path(params["log"]).open("a", encoding="utf-8", buffering=1) as out:
-            log = Log(Path(params["dir"]), emit=lambda line: out.writelines([line, "\n"]))
-            outcome = wait_for(params["event"], Path(params["dir"]), log, Recorder(Path(params["record"])),
-                               stall=params["stall_minutes"] * 60, skip_password=True, **watch)
+        directory = Path(params["dir"])
+        log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
+        outcome = wait_for(params["event"], directory, log, Recorder(Path(params["record"])),
+                           stall=params["stall_minutes"] * 60, skip_password=True, **watch)
         result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console,
                   "seconds": round(time.monotonic() - start, 1)}
         if outcome.exit_code:

@@ -33,10 +33,6 @@ class Message(NamedTuple):
     text: str
 
 
-class FatalError(Exception):
-    """The installation can't go on."""
-
-
 @dataclass
 class Monitor:
     """Remembers what was told, so that only changes are."""
@@ -47,11 +43,13 @@ class Monitor:
     events_seen: int = 0
     retry: str | None = None
     """Why the installation does not go forward just now, or None."""
+    fatal: str | None = None
+    """Why the installation cannot continue, or None."""
 
     def update(self, cluster: dict[str, Any], events: list[dict[str, Any]], now: float) -> list[Message]:
         """Messages for what is new in `cluster` (with its hosts) and `events` (oldest first); `now` in seconds.
 
-        FatalError, with its text, when the installation was cancelled or never starts.
+        Afterwards `fatal` says so when the installation was cancelled or never starts.
         """
         said = self._status(cluster, now)
         said += self._validations("Cluster validation: ", cluster)
@@ -76,13 +74,13 @@ class Monitor:
             self.not_ready_since = now
         self.retry = None
         if status == "cancelled":
-            raise FatalError("cluster installation was cancelled")
+            self.fatal = "cluster installation was cancelled"
         if status in ERRORED:
             self.retry = "cluster has stopped installing... working to recover installation"
         elif status == "ready" and before == "preparing-for-installation":
             self.retry = "failed to prepare cluster installation, retrying"
         elif status == "ready" and now - self.not_ready_since > READY_LIMIT:
-            raise FatalError("failed to progress after all hosts available")
+            self.fatal = "failed to progress after all hosts available"
         return said
 
     def _validations(self, prefix: str, thing: dict[str, Any]) -> list[Message]:

@@ -13,12 +13,16 @@ from typing import Any, NamedTuple, Protocol
 
 from ..cluster.client import ClusterError
 from .client import AssistedError
-from .monitor import FatalError, Message, Monitor
+from .monitor import Message, Monitor
 
 INTERVAL = 2.0
 LIMIT = 60 * 60.0
 INITIALIZE_INTERVAL = 30.0
 SSH_AFTER = 120.0
+
+
+class FatalError(Exception):
+    """The installation cannot continue."""
 
 
 class BootstrapFailed(Exception):
@@ -220,6 +224,8 @@ class BootstrapWatcher:
         for message in messages:
             self.say(message)
         self.show(cluster, events)
+        if self.monitor.fatal:
+            raise FatalError(self.monitor.fatal)
         if self.monitor.retry:
             self._retry(self.monitor.retry)
 

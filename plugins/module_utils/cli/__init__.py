@@ -7,7 +7,6 @@ import sys
 from contextlib import nullcontext
 from typing import NamedTuple
 
-from .. import signals
 from .terminal import say
 
 
@@ -79,6 +78,8 @@ def main(argv: list[str]) -> int:
         hint = f"did you mean {near[0]}?" if near else "`agentlab help` lists them"
         say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
         return 2
+    from .. import signals
+
     module = importlib.import_module(f".{verb.module}", __package__)
     try:
         # The lab's verbs end with the playbook that they run.

@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     level = "warning" if args.log_level == "warn" else args.log_level
     with ExitStack() as stack:
         view = stack.enter_context(LiveView()) if sys.stderr.isatty() else None
-        log = Log(args.dir, level, emit=view.print if view else None)
+        log = Log(args.dir if args.dir.is_dir() else None, level, emit=view.print if view else None)
         watchers = [w for w in (Recorder(args.record) if args.record else None, view and view.show) if w]
 
         def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:

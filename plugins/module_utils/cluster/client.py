@@ -11,6 +11,7 @@ kubernetes = optional("kubernetes")
 requests = optional("requests")
 
 CONFIG = "/apis/config.openshift.io/v1"
+MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
 
 
 class ClusterError(Exception):
@@ -79,19 +80,41 @@ class ClusterClient:
         return self.get(f"{CONFIG}/clusteroperators")["items"]
 
     def ingress_ca(self) -> str | None:
-        """CA bundle of the default router, PEM."""
-        path = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
-        return ((self.find(path) or {}).get("data") or {}).get("ca-bundle.crt")
+        """CA bundle of the default router, PEM; None when its ConfigMap does not exist."""
+        found = self.find("/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert")
+        return None if found is None else str((found.get("data") or {}).get("ca-bundle.crt") or "")
 
-    def console_host(self) -> str | None:
-        """Host name of the console's route."""
-        path = "/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console"
-        return ((self.find(path) or {}).get("spec") or {}).get("host")
+    def console_route(self) -> dict[str, Any] | None:
+        """The console's route; None when there is none."""
+        return self.find("/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console")
+
+    def rendered_config(self, pool: str) -> dict[str, Any]:
+        """The MachineConfig that the nodes of a MachineConfigPool get."""
+        found = self.get(f"{MACHINE_CONFIG}/machineconfigpools/{pool}")
+        names = [((found.get(part) or {}).get("configuration") or {}).get("name") for part in ("status", "spec")]
+        name = names[0] or names[1]
+        if not name:
+            raise ClusterError(f"MachineConfigPool {pool} names no configuration")
+        return self.get(f"{MACHINE_CONFIG}/machineconfigs/{name}")
 
 
 def conditions(thing: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Conditions of an object's status, by type."""
     return {c["type"]: c for c in (thing.get("status") or {}).get("conditions") or []}
+
+
+def admitted_url(route: dict[str, Any]) -> str | None:
+    """URL of a route by the first router that admitted it; None as long as none has."""
+    scheme = "http" if (route.get("spec") or {}).get("tls") is None else "https"
+    for ingress in (route.get("status") or {}).get("ingress") or []:
+        if any(c.get("type") == "Admitted" and c.get("status") == "True" for c in ingress.get("conditions") or []):
+            return f"{scheme}://{ingress.get('host', '')}"
+    return None
+
+
+def is_false(thing: dict[str, Any], kind: str) -> bool:
+    """Whether condition `kind` of an object is False; one that it does not have is not."""
+    return conditions(thing).get(kind, {}).get("status") == "False"
 
 
 def is_true(thing: dict[str, Any], kind: str) -> bool:

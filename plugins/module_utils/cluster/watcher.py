@@ -13,22 +13,25 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from .._deps import optional
-from ..assisted.monitor import FatalError
-from ..assisted.watcher import Diagnose, Seen, Stall, no_diagnosis
-from .client import ClusterClient, ClusterError, conditions, is_true
+from ..assisted.monitor import Message
+from ..assisted.watcher import Diagnose, FatalError, Seen, Stall, no_diagnosis
+from ..state import write_atomic
+from .client import ClusterClient, ClusterError, admitted_url, conditions, is_false, is_true
 
 yaml = optional("yaml", "PyYAML")
 
 STABLE_LIMIT = 30 * 60.0
 STABLE_FOR = 30.0
 CONSOLE_LIMIT = 120.0
+INGRESS_CA_LIMIT = 120.0
+"""Seconds to ask for the router's CA while the API does not answer, as when it moves to another node."""
 POLL = 2.0
 
-TROUBLESHOOTING = (
-    "Cluster initialization failed because one or more operators are not functioning properly.",
-    "The cluster should be accessible for troubleshooting as detailed in the documentation linked below,",
-    "https://docs.openshift.com/container-platform/latest/support/troubleshooting/troubleshooting-installations.html",
-)
+TROUBLESHOOTING = """\
+Cluster initialization failed because one or more operators are not functioning properly.
+The cluster should be accessible for troubleshooting as detailed in the documentation linked below,
+https://docs.openshift.com/container-platform/latest/support/troubleshooting/troubleshooting-installations.html
+The 'wait-for install-complete' subcommand can then be used to continue the installation"""
 
 Say = Callable[[str, str], None]
 
@@ -54,14 +57,16 @@ class Clock(Protocol):
 class InstallWatcher:
     """Follows one cluster from its bootstrap to `Install complete!`.
 
-    say(level, text) gets every message; initialize_limit in seconds; stall: seconds without anything new of
-    ClusterVersion and operators after which to give up (0: never); diagnose: sees causes for which that is sooner.
+    say(level, text) gets every message; initialize_limit in seconds; fips: the cluster is to be in FIPS mode, and that is
+    verified; stall: seconds without anything new of ClusterVersion and operators after which to give up (0: never); diagnose:
+    sees causes for which that is sooner.
     """
 
     kube: ClusterClient
     say: Say
     clock: Clock = time
     initialize_limit: float = 40 * 60.0
+    fips: bool = False
     stall: float = 0
     diagnose: Diagnose = no_diagnosis
     _told: str | None = field(default=None, init=False)
@@ -69,10 +74,10 @@ class InstallWatcher:
     def run(self) -> str | None:
         """The console's URL (None: the cluster has none); InstallFailed or Unstable otherwise."""
         self._initialized()
-        ca = self._kube(self.kube.ingress_ca)
-        if ca:
-            add_router_ca(self.kube.kubeconfig, ca)
+        self._trust_router()
         self._stable()
+        if self.fips:
+            self._verify_fips()
         return self._console()
 
     def _kube(self, call: Callable[[], Any]) -> Any:
@@ -91,10 +96,9 @@ class InstallWatcher:
         while True:
             version = self._kube(self.kube.cluster_version)
             if version:
-                if is_true(version, "Available") and not is_true(version, "Failing") and not is_true(version, "Progressing"):
+                if is_true(version, "Available") and is_false(version, "Failing") and is_false(version, "Progressing"):
                     return
-                failing, progressing = (conditions(version).get(c, {}) for c in ("Failing", "Progressing"))
-                last = str((failing if failing.get("status") == "True" else progressing).get("message") or "")
+                last = next((conditions(version)[c].get("message", "") for c in ("Failing", "Progressing") if is_true(version, c)), last)
                 self._still(last)
             now = self.clock.time()
             if now - start > self.initialize_limit:
@@ -105,6 +109,40 @@ class InstallWatcher:
                 except FatalError as error:
                     raise InstallFailed(f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}") from error
             self.clock.sleep(POLL)
+
+    def _trust_router(self) -> None:
+        what = "fetching default-ingress-cert configmap from openshift-config-managed namespace"
+        start = self.clock.time()
+        while True:
+            try:
+                ca = self.kube.ingress_ca()
+                break
+            except ClusterError as error:
+                if self.clock.time() - start > INGRESS_CA_LIMIT:
+                    raise InstallFailed(f"{what}: {error}") from error
+                self.say("debug", str(error))
+                self.clock.sleep(POLL)
+        if ca is None:
+            raise InstallFailed(f'{what}: configmaps "default-ingress-cert" not found')
+        if "-----BEGIN CERTIFICATE-----" not in ca:
+            raise InstallFailed("ca-bundle.crt from default-ingress-cert configmap not valid PEM format")
+        try:
+            add_router_ca(self.kube.kubeconfig, ca)
+        except OSError as error:
+            raise InstallFailed(f"writing kubeconfig: {error}") from error
+        except (yaml.YAMLError, ValueError, KeyError, TypeError) as error:
+            raise InstallFailed(f"loading kubeconfig: {self.kube.kubeconfig}: {error}") from error
+
+    def _verify_fips(self) -> None:
+        for pool in ("worker", "master"):
+            try:
+                rendered = self.kube.rendered_config(pool)
+            except ClusterError as error:
+                raise InstallFailed(f"failed to verify FIPS mode: {error}") from error
+            if (rendered.get("spec") or {}).get("fips") is not True:
+                name = (rendered.get("metadata") or {}).get("name", "")
+                raise InstallFailed(f"FIPS was enabled in install-config but rendered MachineConfig {name} for {pool} pool has FIPS=false")
+        self.say("info", "Verified FIPS mode is enabled on cluster")
 
     def _facts(self, version: str) -> AbstractSet[Hashable]:
         operators = self._kube(self.kube.cluster_operators) or []
@@ -135,35 +173,57 @@ class InstallWatcher:
     def _console(self) -> str | None:
         self.say("info", "Checking to see if there is a route at openshift-console/console...")
         start = self.clock.time()
+        why = "waiting for openshift-console URL: context deadline exceeded"
         while self.clock.time() - start < CONSOLE_LIMIT:
             try:
-                host = self.kube.console_host()
+                route = self.kube.console_route()
             except ClusterError as error:
                 self.say("debug", str(error))
             else:
-                if host:
-                    return f"https://{host}"
-                break
+                if route is None:
+                    self.say("debug", "OpenShift console route does not exist")
+                    why = "could not get openshift-console URL"
+                    break
+                url = admitted_url(route)
+                if url:
+                    self.say("debug", "OpenShift console route is admitted")
+                    return url
             self.clock.sleep(POLL)
-        self.say("warning", "Cluster does not have a console available: could not get openshift-console URL")
+        self.say("warning", f"Cluster does not have a console available: {why}")
         return None
 
 
 def settled(operator: dict[str, Any], now: float) -> bool:
     """Whether an operator has not been progressing for longer than STABLE_FOR seconds before `now` (epoch)."""
-    progressing = conditions(operator).get("Progressing")
-    if not progressing or progressing["status"] != "False":
+    progressing = conditions(operator).get("Progressing") or {}
+    if progressing.get("status") != "False":
         return False
-    since = datetime.fromisoformat(progressing["lastTransitionTime"]).timestamp()
+    try:
+        since = datetime.fromisoformat(progressing["lastTransitionTime"]).timestamp()
+    except (KeyError, ValueError, TypeError):  # an operator that does not say since when
+        return False
     return now - since > STABLE_FOR
 
 
-def operator_report(operators: list[dict[str, Any]]) -> list[str]:
-    """A line for every condition of an operator that is not what it should be."""
-    healthy = {"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"}
-    return [f"Cluster operator {o['metadata']['name']} {kind} is {c['status']} with {c.get('reason', '')}: {c.get('message', '')}"
-            for o in operators for kind, c in sorted(conditions(o).items())
-            if kind in healthy and c["status"] != healthy[kind]]
+# Conditions that are not reported: Upgradeable never, these as long as they have this status.
+_HEALTHY = {"Available": "True", "Progressing": "False", "Degraded": "False"}
+
+
+def operator_report(operators: list[dict[str, Any]]) -> list[Message]:
+    """A message for every condition of an operator that is not what it should be, in the order of the API.
+
+    As upstream's report after a failed wait: unavailable and degraded operators are errors, all other conditions (also those of
+    no fixed meaning, as EvaluationConditionsDetected) are information, Upgradeable is left out.
+    """
+    return [
+        Message(
+            "error" if kind in ("Available", "Degraded") else "info",
+            f"Cluster operator {o['metadata']['name']} {kind} is {c.get('status')} with {c.get('reason', '')}: {c.get('message', '')}",
+        )
+        for o in operators
+        for kind, c in conditions(o).items()
+        if kind != "Upgradeable" and c.get("status") != _HEALTHY.get(kind)
+    ]
 
 
 def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
@@ -172,16 +232,13 @@ def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
     config = yaml.safe_load(text)
     for cluster in (entry["cluster"] for entry in config["clusters"]):
         data = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        if not data:
+            raise ValueError("kubeconfig CertificateAuthorityData not found")
         if bundle.strip() not in data:
             cluster["certificate-authority-data"] = base64.b64encode((bundle.rstrip() + "\n" + data).encode()).decode()
-    new = yaml.safe_dump(config, sort_keys=True)
     if yaml.safe_load(text) == config:
         return False
-    part = kubeconfig.with_name(kubeconfig.name + ".part")
-    part.touch(0o600)
-    part.write_text(new)
-    part.replace(kubeconfig)
-    return True
+    return write_atomic(kubeconfig, yaml.safe_dump(config, sort_keys=True), 0o600)
 
 
 def go_duration(seconds: float) -> str:

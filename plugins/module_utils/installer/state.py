@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..releases import LATEST, RELEASES
+from ..releases import RELEASES, by_version
 from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
+from .manifests import overrides_of
 
 FILENAME = ".openshift_install_state.json"
 OWN = "agentlab"
@@ -41,27 +42,31 @@ def save(directory: Path, state: dict[str, Any]) -> None:
 
 
 class WaitFor(NamedTuple):
-    """What `wait-for` needs: rendezvous_ip; token and the scheme it is for; initialize_limit in seconds."""
+    """What `wait-for` needs: rendezvous_ip; token and the scheme it is for; initialize_limit in seconds; fips: whether to verify it."""
 
     rendezvous_ip: str
     token: str
     scheme: str
     initialize_limit: float
+    fips: bool
 
 
 def load_wait_for(directory: Path) -> WaitFor:
-    """Read what `wait-for` needs of an installation's directory. Raises `StateError`."""
+    """Read what `wait-for` needs of an installation's directory, ours or one of `openshift-install agent`. Raises `StateError`."""
+    nothing = "both AgentConfig and NMStateConfig are empty"
+    if not directory.is_dir():
+        raise StateError(f"{nothing}: {directory}: no such directory")
     state = load(directory)
     ip = (state.get("*image.Ignition") or {}).get("RendezvousIP", "")
     if not ip:
-        raise StateError(
-            "failed to load AgentConfig, NMStateConfig, InstallConfig, or AgentHosts: "
-            f"{directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first"
-        )
+        raise StateError(f"{nothing}: {directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first")
     token = (state.get("*gencrypto.AuthConfig") or {}).get("WatcherAuthToken", "")
     if not token:
         raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no watcher token")
-    own = state.get(OWN, {})
-    platform = ((state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}).get("spec", {})
-    limits = RELEASES.get(own.get("profile", ""), LATEST).initialize_limits
-    return WaitFor(ip, token, "watcher", limits.get(platform.get("platformType", ""), limits[""]))
+    aci = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}
+    spec = aci.get("spec") or {}
+    version = str((spec.get("imageSetRef") or {}).get("name", "")).removeprefix("openshift-")
+    profile = RELEASES.get(state.get(OWN, {}).get("profile", "")) or by_version(version)
+    limits = profile.initialize_limits
+    fips = profile.fips_check and overrides_of(aci).get("fips") is True
+    return WaitFor(ip, token, "watcher", limits.get(spec.get("platformType", ""), limits[""]), fips)

@@ -66,3 +66,5 @@ class ReleaseProfile:
     # wait-for
     initialize_limits: Mapping[str, float] = field(default_factory=lambda: {"": 5400.0})
     """Seconds that the cluster may take to initialize, by platformType; the empty one is for all others."""
+    fips_check: bool = False
+    """The end of an installation verifies that the nodes' configs have FIPS mode, when it was asked for."""

@@ -21,4 +21,5 @@ RELEASE = replace(
     rendezvous_mode=0o600,
     unconfigured_auth=True,
     initialize_limits={"": 2400.0},
+    fips_check=True,
 )

@@ -283,5 +283,6 @@ def _operators(facts: Facts) -> Iterator[Cause]:
         ready = next((c for c in (node.get("status") or {}).get("conditions") or [] if c["type"] == "Ready"), None)
         if not ready or ready["status"] != "True":
             yield Cause(f"node {node['metadata']['name']} is not Ready: {(ready or {}).get('message', 'no condition')}", "see its journal")
-    for line in operator_report(facts.operators or []):
-        yield Cause(line, "see clusteroperators.json in this report")
+    for message in operator_report(facts.operators or []):
+        if message.level == "error" or " Progressing is " in message.text:
+            yield Cause(message.text, "see clusteroperators.json in this report")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.monitor import FatalError
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import Stall, facts
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import FatalError, Stall, facts
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
 
 OFF = Cause("VM x is shut off", "start it", 60.0)

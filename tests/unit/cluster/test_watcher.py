@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterError
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher import (
     InstallFailed,
     InstallWatcher,
@@ -12,6 +13,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher impor
     add_router_ca,
     go_duration,
     operator_report,
+    settled,
 )
 
 
@@ -34,6 +36,15 @@ def condition(kind, status, message="", since=1_000_000.0):
         "message": message,
         "lastTransitionTime": datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
+
+
+ROUTER_CA = "-----BEGIN CERTIFICATE-----\nrouter\n-----END CERTIFICATE-----\n"
+HOST = "console-openshift-console.apps.ostest.test"
+
+
+def route(admitted, host=HOST, tls=True):
+    ingress = {"host": host, "conditions": [condition("Admitted", str(admitted))]}
+    return {"spec": {"host": "wanted.test", **({"tls": {}} if tls else {})}, "status": {"ingress": [ingress]}}
 
 
 class Kube:
@@ -65,10 +76,10 @@ class Kube:
         ]
 
     def ingress_ca(self):
-        return "-----ROUTER-----\n"
+        return ROUTER_CA
 
-    def console_host(self):
-        return "console-openshift-console.apps.ostest.test"
+    def console_route(self):
+        return route(admitted=True)
 
 
 @pytest.fixture
@@ -95,11 +106,12 @@ def test_to_the_end(kubeconfig):
         "Waiting up to 30m0s",
         "All cluster operators have completed progressing",
         "Checking to see if there is a route at openshift-console/console...",
+        "OpenShift console route is admitted",
     ]
     assert 130 < clock.now - 1_000_000 < 135  # operators must not have moved for 30 s
     data = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["certificate-authority-data"]
-    assert base64.b64decode(data) == b"-----ROUTER-----\n-----CA-----\n"
-    assert not add_router_ca(kubeconfig, "-----ROUTER-----\n")
+    assert base64.b64decode(data) == ROUTER_CA.encode() + b"-----CA-----\n"
+    assert not add_router_ca(kubeconfig, ROUTER_CA)
 
 
 def test_never_initialized(kubeconfig):
@@ -123,18 +135,119 @@ def test_unstable(kubeconfig):
     assert failed.value.exit_code == 7
 
 
-def test_operator_report_tells_what_is_not_as_it_should_be():
+def test_operator_report():
     operator = {
         "metadata": {"name": "dns"},
         "status": {
             "conditions": [
+                condition("Upgradeable", "False", "never reported"),
+                condition("Progressing", "True", "moving"),
                 condition("Available", "False", "no pods"),
-                condition("Degraded", "False"),
-                condition("Progressing", "False"),
+                condition("Degraded", "Unknown", "who knows"),
+                condition("EvaluationConditionsDetected", "False", "nothing"),
             ]
         },
     }
-    assert operator_report([operator]) == ["Cluster operator dns Available is False with AsExpected: no pods"]
+    healthy = [condition("Available", "True"), condition("Progressing", "False"), condition("Degraded", "False")]
+    text = "Cluster operator dns {} with AsExpected: {}"
+    assert operator_report([operator, {"metadata": {"name": "etcd"}, "status": {"conditions": healthy}}]) == [
+        ("info", text.format("Progressing is True", "moving")),
+        ("error", text.format("Available is False", "no pods")),
+        ("error", text.format("Degraded is Unknown", "who knows")),
+        ("info", text.format("EvaluationConditionsDetected is False", "nothing")),
+    ]
+
+
+def test_an_operator_that_does_not_say_since_when_is_not_settled():
+    for condition_ in ({"type": "Progressing", "status": "False"}, {"type": "Progressing", "status": "False", "lastTransitionTime": "x"}):
+        assert not settled({"metadata": {"name": "dns"}, "status": {"conditions": [condition_]}}, 2e9)
+
+
+def test_failing_must_be_false_not_absent(kubeconfig):
+    watcher, __, __ = watch(kubeconfig, 0)
+    version = {"status": {"conditions": [condition("Available", "True"), condition("Progressing", "False")]}}
+    watcher.kube.cluster_version = lambda: version
+    with pytest.raises(InstallFailed, match="failed to initialize the cluster"):
+        watcher.run()
+
+
+@pytest.mark.parametrize(
+    ("found", "url", "warning"),
+    [
+        (route(True, "status.test"), "https://status.test", None),
+        (route(True, "status.test", tls=False), "http://status.test", None),
+        (route(False), None, "waiting for openshift-console URL: context deadline exceeded"),
+        ({"spec": {"host": "wanted.test"}}, None, "waiting for openshift-console URL: context deadline exceeded"),
+        (None, None, "could not get openshift-console URL"),
+    ],
+)
+def test_console_is_where_a_router_admitted_it(kubeconfig, found, url, warning):
+    watcher, said, clock = watch(kubeconfig, 0)
+    watcher.kube.console_route = lambda: found
+    before = clock.now
+    assert watcher.run() == url
+    assert [s for s in said if s.startswith("Cluster does not")] == (
+        [f"Cluster does not have a console available: {warning}"] if warning else []
+    )
+    assert (clock.now - before > 120) == bool(warning and "deadline" in warning)
+
+
+def test_a_route_that_is_admitted_later(kubeconfig):
+    watcher, __, clock = watch(kubeconfig, 0)
+    watcher.kube.console_route = lambda: route(clock.now > 1_000_060)
+    assert watcher.run() == f"https://{HOST}"
+
+
+def test_missing_router_ca_fails_at_once(kubeconfig):
+    watcher, __, clock = watch(kubeconfig, 0)
+    watcher.kube.ingress_ca = lambda: None
+    text = 'fetching default-ingress-cert configmap from openshift-config-managed namespace: configmaps "default-ingress-cert" not found'
+    with pytest.raises(InstallFailed, match=text) as failed:
+        watcher.run()
+    assert failed.value.exit_code == 6 and clock.now == 1_000_000
+
+
+def test_router_ca_of_an_api_that_moves(kubeconfig):
+    watcher, __, clock = watch(kubeconfig, 0)
+
+    def late():
+        if clock.now < 1_000_030:
+            raise ClusterError("GET x: connection refused")
+        return ROUTER_CA
+
+    watcher.kube.ingress_ca = late
+    assert watcher.run()
+
+    def never():
+        raise ClusterError("GET x: connection refused")
+
+    watcher.kube.ingress_ca = never
+    with pytest.raises(InstallFailed, match=r"openshift-config-managed namespace: GET x: connection refused"):
+        watcher.run()
+
+
+@pytest.mark.parametrize("spoil", ["", "clusters: [{cluster: {}}]", "[", "clusters: 1", "clusters: [{cluster: {certificate-authority-data: '%%'}}]"])
+def test_a_spoiled_kubeconfig_is_an_error_not_a_crash(kubeconfig, spoil):
+    watcher, __, __ = watch(kubeconfig, 0)
+    kubeconfig.write_text(spoil)
+    with pytest.raises(InstallFailed, match="kubeconfig"):
+        watcher.run()
+
+
+def rendered(fips):
+    return lambda pool: {"metadata": {"name": f"rendered-{pool}-1"}, "spec": {"fips": fips or pool == "worker"}}
+
+
+def test_fips_is_verified(kubeconfig):
+    watcher, said, __ = watch(kubeconfig, 0, fips=True)
+    watcher.kube.rendered_config = rendered(True)
+    assert watcher.run()
+    assert "Verified FIPS mode is enabled on cluster" in said
+    watcher.kube.rendered_config = rendered(False)
+    text = "FIPS was enabled in install-config but rendered MachineConfig rendered-master-1 for master pool has FIPS=false"
+    with pytest.raises(InstallFailed, match=text) as failed:
+        watcher.run()
+    assert failed.value.exit_code == 6
 
 
 @pytest.mark.parametrize("seconds, text", [(2400, "40m0s"), (3600, "1h0m0s"), (5405, "1h30m5s"), (7, "7s")])

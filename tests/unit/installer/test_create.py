@@ -171,7 +171,7 @@ def test_keys_survive_changes_of_the_input(sno: Any, make: Any) -> None:
         assert after[key] == before[key]
     known = state.load_wait_for(sno.path)
     assert known == (
-        "192.168.111.21", before["*gencrypto.AuthConfig"]["WatcherAuthToken"], "watcher", 2400.0
+        "192.168.111.21", before["*gencrypto.AuthConfig"]["WatcherAuthToken"], "watcher", 2400.0, False
     )  # fmt: skip
 
 
