@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
