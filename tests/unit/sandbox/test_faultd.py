@@ -154,6 +154,7 @@ def environment(pid: int) -> bytes:
 def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
     program = processes.Program("registry", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "log", {"MARK": "a=b"})
     first = processes.launch(tmp_path, program)
+    assert environment(first.pid)
     lab = faultd.Lab({"processes": str(tmp_path)})
     note = lab.service_down({"service": "registry"})
     assert processes.find(tmp_path, "registry") is None
