@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from . import rest
+from . import fields, rest
 from .program import dumps, marshal
 from .program import main as program
 from .protocol import Result
@@ -27,17 +27,18 @@ def fetch(request: dict[str, Any]) -> str:
     """The JSON at the request's URL, as text. ValueError says why there is none."""
     headers = {"Accept": ACCEPT}
     if token := request.get("ignition_endpoint_token"):
-        headers["Authorization"] = f"Bearer {token}"
-    headers |= {entry["key"]: entry["value"] for entry in request.get("request_headers") or ()}
+        headers["Authorization"] = f"Bearer {fields.text('ignition_endpoint_token', token, 65536)}"
+    for entry in fields.entries("request_headers", request.get("request_headers"), dict, 100):
+        headers[fields.text("request_headers: key", entry.get("key"))] = fields.text("request_headers: value", entry.get("value"))
     context = None
     if encoded := request.get("ca_certificate"):
         try:
             context = rest.tls(pem=base64.b64decode(encoded, validate=True).decode())
-        except ValueError:
+        except (ValueError, TypeError):
             raise ValueError("ignition endpoint CA certificate is not valid base64") from None
         except OSError as error:
             raise ValueError(f"unable to parse cert: {error}") from None
-    answer = rest.send("GET", request["url"], headers, context=context, direct=context is not None)
+    answer = rest.send("GET", fields.text("url", request["url"]), headers, context=context, direct=context is not None)
     if answer.status == 0:
         raise ValueError(f"request failed: {answer.error}")
     text = answer.body.decode(errors="replace")
@@ -47,7 +48,7 @@ def fetch(request: dict[str, Any]) -> str:
         raise ValueError(f"server responded with status code {answer.status} but the response was empty")
     try:
         json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         what = "response is not valid json" if len(text) <= SHOWN else f"expected ignition but got non-valid json, first {SHOWN} bytes are"
         raise ValueError(f"{what}:\n{text[:SHOWN]}\nparse error is: {error}") from None
     return text

@@ -6,7 +6,7 @@ import ipaddress
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from . import network, probes
+from . import fields, network, probes
 from .journal import log
 from .network import Nic
 from .program import main as program
@@ -15,6 +15,7 @@ from .protocol import Result
 from .steps import Context, arguments
 
 PLAIN_MTU = 1500
+MOST, MOST_ADDRESSES = 1000, 20_000
 HEADERS = {4: 28, 6: 48}
 
 
@@ -139,8 +140,24 @@ def rehearsed(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
     return {"remote_hosts": remote or None}
 
 
+def peers(text: str) -> list[dict[str, Any]]:
+    """The hosts of `connectivity-check-params`. ValueError: they are none, or so many that a check would not end."""
+    hosts, name = arguments("connectivity-check", text, dict), "connectivity-check"
+    count = 0
+    for one in hosts:
+        fields.text(f"{name}: host_id", one.get("host_id") or "")
+        for nic in fields.entries(f"{name}: nics", one.get("nics"), dict, MOST):
+            fields.text(f"{name}: mac", nic.get("mac") or "")
+            for address in fields.entries(f"{name}: ip_addresses", nic.get("ip_addresses"), str, MOST):
+                fields.text(f"{name}: ip_addresses:", address)
+                count += 1
+    if count > MOST_ADDRESSES:
+        raise ValueError(f"{name}: {count} addresses, {MOST_ADDRESSES} is the limit")
+    return hosts
+
+
 def step(args: list[str], context: Context) -> Result:
-    hosts, nics = arguments("connectivity-check", args[0], dict), network.outgoing_nics()
+    hosts, nics = peers(args[0]), network.outgoing_nics()
     return Result(marshal((rehearsed if context.dry.enabled else check)(hosts, nics)))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from . import host
+from . import fields, host
 from .program import REQUEST, marshal
 from .program import main as program
 from .protocol import Result
-from .steps import IMAGE, Context, argument
+from .steps import Context, argument
 
 NOT_PULLED = 2
+MOST_IMAGES, LONGEST = 1000, 86400.0
 REHEARSED = {"result": "success", "size_bytes": 400_000_000, "time": 10, "download_rate": 100}
 
 
@@ -38,11 +39,13 @@ def check(image: str, seconds: float) -> tuple[dict[str, Any], str]:
 def step(args: list[str], context: Context) -> Result:
     request = argument("container-image-availability", args[0], "images")
     images = request["images"]
-    if not isinstance(images, list) or not all(isinstance(image, str) and IMAGE.fullmatch(image) for image in images):
-        raise ValueError(f"container-image-availability: images must be a list of image references, got {images}")
+    if not isinstance(images, list) or not all(isinstance(image, str) and fields.IMAGE.fullmatch(image) for image in images):
+        raise ValueError(f"container-image-availability: images must be a list of image references, got {fields.shown(images)}")
+    fields.entries("container-image-availability: images", images, str, MOST_IMAGES)
+    limit = fields.seconds("container-image-availability: timeout", request.get("timeout") or 0, LONGEST)
     if context.dry.enabled:
         return Result(marshal({"images": [{"name": image, **REHEARSED} for image in images]}))
-    until = time.monotonic() + float(request.get("timeout") or 0)
+    until = time.monotonic() + limit
     checked = [check(image, until - time.monotonic()) for image in images]
     errors = "\n".join(error for __, error in checked if error)
     return Result(marshal({"images": [entry for entry, __ in checked] or None}), errors, NOT_PULLED if errors else 0)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import host
+from . import fields, host
 from .probes import checksum
 from .program import main as program
 from .program import marshal
@@ -25,6 +25,7 @@ from .protocol import Result
 from .steps import Context, argument
 
 FOLDER = Path("/etc/keepalived")
+VIPS, MOST_LEASE = ("api", "ingress"), 65536
 SECONDS = 28.0
 RETRY_SECONDS = 3.0
 ETH_P_IP = 0x0800
@@ -197,8 +198,14 @@ def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOL
 def step(args: list[str], context: Context) -> Result:
     request: dict[str, Any] = argument("dhcp-lease-allocate", args[0], "interface", "api_vip_mac", "ingress_vip_mac")
     answer: dict[str, str] = {}
-    for name in ("api", "ingress"):
-        address, lease = allocate(request["interface"], name, request[f"{name}_vip_mac"], request.get(f"{name}_vip_lease") or "")
+    parent = fields.interface("dhcp-lease-allocate: interface", request["interface"])
+    macs = {name: fields.mac(f"dhcp-lease-allocate: {name}_vip_mac", request[f"{name}_vip_mac"]) for name in VIPS}
+    leases = {name: request.get(f"{name}_vip_lease") or "" for name in VIPS}
+    for name, lease in leases.items():
+        if not isinstance(lease, str) or len(lease) > MOST_LEASE:
+            raise ValueError(f"dhcp-lease-allocate: {name}_vip_lease should be the text of a lease, got {fields.shown(lease)}")
+    for name in VIPS:
+        address, lease = allocate(parent, name, macs[name], leases[name])
         answer |= {f"{name}_vip_address": address, f"{name}_vip_lease": lease}
     return Result(marshal(answer))
 

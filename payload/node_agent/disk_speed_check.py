@@ -7,9 +7,11 @@ the beginning of the disk, which is about to be installed.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from . import fields
 from .program import main as program
 from .program import marshal
 from .protocol import Result
@@ -20,6 +22,7 @@ SIZE = 22 * 1024 * 1024
 BLOCK = 2300
 SECONDS = 480.0
 MARGIN = 20.0
+LONGEST = 3600.0
 
 
 def write(device: int, until: float) -> list[float]:
@@ -42,12 +45,21 @@ def p99_ms(times: list[float]) -> int:
     return int(ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)] * 1000)
 
 
+def opened(path: str) -> int:
+    """A descriptor to write to a disk. OSError: it is in use, or no block device."""
+    # Exclusively: the kernel refuses a disk of which anything is mounted or otherwise in use. And without O_CREAT: a disk
+    # that is gone must not become a file in /dev.
+    device = os.open(path, os.O_WRONLY | os.O_EXCL | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISBLK(os.fstat(device).st_mode):
+        os.close(device)
+        raise OSError(f"{path} is no block device")
+    return device
+
+
 def measure(path: str, seconds: float = SECONDS) -> int:
     """The worse job's 99th percentile in ms. OSError: no job could write, or the disk is in use."""
     until = time.monotonic() + max(seconds - MARGIN, 1.0)
-    # Exclusively: the kernel refuses a disk of which anything is mounted or otherwise in use. And without O_CREAT: a disk
-    # that is gone must not become a file in /dev.
-    device = os.open(path, os.O_WRONLY | os.O_EXCL)
+    device = opened(path)
     try:
         with ThreadPoolExecutor(JOBS) as pool:
             jobs = [pool.submit(write, device, until) for __ in range(JOBS)]
@@ -61,12 +73,13 @@ def measure(path: str, seconds: float = SECONDS) -> int:
 
 def step(args: list[str], context: Context) -> Result:
     """args: the request, and the limit in seconds."""
-    path = argument("installation-disk-speed-check", args[0], "path")["path"]
+    path = fields.text("installation-disk-speed-check: path", argument("installation-disk-speed-check", args[0], "path")["path"])
     if context.dry.enabled:
         return Result(marshal({"path": path, "io_sync_duration": 1}))
+    limit = fields.seconds("installation-disk-speed-check: limit", args[1], LONGEST) if len(args) > 1 else SECONDS
     try:
-        duration = measure(path, float(args[1]) if len(args) > 1 else SECONDS)
-    except OSError as error:
+        duration = measure(fields.disk(path), limit)
+    except (OSError, ValueError) as error:
         answer = marshal({"path": path, "io_sync_duration": 0})
         return Result(answer, f"Could not get I/O performance for path {path}: {error}", -1)
     return Result(marshal({"path": path, "io_sync_duration": duration}))

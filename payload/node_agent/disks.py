@@ -179,6 +179,11 @@ def properties(root: Path, numbers: str) -> dict[str, str]:
     return found
 
 
+def paths(root: Path = Path("/")) -> set[str]:
+    """Device paths of all disks, as /dev/sda."""
+    return {disk.path for name in host.names(root / "sys/block") if (disk := Disk(root, name, {})).listed}
+
+
 def disks(root: Path = Path("/"), min_bytes: int = 0) -> list[dict[str, Any]]:
     """All disks, sorted by name; `min_bytes` leaves out smaller ones."""
     mounted: dict[str, str] = {}

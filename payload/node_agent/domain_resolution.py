@@ -6,10 +6,13 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from . import fields
 from .program import REQUEST, marshal
 from .program import main as program
 from .protocol import Result
 from .steps import Context, argument
+
+MOST_DOMAINS = 1000
 
 
 def resolve(domain: str) -> dict[str, Any]:
@@ -33,9 +36,10 @@ def resolve(domain: str) -> dict[str, Any]:
 
 def step(args: list[str], context: Context) -> Result:
     domains = argument("domain-resolution", args[0], "domains")["domains"]
-    names = [entry.get("domain_name") if isinstance(entry, dict) else None for entry in domains]
-    if None in names:
+    if not isinstance(domains, list) or not all(isinstance(entry, dict) and "domain_name" in entry for entry in domains):
         raise ValueError("Every domain in a domain request must have a domain name field")
+    fields.entries("domain-resolution: domains", domains, dict, MOST_DOMAINS)
+    names = [fields.text("domain-resolution: domain_name", entry["domain_name"]) for entry in domains]
     with ThreadPoolExecutor(8) as pool:
         return Result(marshal({"resolutions": list(pool.map(resolve, names))}))
 

@@ -13,7 +13,8 @@ from .protocol import Result
 from .steps import Context, arguments
 
 MOST_ADDRESSES = 8000
-CHUNK_PREFIX = 22
+CHUNK_PREFIX, SHORTEST_PREFIX = 22, 16
+MOST_NETWORKS = 64
 
 
 def taken(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
@@ -38,6 +39,8 @@ def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"Network {cidr} is not a valid CIDR: {error}") from None
     free: list[str] = []
+    if subnet.prefixlen < SHORTEST_PREFIX or subnet.is_loopback or subnet.is_multicast:
+        raise ValueError(f"Network {cidr} is not scanned: it is no network of hosts, or larger than a /{SHORTEST_PREFIX}")
     for chunk in subnet.subnets(new_prefix=CHUNK_PREFIX) if subnet.prefixlen < CHUNK_PREFIX else [subnet]:
         used = taken(chunk, nics)
         free += [text for text in map(str, chunk) if text not in used]
@@ -48,7 +51,7 @@ def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
 
 def step(args: list[str], context: Context) -> Result:
     nics = network.outgoing_nics()
-    return Result(marshal([scan(cidr, nics) for cidr in arguments("free-network-addresses", args[0], str)]))
+    return Result(marshal([scan(cidr, nics) for cidr in arguments("free-network-addresses", args[0], str, MOST_NETWORKS)]))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -12,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import host
+from . import fields, host
 from .protocol import Result
-from .steps import IMAGE, Context, argument
+from .steps import Context, argument
 
 NAME = "assisted-installer"
 REQUIRED = ("cluster_id", "infra_env_id", "host_id", "role", "boot_device", "controller_image", "installer_image")
@@ -32,15 +30,15 @@ PODMAN = (
 # the console's unit makes at its start; keyfiles from the image and from the first boot are older.
 TUI_LOG, KEYFILES = Path("/var/log/agent/agent-tui.log"), Path("/proc/1/root/etc/NetworkManager/system-connections")
 COPY_NETWORK = "--copy-network"
-VERSION = re.compile(r"v?\d+(\.\d+)*([-+~].*)?$", re.ASCII)
+VERSION = re.compile(r"v?\d+(\.\d+)*([-+~].*)?", re.ASCII)
 ROLES = ("auto-assign", "master", "arbiter", "worker", "bootstrap")
-IMAGES = ("installer_image", "controller_image", "mco_image")
+IMAGES = ("installer_image", "controller_image", "mco_image", "coreos_image")
 # Flags of coreos-installer that a user may add; -n is --copy-network.
 INSTALLER_FLAGS = {
     "--append-karg", "--delete-karg", "-n", "--copy-network", "--network-dir", "--save-partlabel", "--save-partindex", "--image-url",
     "--image-file",
 }  # fmt: skip
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+MOST, MOST_WORDS = 1000, 2**17  # the kernel's limit of one argument of a program (MAX_ARG_STRLEN)
 MUST_GATHER = {"cnv", "lso", "ocs", "odf", "ocp"}
 PULL_TRIES, PULL_SECONDS, PULL_FAILED = 3, 600.0, 2
 START_SECONDS = 10.0
@@ -109,46 +107,56 @@ def must_gather(text: str) -> dict[str, str]:
     """Images by operator; a plain pullspec is the release's. ValueError: an operator that nobody knows."""
     try:
         images = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         images = {"ocp": text}
-    unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {text}
-    if wrong := [image for image in images.values() if not isinstance(image, str) or not IMAGE.fullmatch(image)] if not unknown else []:
-        raise ValueError(f"install: must_gather_image: {wrong[0]} is no image")
+    unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {fields.shown(text)}
+    if wrong := [image for image in images.values() if not isinstance(image, str) or not fields.IMAGE.fullmatch(image)] if not unknown else []:
+        raise ValueError(f"install: must_gather_image: {fields.shown(wrong[0])} is no image")
     if unknown:
         raise ValueError(f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}")
     return dict(images)
 
 
 def validate(request: dict[str, Any]) -> None:
-    """ValueError: the request would not install."""
+    """ValueError: the request would not install, or would do more than that."""
     if request["role"] not in ROLES:
-        raise ValueError(f"install: role {request['role']} should be of {', '.join(ROLES)}")
+        raise ValueError(f"install: role {fields.shown(request['role'])} should be of {', '.join(ROLES)}")
     for key in ("cluster_id", "infra_env_id", "host_id"):
-        if not UUID.fullmatch(str(request[key])):
-            raise ValueError(f"install: {key} {request[key]} is no UUID")
+        fields.uuid(f"install: {key}", request[key])
     for key in IMAGES:
-        if request.get(key) and not IMAGE.fullmatch(str(request[key])):
-            raise ValueError(f"install: {key} {request[key]} is no image")
-    for key in ("http_proxy", "https_proxy"):
-        if (proxy := (request.get("proxy") or {}).get(key)) and not str(proxy).startswith("http://"):
-            raise ValueError(f"install: {key} {proxy} should begin with http://")
-    for address in request.get("service_ips") or ():
-        ipaddress.ip_address(address)
+        if request.get(key) not in (None, ""):
+            fields.image(f"install: {key}", request[key])
+    proxy = fields.mapping("install: proxy", request.get("proxy"))
+    for key in ("http_proxy", "https_proxy", "no_proxy"):
+        value = fields.text(f"install: {key}", proxy.get(key) or "")
+        if value and key != "no_proxy" and not value.startswith("http://"):
+            raise ValueError(f"install: {key} {value} should begin with http://")
+    for address in fields.entries("install: service_ips", request.get("service_ips"), str, MOST):
+        fields.address("install: service_ips:", address)
     if request.get("installer_args"):
-        words = json.loads(request["installer_args"])
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise ValueError(f"install: installer_args must be a JSON list of strings, got {request['installer_args']}")
+        words = _words(fields.text("install: installer_args", request["installer_args"], MOST_WORDS))
         if unexpected := [word for word in words if word.startswith("-") and word.partition("=")[0] not in INSTALLER_FLAGS]:
             raise ValueError(f"install: installer_args: unexpected flag {unexpected[0]}, allowed are {' '.join(sorted(INSTALLER_FLAGS))}")
     if request.get("must_gather_image"):
-        must_gather(request["must_gather_image"])
-    if request.get("openshift_version") and not VERSION.match(request["openshift_version"]):
-        raise ValueError(f"install: openshift_version {request['openshift_version']} should be like 4.22.0")
-    for disk in [request["boot_device"], *(request.get("disks_to_format") or ())]:
-        if not disk.startswith("/dev/"):
-            raise ValueError(f"disk {disk} should start with /dev/")
-        if not os.path.exists(disk):
-            raise ValueError(f"disk {disk} was not found on the host")
+        must_gather(fields.text("install: must_gather_image", request["must_gather_image"], MOST_WORDS))
+    version = request.get("openshift_version")
+    if version and not VERSION.fullmatch(fields.text("install: openshift_version", version)):
+        raise ValueError(f"install: openshift_version {version} should be like 4.22.0")
+    count = request.get("control_plane_count") or 0
+    if not isinstance(count, int) or not 0 <= count <= MOST:
+        raise ValueError(f"install: control_plane_count {fields.shown(count)} is no number of hosts")
+    for disk in [request["boot_device"], *fields.entries("install: disks_to_format", request.get("disks_to_format"), str, MOST)]:
+        fields.disk(disk)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError):
+        words = None
+    if not isinstance(words, list) or not all(isinstance(word, str) and word.isprintable() for word in words):
+        raise ValueError(f"install: installer_args must be a JSON list of strings, got {fields.shown(text)}")
+    return words
 
 
 def pull(image: str) -> str:

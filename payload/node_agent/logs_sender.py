@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import flags, host, journal
+from . import fields, flags, host, journal
 from .journal import log
 from .protocol import API, Identity, Request, Result
 from .rest import Client
@@ -141,6 +141,15 @@ def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
     return len(head) + path.stat().st_size + len(tail), pieces()
 
 
+def checked(job: Job) -> Job:
+    """The job, when its identifiers are such: they become names of folders. ValueError."""
+    for name in ("cluster_id", "host_id", *(["infra_env_id"] if job.infra_env_id != "" else [])):
+        fields.uuid(f"logs-gather: {name}", getattr(job, name))
+    for address in job.masters:
+        fields.address("logs-gather: master_ips:", address)
+    return job
+
+
 def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
     """Gather, pack, upload, and tell the service of each stage. Returns why it failed (or ""), and what was missing."""
 
@@ -152,7 +161,7 @@ def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
     progress("requested")
     target, archive = job.folder / f"logs_host_{job.host_id}", job.folder / f"logs_{job.host_id}.tar.gz"
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)  # one that a run left which was killed is used again
         errors = gather(job, target)
         if errors:
             (target / "report.logs").write_text("\n".join(errors))
@@ -180,9 +189,12 @@ def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
 
 def step(args: list[str], context: Context) -> Result:
     request = argument("logs-gather", args[0], "cluster_id", "infra_env_id", "host_id")
-    job = Job(
-        request["cluster_id"], request["host_id"], request["infra_env_id"], bool(request.get("bootstrap")),
-        bool(request.get("installer_gather")), tuple(request.get("master_ips") or ()),
+    job = checked(
+        Job(
+            request["cluster_id"], request["host_id"], request["infra_env_id"], bool(request.get("bootstrap")),
+            bool(request.get("installer_gather")),
+            tuple(fields.entries("logs-gather: master_ips", request.get("master_ips"), str, 1000)), folder=VAR_LOG,
+        )
     )  # fmt: skip
     me = Identity(job.infra_env_id, job.host_id, context.agent_version, context.token)
     failed, missing = send(job, Client(context.url, context.insecure, context.cacert), me)
@@ -203,6 +215,10 @@ def main(argv: list[str] | None = None) -> int:
     )  # fmt: skip
     token = options.pull_secret_token or os.environ.get("PULL_SECRET_TOKEN", "")
     me = Identity(job.infra_env_id, job.host_id, options.agent_version, token)
+    try:
+        checked(job)
+    except ValueError as error:
+        flags.fatal(str(error))
     try:
         client = Client(options.url, options.insecure, options.cacert)
     except OSError as error:

@@ -51,6 +51,9 @@ class Driver:
         if key in self._running:
             log.info("Step <%s> is not started: the same one is still running", step.get("step_id"))
             return
+        if len(self._running) >= protocol.MOST_STEPS:
+            log.warning("Step <%s> is not started: %s others are running", step.get("step_id"), len(self._running))
+            return
         self._running.add(key)
 
         def work() -> None:

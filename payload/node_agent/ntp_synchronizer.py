@@ -6,7 +6,7 @@ import ipaddress
 import re
 import socket
 
-from . import host
+from . import fields, host
 from .journal import log
 from .program import main as program
 from .program import marshal
@@ -14,6 +14,7 @@ from .protocol import Result
 from .steps import Context, argument
 
 SECONDS = 30
+MOST_SOURCES = 64
 # A host name or an address: nothing that chronyc would take for an option.
 SOURCE = re.compile(r"[0-9A-Za-z:]([-.:%\w]*\w)?\.?|::", re.ASCII)
 STATES = {"*": "synced", "+": "combined", "-": "not_combined", "?": "unreachable", "x": "error", "~": "variable"}
@@ -52,10 +53,12 @@ def name_of(source: str) -> str:
 def step(args: list[str], context: Context) -> Result:
     wanted = argument("ntp-synchronizer", args[0]).get("ntp_source") or ""
     if not isinstance(wanted, str):
-        raise ValueError(f"Invalid NTP source: {wanted}")
+        raise ValueError(f"Invalid NTP source: {fields.shown(wanted)}")
     servers = [part.strip() for part in wanted.split(",")]
-    if wrong := [server for server in servers if server and not SOURCE.fullmatch(server)]:
-        raise ValueError(f"Invalid NTP source: {', '.join(wrong)}")
+    if wrong := [server for server in servers if server and not (len(server) <= 255 and SOURCE.fullmatch(server))]:
+        raise ValueError(f"Invalid NTP source: {fields.shown(', '.join(wrong))}")
+    if len(servers) > MOST_SOURCES:
+        raise ValueError(f"ntp-synchronizer: ntp_source has {len(servers)} sources, {MOST_SOURCES} is the limit")
     if context.dry.enabled:
         return Result(marshal({"ntp_sources": []}))
     for server in filter(None, servers):

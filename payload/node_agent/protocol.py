@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from . import fields
+
 API = "/api/assisted-install/v2"
 
 CACHE_SECONDS = 3600.0
@@ -24,6 +26,9 @@ BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LIMIT, BACKOFF_JITTER = 0.5, 1.5, 60.0, 0
 BACKOFF_GIVE_UP = 15 * 60.0
 RETRIES, RETRY_FIRST, RETRY_LIMIT = 3, 2.0, 10.0
 RUNNER_RETRY_SECONDS = 3600.0
+POLL_SECONDS, LONGEST_PAUSE = 60.0, 7 * 86400.0
+MOST_STEPS = 100
+"""Steps of one answer, and steps that run at once; a service has fifteen types."""
 MEDIA_DISCONNECTED = 256
 
 FROZEN = {
@@ -165,7 +170,8 @@ def register(me: Identity) -> Talk:
     while True:
         response = yield from exchange(request)
         if response.status == 201 and isinstance(response.body, dict):
-            return response.body.get("next_step_runner_command") or {}
+            command = response.body.get("next_step_runner_command")
+            return command if isinstance(command, dict) else {}
         if response.status in FROZEN:
             yield Freeze(f"Host will stop trying to register; {FROZEN[response.status]}: {response.reason()}")
         yield Wait(me.interval)
@@ -174,19 +180,36 @@ def register(me: Identity) -> Talk:
 def runner_request(command: dict[str, Any]) -> dict[str, Any]:
     """The `next_step_cmd_request` in a register reply. ValueError says what is wrong with it."""
     args = command.get("args") or []
-    if len(args) != 1:
+    if not isinstance(args, list) or len(args) != 1:
         raise ValueError(f"next step runner cmd accepts 1 params in args, given args {args}")
-    request: dict[str, Any] = json.loads(args[0])
+    request = json.loads(args[0]) if isinstance(args[0], str) else None
+    if not isinstance(request, dict):
+        raise ValueError(f"next step runner arguments should be an object: {args[0]}")
     missing = [name for name in ("infra_env_id", "host_id") if not request.get(name)]
     missing += ["agent_version"] if request.get("agent_version") is None else []
     if missing:
         raise ValueError(f"next step runner arguments lack {', '.join(missing)}: {args[0]}")
+    for name in ("infra_env_id", "host_id"):
+        fields.identifier(f"next step runner: {name}", request[name])
+    if request["agent_version"]:
+        fields.image("next step runner: agent_version", request["agent_version"])
     return request
 
 
 def retry_delay(command: dict[str, Any]) -> float:
     """Seconds until the next step runner is started again after a crash."""
-    return float(command.get("retry_seconds") or 0) or RUNNER_RETRY_SECONDS
+    try:
+        return fields.seconds("retry_seconds", command.get("retry_seconds") or 0, LONGEST_PAUSE) or RUNNER_RETRY_SECONDS
+    except ValueError:
+        return RUNNER_RETRY_SECONDS
+
+
+def is_step(value: Any) -> bool:
+    """Whether a value of the service is a model `step`; what is none is not run."""
+    if not isinstance(value, dict) or not isinstance(value.get("step_type"), str) or not isinstance(value.get("step_id", ""), str):
+        return False
+    args = value.get("args") or []
+    return isinstance(args, list) and all(isinstance(arg, str) for arg in args)
 
 
 def poll(
@@ -217,10 +240,15 @@ def poll(
             if (yield Wait(delay)):
                 return
         steps = response.body
-        if steps.get("instructions"):
-            yield Dispatch(steps["instructions"])
+        ordered = steps.get("instructions")
+        good = [step for step in ordered if is_step(step)] if isinstance(ordered, list) else []
+        if good:
+            yield Dispatch(good[:MOST_STEPS])
         last = steps.get("post_step_action") == "exit"
-        pause = float(steps.get("next_instruction_seconds") or 0)
+        try:
+            pause = fields.seconds("next_instruction_seconds", steps.get("next_instruction_seconds") or 0, LONGEST_PAUSE)
+        except ValueError:
+            pause = POLL_SECONDS
         if (pause or not last) and (yield Wait(pause, poll=True)):
             return
         if last:

@@ -7,15 +7,22 @@ import ipaddress
 import json
 import os
 import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .protocol import Request, Response
 
 TIMEOUT = 60.0
+SCHEMES = ("http", "https")
+SECRET_HEADERS = ("Authorization", "X-secret-key", "Cookie")
+"""As urllib spells them. Go's client drops the first and the last when another host is asked; the service's token is as secret."""
+MOST_BYTES, MOST_SECONDS, MOST_ERROR = 64 * 2**20, 600.0, 2**20
+"""Of an answer: an Ignition config with all of a cluster's certificates has less than 2 MiB."""
 
 
 def tls(insecure: bool = False, cacert: str = "", pem: str = "") -> ssl.SSLContext:
@@ -76,6 +83,44 @@ def _matches(entry: str, name: str, port: str, address: ipaddress.IPv4Address | 
     return bool(entry) and (name.endswith(entry) if entry.startswith(".") else name == entry or name.endswith(f".{entry}"))
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows HTTP only; what is secret stays with the host that it was meant for, as with Go's client."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        there, here = urllib.parse.urlsplit(newurl), urllib.parse.urlsplit(req.full_url)
+        if there.scheme not in SCHEMES:
+            raise ValueError(f"redirected to an unsupported protocol scheme {there.scheme!r}")
+        if new is not None and (there.netloc != here.netloc or (here.scheme, there.scheme) == ("https", "http")):
+            for name in SECRET_HEADERS:
+                new.headers.pop(name, None)
+        return new
+
+
+def opener(proxies: dict[str, str], context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """What HTTP needs and nothing else: urllib's own set also opens files, FTP and data URLs."""
+    found = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(proxies), urllib.request.HTTPHandler(), urllib.request.HTTPSHandler(context=context),
+        urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor(), _Redirects(), urllib.request.UnknownHandler(),
+    ):  # fmt: skip
+        found.add_handler(handler)
+    return found
+
+
+def read(answer: Any, url: str) -> bytes:
+    """The body of an answer. OSError: it is larger than MOST_BYTES, or takes longer than MOST_SECONDS."""
+    until, parts, got = time.monotonic() + MOST_SECONDS, list[bytes](), 0
+    while data := answer.read1(65536):
+        parts.append(data)
+        got += len(data)
+        if got > MOST_BYTES:
+            raise OSError(f"the answer of {url} is longer than {MOST_BYTES} bytes")
+        if time.monotonic() > until:
+            raise OSError(f"the answer of {url} takes longer than {MOST_SECONDS:g} s")
+    return b"".join(parts)
+
+
 def send(
     method: str,
     url: str,
@@ -86,16 +131,18 @@ def send(
     direct: bool = False,
 ) -> Response:
     """Status and raw body. Status 0: nobody answered, `error` says why. `direct`: whatever proxies the environment names."""
+    scheme = url.partition(":")[0].lower()
+    if scheme not in SCHEMES:
+        return Response(0, None, f'{method} {url[:200]!r}: unsupported protocol scheme "{scheme[:20]}"')
     try:
         proxy = "" if direct else proxy_of(url, os.environ)
-        proxies = urllib.request.ProxyHandler({urllib.parse.urlsplit(url).scheme: proxy} if proxy else {})
-        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=context))
+        proxies = {scheme: proxy} if proxy else {}
         request = urllib.request.Request(url, data=body, headers=headers, method=method)  # type: ignore[arg-type]
-        with opener.open(request, timeout=timeout) as answer:
-            return Response(answer.status, answer.read())
+        with opener(proxies, context).open(request, timeout=timeout) as answer:
+            return Response(answer.status, read(answer, url))
     except urllib.error.HTTPError as error:
         with error:
-            return Response(error.code, error.read(), str(error))
+            return Response(error.code, error.read(MOST_ERROR), str(error)[:512])
     except (OSError, ValueError, http.client.HTTPException) as error:
         return Response(0, None, f"{method} {url}: {getattr(error, 'reason', error)}")
 
@@ -108,7 +155,7 @@ def decoded(response: Response) -> Response:
     text = raw.decode(errors="replace")
     try:
         return response._replace(body=json.loads(text) if text.strip() else None)
-    except ValueError:
+    except (ValueError, RecursionError):
         return response._replace(body=None if response.ok else {"code": response.status, "reason": text[:512]})
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from . import host
+from . import fields, host
 from .flags import Dry
 from .journal import log
 from .protocol import MEDIA_DISCONNECTED, Result
 
 MEDIA = "/run/media/iso"
-IMAGE = re.compile(r"[0-9A-Za-z][-0-9A-Za-z._/:@]*", re.ASCII)
-"""An image reference: nothing that podman would take for an option."""
+MOST_ARGUMENT = 2**24
+"""Characters of a step's argument. 1,000 hosts with 256 addresses each fill three quarters of it."""
+MOST_ENTRIES = 10_000
 
 
 @dataclass(slots=True)
@@ -82,20 +82,17 @@ def argument(name: str, text: str, *required: str) -> dict[str, Any]:
     return value
 
 
-def arguments(name: str, text: str, kind: type) -> list[Any]:
-    """A step's JSON argument, a list of `kind`s. ValueError: it is something else."""
-    value = _decoded(name, text)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
-        raise ValueError(f"{name}: argument should be a list of {'objects' if kind is dict else 'strings'}, got {text[:200]}")
-    return value
+def arguments(name: str, text: str, kind: type, most: int = MOST_ENTRIES) -> list[Any]:
+    """A step's JSON argument, a list of `kind`s. ValueError: it is something else, or longer than `most`."""
+    return fields.entries(f"{name}: argument", _decoded(name, text), kind, most)
 
 
 def _decoded(name: str, text: str) -> Any:
+    if len(text) > MOST_ARGUMENT:
+        raise ValueError(f"{name}: argument has {len(text)} characters, {MOST_ARGUMENT} is the limit")
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{name}: argument is not JSON: {error}") from None
 
 
@@ -128,12 +125,14 @@ def media_error() -> str:
 
 def run(step: dict[str, Any], context: Context) -> Iterator[Result]:
     """Do one step; every result it yields is to be posted. Never raises."""
-    kind, args = step["step_type"], list(step.get("args") or [])
+    kind, args = step["step_type"], step.get("args") or []
     if error := "" if context.dry.enabled else media_error():
         log.error("System issue detected before running step %s: %s", step.get("step_id"), error)
         yield Result("", error, MEDIA_DISCONNECTED)
         return
     try:
+        if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
+            raise ValueError(f"{kind}: args should be a list of strings")
         outcome = resolve(kind, args)(args, context)
         for result in (outcome,) if isinstance(outcome, Result) else outcome:
             if result.exit_code:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
-from . import rest
+from . import fields, rest
 from .program import main as program
 from .program import marshal
 from .protocol import Result
 from .steps import Context, argument, arguments
 
+# Base64url of a hash (RFC 7638); hexadecimal with colons is accepted, too.
+THUMBPRINT = re.compile(r"[-\w:.+=]{1,256}", re.ASCII)
+MOST_SERVERS = 100
 
-def ask(server: dict[str, str]) -> dict[str, Any]:
+
+def ask(server: dict[str, Any]) -> dict[str, Any]:
     """The model `tang_server_response`. ValueError says what is wrong."""
     url, thumbprint = server.get("url") or "", server.get("thumbprint") or ""
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"invalid URI for request: {url!r}")
+    try:
+        fields.url("url", url)
+    except ValueError:
+        raise ValueError(f"invalid URI for request: {fields.shown(url)!r}") from None
     if not thumbprint:
         raise ValueError(f"Tang thumbprint isn't set for server: {url}")
+    if not isinstance(thumbprint, str) or not THUMBPRINT.fullmatch(thumbprint):
+        raise ValueError(f"Tang thumbprint {fields.shown(thumbprint)} of server {url} is none")
     where = f"{url}/adv/{thumbprint}"
     answer = rest.send("GET", where, {})
     if answer.status != 200:
@@ -35,7 +44,7 @@ def ask(server: dict[str, str]) -> dict[str, Any]:
 def step(args: list[str], context: Context) -> Result:
     try:
         text = argument("tang-connectivity-check", args[0], "tang_servers")["tang_servers"]
-        servers = arguments("tang-connectivity-check: tang_servers", text, dict)
+        servers = arguments("tang-connectivity-check: tang_servers", fields.text("tang_servers", text, 2**17), dict, MOST_SERVERS)
     except ValueError as error:
         return Result(marshal({"is_success": False, "tang_server_response": None}), str(error), -1)
     answers, errors = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from . import host
+from . import fields, host
 from .program import main as program
 from .program import marshal
 from .protocol import Result
@@ -16,7 +16,7 @@ _pulling = threading.Lock()
 
 def step(args: list[str], context: Context) -> Result:
     """While a pull is going on, further requests are answered without a result."""
-    image = argument("upgrade-agent", args[0], "agent_image")["agent_image"]
+    image = fields.image("upgrade-agent: agent_image", argument("upgrade-agent", args[0], "agent_image")["agent_image"])
     if not _pulling.acquire(blocking=False):
         return Result(marshal({"agent_image": image}))
     try:

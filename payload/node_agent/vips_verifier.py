@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-from . import network, probes
+from . import fields, network, probes
 from .network import Nic
 from .program import main as program
 from .program import marshal
@@ -13,6 +13,7 @@ from .protocol import Result
 from .steps import Context, arguments
 
 PORTS = (443, 80)
+MOST_VIPS = 32
 
 
 def in_use(vip: str, nics: list[Nic]) -> bool:
@@ -42,8 +43,9 @@ def answers(address: str, port: int) -> bool:
 def step(args: list[str], context: Context) -> Result:
     nics = network.outgoing_nics()
     verified = []
-    for wanted in arguments("verify-vips", args[0], dict):
+    for wanted in arguments("verify-vips", args[0], dict, MOST_VIPS):
         try:
+            fields.address("vip", wanted["vip"])
             failed = not context.dry.enabled and in_use(wanted["vip"], nics)
         except (KeyError, ValueError) as error:
             raise ValueError(f"failed to verify vip {wanted}: {error}") from None

@@ -19,6 +19,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     disk_speed_check,
     disks,
     domain_resolution,
+    fields,
     flags,
     free_addresses,
     host,
@@ -333,7 +334,8 @@ def test_nothing_but_references_reaches_podman(tool: Tool) -> None:
         ({"must_gather_image": "ba d"}, "ba d is no image"),
     ],
 )  # fmt: skip
-def test_install_requests_as_the_namesake_refuses_them(change: dict[str, Any], problem: str) -> None:
+def test_install_requests_as_the_namesake_refuses_them(change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "disk", str)
     request = {"cluster_id": UUID, "infra_env_id": UUID, "host_id": UUID, "role": "master", "boot_device": "/dev/null",
                "installer_args": '["--append-karg", "ip=dhcp", "-n"]', "controller_image": "reg:5000/c@sha256:12",
                "installer_image": "reg.example/i:1", "proxy": {"http_proxy": "http://u:p@h:1"}, "service_ips": ["192.0.2.1"]}  # fmt: skip

@@ -21,6 +21,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     dhcp_lease_allocate,
     disk_speed_check,
     disks,
+    fields,
     host,
     install,
     inventory,
@@ -38,6 +39,7 @@ from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import
 
 IE, HOST, CLUSTER = (f"{digit}1111111-2222-3333-4444-555555555555" for digit in "abc")
 Write = Callable[[str, str | bytes], None]
+real_disk = fields.disk
 
 
 @pytest.fixture
@@ -187,9 +189,18 @@ def test_checksum_and_solicited_node() -> None:
     assert probes.solicited_node("2001:db8::1:2:3456") == "ff02::1:ff02:3456"
 
 
-def test_disk_speed(tmp_path: Path) -> None:
+def test_disk_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = tmp_path / "disk"
     disk.write_bytes(bytes(1 << 20))
+    refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
+    assert refused.exit_code == -1
+    assert refused.error == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and lead nowhere else"
+    with monkeypatch.context() as patch:
+        patch.setattr(fields, "disk", str)
+        refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
+    assert refused.error.endswith(f"{disk} is no block device") and disk.read_bytes() == bytes(1 << 20)
+    monkeypatch.setattr(fields, "disk", lambda path: path if path == str(disk) else real_disk(path))
+    monkeypatch.setattr(disk_speed_check, "opened", lambda path: os.open(path, os.O_WRONLY))
     args = [json.dumps({"path": str(disk)}), "21.5"]
     result = disk_speed_check.step(args, Context())
     answer = json.loads(result.output)
@@ -235,6 +246,12 @@ REQUEST = {
     "openshift_version": "4.22.0", "installer_args": '["--append-karg","ip=dhcp"]', "disks_to_format": ["/dev/zero"],
     "proxy": {"http_proxy": "http://p", "no_proxy": " a,b "}, "notify_num_reboots": True,
 }  # fmt: skip
+
+
+@pytest.fixture
+def two_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The devices of REQUEST count as disks of this machine."""
+    monkeypatch.setattr(fields, "disk", lambda path: path if path in ("/dev/null", "/dev/zero") else real_disk(path))
 
 
 def test_installer_command() -> None:
@@ -293,6 +310,7 @@ def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert install.with_network(asked) == asked
 
 
+@pytest.mark.usefixtures("two_disks")
 def test_install_requests_that_are_refused() -> None:
     install.validate({**REQUEST, "must_gather_image": "quay.io/openshift/must-gather:4.22"})
     install.validate({**REQUEST, "must_gather_image": '{"ocp":"reg/a","odf":"reg/b"}', "openshift_version": "4.22.0-ec.1"})
@@ -302,6 +320,7 @@ def test_install_requests_that_are_refused() -> None:
         install.validate({**REQUEST, "openshift_version": "newest"})
 
 
+@pytest.mark.usefixtures("two_disks")
 def test_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = fake_podman(tmp_path, monkeypatch, 'case "$1" in run) sleep 0.5; echo it broke; exit 3;; images) echo sha;; esac')
     monkeypatch.setattr(install, "START_SECONDS", 0.1)

@@ -1,0 +1,145 @@
+"""Fields of a step's argument: what a service may put there.
+
+An agent is root on its host. Whatever a service sends is data: an identifier is a UUID and never a path, a disk is a disk of this
+host's inventory and never a file, an image is nothing that podman takes for an option, a URL is followed by HTTP only.
+Every function raises ValueError with the step, the field, its value and what would be right.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import re
+import stat
+import urllib.parse
+from typing import Any
+
+_PART = r"[0-9A-Za-z][-0-9A-Za-z._]*"
+IMAGE = re.compile(
+    r"(?!(?:atomic|containers-storage|dir|docker|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball):)"
+    rf"(?:(?:{_PART}|\[[0-9A-Fa-f:]+\])(?::\d{{1,5}})?/)?{_PART}(?:/{_PART})*(?::\w[-\w.]{{0,127}})?(?:@[0-9A-Za-z]+:[0-9A-Fa-f]+)?",
+    re.ASCII,
+)
+"""An image in a registry: no option of podman's, and no file by one of the transports of containers-transports(5)."""
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+IDENTIFIER = re.compile(r"[0-9A-Za-z][-0-9A-Za-z._]{0,127}", re.ASCII)
+MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", re.ASCII)
+# Linux's rule (dev_valid_name), and a name that no program takes for an option.
+INTERFACE = re.compile(r"[^\s/:.%-][^\s/:%]{0,14}")
+LONGEST = 4096
+"""Characters of a single value; a path of Linux is no longer."""
+
+
+def shown(value: object) -> str:
+    """A value in a message: one line, not endless."""
+    return value[:200] if isinstance(value, str) and value[:200].isprintable() else repr(value)[:200]
+
+
+def text(where: str, value: object, most: int = LONGEST) -> str:
+    """One line of text."""
+    if not isinstance(value, str):
+        raise ValueError(f"{where} should be a string, got {shown(value)}")
+    if len(value) > most:
+        raise ValueError(f"{where} has {len(value)} characters, {most} is the limit")
+    if not value.isprintable():
+        raise ValueError(f"{where} has control characters: {shown(value)}")
+    return value
+
+
+def _matching(where: str, value: object, pattern: re.Pattern[str], what: str) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST or not pattern.fullmatch(value):
+        raise ValueError(f"{where} {shown(value)} is no {what}")
+    return value
+
+
+def uuid(where: str, value: object) -> str:
+    return _matching(where, value, UUID, "UUID")
+
+
+def identifier(where: str, value: object) -> str:
+    """What a service calls a thing: safe as a part of a URL and as an argument, but not as a file's name."""
+    return _matching(where, value, IDENTIFIER, "identifier")
+
+
+def image(where: str, value: object) -> str:
+    return _matching(where, value, IMAGE, "image")
+
+
+def mac(where: str, value: object) -> str:
+    return _matching(where, value, MAC, "MAC address")
+
+
+def interface(where: str, value: object) -> str:
+    return text(where, _matching(where, value, INTERFACE, "network interface"))
+
+
+def address(where: str, value: object) -> str:
+    """An IPv4 or IPv6 address."""
+    found = text(where, value)
+    try:
+        ipaddress.ip_address(found)
+    except ValueError as error:
+        raise ValueError(f"{where} {error}") from None
+    return found
+
+
+def entries(where: str, value: object, kind: type, most: int) -> list[Any]:
+    """A list of values of one type; None is an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
+        raise ValueError(f"{where} should be a list of {'objects' if kind is dict else 'strings'}, got {shown(value)}")
+    if len(value) > most:
+        raise ValueError(f"{where} has {len(value)} entries, {most} is the limit")
+    return value
+
+
+def mapping(where: str, value: object) -> dict[str, Any]:
+    """An object; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} should be an object, got {shown(value)}")
+    return value
+
+
+def seconds(where: str, value: object, most: float) -> float:
+    """A duration, a number or its text. What is longer than `most` is `most`."""
+    try:
+        found = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        found = math.nan
+    if math.isnan(found) or found < 0:
+        raise ValueError(f"{where} {shown(value)} is no number of seconds")
+    return min(found, most)
+
+
+def url(where: str, value: object) -> str:
+    """A URL that HTTP can get."""
+    found = text(where, value)
+    try:
+        parts = urllib.parse.urlsplit(found)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or " " in found:
+        raise ValueError(f"{where} {shown(value)} is no URL of http or https")
+    return found
+
+
+def disk(value: object) -> str:
+    """The real path of a disk of this host: a block device that the inventory lists, by whatever link below /dev it is named."""
+    path = text("disk", value)
+    if not path.startswith("/dev/") or ".." in path.split("/"):
+        raise ValueError(f"disk {path} should start with /dev/ and lead nowhere else")
+    from . import disks
+
+    real = os.path.realpath(path)
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        raise ValueError(f"disk {path} was not found on the host") from None
+    if not stat.S_ISBLK(mode) or real not in disks.paths():
+        raise ValueError(f"disk {path} is no disk of this host's inventory")
+    return real
