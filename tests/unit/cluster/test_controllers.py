@@ -37,6 +37,7 @@ class Lab:
             self.facts,
             configs,
             install_config="",
+            fips=False,
             pull_secret="{}",
             kubeadmin_hash="",
             router=pair,

@@ -37,7 +37,7 @@ def fill(api: Any) -> None:
     facts = cluster_facts.build(cluster(**VIPS), HA, {"hyperkube": "hk"}, "assisted-installer")
     configs = {role: {"storage": {"files": []}} for role in ("master", "worker")}
     about = {"install_config": "", "pull_secret": "{}", "kubeadmin_hash": "", "router_ca": "CA", "root_ca": "", "registries": ""}
-    for obj in seed.objects(facts, configs, router=pair, pointer={}, **about):
+    for obj in seed.objects(facts, configs, router=pair, fips=False, pointer={}, **about):
         api.store.put(registry.for_object(obj).key, obj)
 
 
