@@ -7,6 +7,7 @@ import json
 import sys
 
 from ..plan import profile, rundir
+from ..plan.warnings import warnings
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
 from .terminal import say
 
@@ -34,9 +35,11 @@ def main(argv: list[str]) -> int:
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)
     try:
         if args.format == "profile":
-            sys.stdout.write(rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster)))
+            sys.stdout.write(rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster, files=True)))
             return 0
-        plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write)
+        plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write, files=True)
+        for warning in warnings(plan):
+            say(f"warning: {warning}", sys.stderr)
         if args.write:
             rundir.write(changes)
     except (ValueError, OSError) as error:
