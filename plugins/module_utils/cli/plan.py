@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 
 from ..plan import profile, rundir
@@ -48,7 +49,14 @@ def main(argv: list[str]) -> int:
     if args.format == "yaml":
         sys.stdout.write(rundir.dump(plan))
         return 0
-    from ..plan import render
+    if args.format == "svg":
+        from ..plan.drawing import svg
 
-    sys.stdout.write(render.svg(plan) if args.format == "svg" else render.table(plan, colour=sys.stdout.isatty()))
+        sys.stdout.write(svg(plan))
+        return 0
+    from ..plan.render import WIDE, table
+
+    # In a pipe or a file a line is as long as it needs to be.
+    shown = sys.stdout.isatty()
+    sys.stdout.write(table(plan, shutil.get_terminal_size().columns if shown else WIDE, colour=shown))
     return 0
