@@ -10,18 +10,15 @@ import base64
 import json
 import logging
 import os
-import shlex
 import signal
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TypeVar
 
 from . import cloud
 from . import facts as cluster_facts
@@ -29,14 +26,13 @@ from .conditions import condition, merged
 from .keepalived import Instance, Keepalived, interface_for
 from .kube import STRATEGIC, KubeClient, KubeError, Object
 from .pki import Signer, request
-from .router import Router
+from .pods import MIRROR, RETRY_SECONDS, ContainerPod, MirrorPods, NodeContext, Pod, RouterPod, insist, write
 from .settings import seconds
 from .store import now
 
 PORT = 10250
 LEASE_SECONDS = 10.0
 STATUS_SECONDS = 60.0
-RETRY_SECONDS = 3.0
 # With the cgroup namespace: podman makes the cgroups of its containers by their names in it.
 NSENTER = "nsenter -t 1 -m -u -i -n -p -C --"
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -44,27 +40,15 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
 ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
 ROLE = "node-role.kubernetes.io/"
-# Namespace, name and the key of the label by which the pod is found.
-_MIRROR_PODS = (
-    ("openshift-etcd", "etcd", "app"),
-    ("openshift-kube-apiserver", "kube-apiserver", "app"),
-    ("openshift-machine-config-operator", "machine-config-server", "k8s-app"),
-)
 log = logging.getLogger("kubelet")
-T = TypeVar("T")
 
 
-def insist(what: str, action: Callable[[], T]) -> T:
-    """Return what `action` returns, as soon as the API lets it: a kubelet never gives up."""
-    said = ""
-    while True:
-        try:
-            return action()
-        except KubeError as error:
-            if str(error) != said:
-                log.info("%s: %s", what, error)
-            said = str(error)
-            time.sleep(RETRY_SECONDS)
+def one_per_family(addresses: Sequence[str]) -> list[str]:
+    """Return the first address of each family, the family of the first of all in front, as kubelet's `--node-ip` takes them."""
+    found: dict[bool, str] = {}
+    for address in addresses:
+        found.setdefault(":" in address, address)
+    return list(found.values())
 
 
 class Kubelet:
@@ -80,7 +64,7 @@ class Kubelet:
         self.addresses = options.node_ip or self._addresses()
         self.settle = seconds("OPERATOR_SETTLE_SECONDS", 2)
         self.client = KubeClient.from_kubeconfig(self.etc / "kubeconfig")
-        self.pods: dict[str, _Pod] = {}
+        self.pods: dict[str, Pod] = {}
         self.conditions: list[Object] = []
         self.keepalived: Keepalived | None = None
         self.initialized = True
@@ -92,7 +76,7 @@ class Kubelet:
         insist("registering the node", self._register)
         threading.Thread(target=self._serve, daemon=True).start()
         threading.Thread(target=self._keep_pods, daemon=True).start()
-        insist("creating the mirror pods", self._mirror_pods)
+        mirrors = None if self.role == "worker" else MirrorPods(self._context(), self.name)
         became_ready, posted = time.monotonic() + self.settle, 0.0
         while True:
             is_ready = self.initialized and time.monotonic() >= became_ready
@@ -102,6 +86,8 @@ class Kubelet:
                 if due:
                     self._post_status(is_ready)
                     posted = time.monotonic()
+                if mirrors:
+                    mirrors.keep(look=due)
             except KubeError as error:
                 log.info("the API does not answer: %s", error)
                 if error.code == 404:
@@ -143,8 +129,7 @@ class Kubelet:
             else:
                 own = [address for address in found if address not in virtual]
                 if own:
-                    # One per family, as kubelet's --node-ip.
-                    return list({":" in address: address for address in reversed(own)}.values())[::-1]
+                    return one_per_family(own)
             time.sleep(RETRY_SECONDS)
 
     # Joining
@@ -185,8 +170,8 @@ class Kubelet:
                 break
             time.sleep(1)
         certificate.parent.mkdir(parents=True, exist_ok=True)
-        _write(key, pair.key)
-        _write(certificate, base64.b64decode(issued).decode())
+        write(key, pair.key)
+        write(certificate, base64.b64decode(issued).decode())
 
     def _register(self) -> None:
         node = self.node()
@@ -249,7 +234,10 @@ class Kubelet:
         return any(c["type"] == "Ready" and c["status"] == "True" for c in self.conditions)
 
     def _post_status(self, is_ready: bool) -> None:
-        node = self.client.patch(f"{NODES}/{self.name}/status", {"status": self.status(is_ready)}, STRATEGIC)
+        status = self.status(is_ready)
+        # Without it the addresses would be merged by their type, and two of one type become one. The real kubelet does the same.
+        status["addresses"].append({"$patch": "replace"})
+        node = self.client.patch(f"{NODES}/{self.name}/status", {"status": status}, STRATEGIC)
         self.initialized = not cloud.tainted(node)
         if is_ready and self._said_ready():
             log.debug("status posted")
@@ -351,8 +339,8 @@ class Kubelet:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if not certificate.exists():
             own = Signer.create(self.name).pair
-            _write(folder / "own.key", own.key)
-            _write(folder / "own.crt", own.certificate)
+            write(folder / "own.key", own.key)
+            write(folder / "own.crt", own.certificate)
             tls.load_cert_chain(folder / "own.crt", folder / "own.key")
         server = _KubeletServer(("::", self.options.port), _Handler)
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
@@ -365,29 +353,17 @@ class Kubelet:
 
     # Pods
 
-    def _mirror_pods(self) -> None:
-        if self.role == "worker":
-            return
-        for namespace, name, label in _MIRROR_PODS:
-            self.client.ensure(
-                f"/api/v1/namespaces/{namespace}/pods",
-                {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "metadata": {
-                        "name": f"{name}-{self.name}",
-                        "namespace": namespace,
-                        "labels": {label: name},
-                        "annotations": {"kubernetes.io/config.mirror": ""},
-                    },
-                    "spec": {
-                        "nodeName": self.name,
-                        "hostNetwork": True,
-                        "containers": [{"name": name, "image": self.facts["images"]["hyperkube"]}],
-                    },
-                    "status": _pod_status("Running", True, name, self.addresses[0]),
-                },
-            )
+    def _context(self) -> NodeContext:
+        options = self.options
+        return NodeContext(
+            client=self.client.again(),
+            facts=self.facts,
+            address=self.addresses[0],
+            enter=options.enter,
+            data_dir=options.data_dir,
+            run_dir=options.run_dir,
+            router_ports=options.router_ports,
+        )
 
     def _keep_pods(self) -> None:
         client = self.client.again()
@@ -401,121 +377,16 @@ class Kubelet:
 
     def _pod_event(self, kind: str, pod: Object) -> None:
         uid, annotations = pod["metadata"]["uid"], pod["metadata"].get("annotations") or {}
-        if "kubernetes.io/config.mirror" in annotations or pod["status"].get("phase") in ("Succeeded", "Failed"):
+        if MIRROR in annotations or pod["status"].get("phase") in ("Succeeded", "Failed"):
             return
         if kind == "DELETED":
             gone = self.pods.pop(uid, None)
             if gone:
                 gone.stop()
         elif uid not in self.pods:
-            runner = _RouterPod if pod["metadata"]["name"].startswith("router-default") else _ContainerPod
-            self.pods[uid] = runner(self, pod)
+            runner = RouterPod if pod["metadata"]["name"].startswith("router-default") else ContainerPod
+            self.pods[uid] = runner(self._context(), pod)
             threading.Thread(target=self.pods[uid].run, daemon=True).start()
-
-
-class _Pod:
-    """A pod of this node, run by a thread of its own."""
-
-    def __init__(self, kubelet: Kubelet, pod: Object) -> None:
-        self.kubelet, self.pod = kubelet, pod
-        self.client = kubelet.client.again()
-        self.path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-        self.stopped = False
-
-    def run(self) -> None:
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    def post(self, phase: str, is_ready: bool) -> None:
-        """Write the pod's status, unless it was deleted."""
-        status = _pod_status(phase, is_ready, self.pod["spec"]["containers"][0]["name"], self.kubelet.addresses[0])
-
-        def patch() -> None:
-            try:
-                self.client.patch(f"{self.path}/status", {"status": status})
-            except KubeError as error:
-                if error.code != 404:
-                    raise
-
-        insist(f"status of {self.path}", patch)
-
-
-class _ContainerPod(_Pod):
-    """A pod whose one container podman runs on the host."""
-
-    def run(self) -> None:
-        container = self.pod["spec"]["containers"][0]
-        command = [
-            *shlex.split(self.kubelet.options.enter),
-            "podman",
-            "run",
-            "--rm",
-            "--replace",
-            "--name",
-            self._name(),
-            "--net=host",
-            "--uts=host",
-            "--authfile",
-            "/var/lib/kubelet/config.json",
-            "-v",
-            "/etc/kubernetes:/etc/kubernetes:ro",
-            "-v",
-            "/etc/agentlab:/etc/agentlab:ro",
-            container["image"],
-            *container.get("command", ()),
-            *container.get("args", ()),
-        ]
-        name = self.pod["metadata"]["name"]
-        log.info("pod %s starts", name)
-        # Line by line into this log: what a process of the host's podman writes to our output itself, the journal files elsewhere.
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        self.post("Running", True)
-        for line in process.stdout or ():
-            log.info("%s: %s", name, line.rstrip())
-        code = process.wait()
-        log.info("pod %s ended with %d", name, code)
-        if not self.stopped:
-            self.post("Succeeded" if code == 0 else "Failed", False)
-
-    def stop(self) -> None:
-        super().stop()
-        subprocess.run(
-            [*shlex.split(self.kubelet.options.enter), "podman", "rm", "--force", "--ignore", self._name()], check=False
-        )
-
-    def _name(self) -> str:
-        return f"k8s_{self.pod['metadata']['name']}"
-
-
-class _RouterPod(_Pod):
-    """The router, within this process."""
-
-    def run(self) -> None:
-        kubelet = self.kubelet
-        folder: Path = kubelet.options.data_dir / "router"
-        secret = insist(
-            "reading the router's certificate",
-            lambda: self.client.get("/api/v1/namespaces/openshift-ingress/secrets/router-certs-default"),
-        )
-        for name in ("tls.crt", "tls.key"):
-            _write(folder / name, base64.b64decode(secret["data"][name]).decode())
-        routes = self.client.again()
-        self.router = Router(
-            lambda: routes.get("/apis/route.openshift.io/v1/routes")["items"],
-            kubelet.facts["version"],
-            kubelet.options.router_ports,
-        )
-        self.router.start(folder / "tls.crt", folder / "tls.key")
-        _write(kubelet.options.run_dir / "ingress", "10\n")
-        log.info("the router serves")
-        self.post("Running", True)
-
-    def stop(self) -> None:
-        super().stop()
-        _write(self.kubelet.options.run_dir / "ingress", "-254\n")
-        self.router.stop()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -542,32 +413,6 @@ class _KubeletServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         log.debug("connection from %s ended early", client_address)
-
-
-def _pod_status(phase: str, is_ready: bool, container: str, address: str) -> Object:
-    return {
-        "phase": phase,
-        "podIP": address,
-        "hostIP": address,
-        "startTime": now(),
-        "conditions": merged([], [condition("Ready", is_ready)]),
-        "containerStatuses": [
-            {
-                "name": container,
-                "ready": is_ready,
-                "restartCount": 0,
-                "state": {"running": {}} if is_ready else {"terminated": {}},
-            }
-        ],
-    }
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.touch(0o600)
-    temporary.write_text(text)
-    temporary.rename(path)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -10,18 +10,18 @@ class PatchError(ValueError):
     """A patch cannot be applied to this object."""
 
 
-# Lists that a strategic merge patch merges by a key, as Kubernetes' types mark them (`patchMergeKey`).
+# Lists that a strategic merge patch merges by a key, as Kubernetes' types mark them (`patchMergeKey`). All others are replaced: a node's
+# taints and a pod's containerStatuses, too.
 _MERGE_KEYS: dict[str, str] = {
     "conditions": "type",
     "addresses": "type",
-    "taints": "key",
     "containers": "name",
     "initContainers": "name",
-    "containerStatuses": "name",
+    "podIPs": "ip",
+    "hostIPs": "ip",
     "env": "name",
     "volumes": "name",
     "volumeMounts": "mountPath",
-    "ports": "containerPort",
     "ownerReferences": "uid",
     "imagePullSecrets": "name",
     "secrets": "name",
@@ -69,10 +69,16 @@ def strategic_merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
+def _merge_key(field: str, patch: list[Any]) -> str | None:
+    if field == "ports":  # of a container, or of a Service
+        return "containerPort" if any(isinstance(item, dict) and "containerPort" in item for item in patch) else "port"
+    return _MERGE_KEYS.get(field)
+
+
 def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
     if field in _MERGED_SCALARS:
         return target + [item for item in patch if item not in target]
-    key = _MERGE_KEYS.get(field)
+    key = _merge_key(field, patch)
     if key is None or not all(isinstance(item, dict) for item in patch):
         return copy.deepcopy(patch)
     if any(item.get("$patch") == "replace" for item in patch):

@@ -98,10 +98,21 @@ def _csr_condition(csr: Object) -> str:
     return ",".join(conditions)
 
 
+def _containers(pod: Object) -> list[Object]:
+    return pod.get("status", {}).get("containerStatuses") or []
+
+
 def _pod_ready(pod: Object) -> str:
     containers = pod.get("spec", {}).get("containers", ())
-    ready = sum(1 for c in pod.get("status", {}).get("containerStatuses", ()) if c.get("ready"))
+    ready = sum(1 for c in _containers(pod) if c.get("ready"))
     return f"{ready}/{len(containers)}"
+
+
+def _pod_state(pod: Object) -> str:
+    """The phase, or what a container waits for or ended of, as kubectl shows it."""
+    states = [c.get("state") or {} for c in _containers(pod)]
+    reasons = [state[kind].get("reason") for state in states for kind in ("waiting", "terminated") if kind in state]
+    return str(next((reason for reason in reasons if reason), pod.get("status", {}).get("phase", "")))
 
 
 def _version(operator: Object) -> str:
@@ -196,8 +207,8 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
     "pods": (
         _NAME,
         ("Ready", 0, _pod_ready),
-        ("Status", 0, _path("status.phase")),
-        ("Restarts", 0, lambda o: "0"),
+        ("Status", 0, _pod_state),
+        ("Restarts", 0, lambda o: str(sum(c.get("restartCount", 0) for c in _containers(o)))),
         _AGE,
         ("IP", 1, _path("status.podIP")),
         ("Node", 1, _path("spec.nodeName")),

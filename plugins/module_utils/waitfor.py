@@ -34,12 +34,13 @@ class Outcome(NamedTuple):
 
 
 def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster, events: None, *,
-             stall: float = 0, diagnose: Diagnose = no_diagnosis, skip_password: bool = False, clock: Clock = time) -> Outcome:
+             stall: float = 0, diagnose: Diagnose = no_diagnosis, controller: bool = False, skip_password: bool = False,
+             clock: Clock = time) -> Outcome:
     """Wait for one of EVENTS of the installation whose assets lie in `directory`.
 
     say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
-    change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner; skip_password: do not
-    report the password of kubeadmin.
+    change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner; controller: whether
+    the assisted-installer-controller must have completed; skip_password: do not report the password of kubeadmin.
     """
     try:
         known = load_wait_for(directory)
@@ -64,7 +65,7 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
         return Outcome(0)
     try:
         console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, fips=known.fips, clock=clock,
-                                 stall=stall, diagnose=diagnose).run()
+                                 stall=stall, diagnose=diagnose, controller=controller).run()
     except InstallFailed as error:
         _explain(error, kube, say)
         return Outcome(error.exit_code, str(error))

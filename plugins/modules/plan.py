@@ -9,7 +9,7 @@ module: plan
 short_description: Derive the plan of a cluster from a profile
 version_added: 1.0.0
 description:
-  - Reads a profile, judges it, and derives everything from it that the other stages need, such as names, addresses, MACs,
+  - Reads a profile, validates it, and derives everything from it that the other stages need, such as names, addresses, MACs,
     UUIDs, DNS records, ports and paths.
   - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
   - Without a profile it takes the plan that stands in the run directory, as people left it.
@@ -30,6 +30,12 @@ options:
     description: The run directory.
     type: path
     required: true
+  files:
+    description:
+      - Read the files that the profile names, such as the pull secret, and refuse it when one cannot be used.
+      - They are not needed to wait for a cluster, to validate or to remove it.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -62,6 +68,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.warnings import warnings
 
 
 def main() -> None:
@@ -71,6 +78,7 @@ def main() -> None:
             "profiles": {"type": "path"},
             "cluster": {"type": "str", "default": "ostest"},
             "run_dir": {"type": "path", "required": True},
+            "files": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -79,8 +87,14 @@ def main() -> None:
         folder = module.params["profiles"]
         run_dir = Path(module.params["run_dir"]).absolute()
         made, changes = rundir.prepare(
-            run_dir, module.params["profile"] or None, Path(folder) if folder else None, module.params["cluster"]
+            run_dir,
+            module.params["profile"] or None,
+            Path(folder) if folder else None,
+            module.params["cluster"],
+            files=module.params["files"],
         )
+        for warning in warnings(made):
+            module.warn(warning)
         if not module.check_mode:
             rundir.write(changes)
         return {

@@ -39,7 +39,8 @@ options:
     description:
       - The plan of the cluster, C(agentlab_plan). With it machines, services of the lab and the units of the rendezvous host are looked at
         too, and nothing is waited for that cannot come any more, such as a machine that is off. The failure names the cause.
-      - Has no effect with O(stall_minutes=0).
+      - The installation is complete only when the Job C(assisted-installer-controller) is, which upstream does not look at.
+      - With O(stall_minutes=0) nothing else is looked at.
     type: dict
 """
 
@@ -101,7 +102,7 @@ def main() -> None:
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
         outcome = wait_for(params["event"], directory, log, Recorder(Path(params["record"])),
-                           stall=params["stall_minutes"] * 60, skip_password=True, **watch)
+                           stall=params["stall_minutes"] * 60, controller=params["plan"] is not None, skip_password=True, **watch)
         result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console,
                   "seconds": round(time.monotonic() - start, 1)}
         if outcome.exit_code:

@@ -59,13 +59,14 @@ class Cause(Protocol):
 
 
 class Seen(NamedTuple):
-    """What a wait knows: cluster and its events as the service told them last, whether the OpenShift API has answered, and what the
-    service said to the wait's token if it refused it."""
+    """What a wait knows: cluster and its events as the service reported them last, whether the OpenShift API has answered, what the
+    service said to the wait's token if it refused it, and pods of the cluster."""
 
     cluster: dict[str, Any] | None = None
     events: Sequence[dict[str, Any]] = ()
     kube: bool = False
     refusal: str = ""
+    pods: Sequence[dict[str, Any]] = ()
 
 
 Diagnose = Callable[[Seen], Sequence[Cause]]

@@ -25,6 +25,8 @@ STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 # Where logs of the cluster can be had when these fail.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
 _MAKES_MACHINES = {"prepare", "deploy"}
+# These need the files that a profile names, or create what would be in vain without them.
+_NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
 LOCAL = "localhost"
 FAILURE = "logs/failure.json"
 _SILENT = re.compile(r"Connection refused|No route to host|timed out")
@@ -139,7 +141,7 @@ def _inventory(verb: str, directory: Path, name: str | None, cluster: str) -> st
         if plan is None or plan["hypervisor"]["kind"] != "ssh":
             return _this_host()
     else:
-        plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES)[0]
+        plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES, files=verb in _NEEDS_FILES)[0]
     return rundir.dump(rundir.inventory(plan, directory))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 
 from ..plan import profile, rundir
+from ..plan.warnings import warnings
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
 from .terminal import say
 
@@ -34,9 +36,11 @@ def main(argv: list[str]) -> int:
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)
     try:
         if args.format == "profile":
-            sys.stdout.write(rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster)))
+            sys.stdout.write(rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster, files=True)))
             return 0
-        plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write)
+        plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write, files=True)
+        for warning in warnings(plan):
+            say(f"warning: {warning}", sys.stderr)
         if args.write:
             rundir.write(changes)
     except (ValueError, OSError) as error:
@@ -45,7 +49,14 @@ def main(argv: list[str]) -> int:
     if args.format == "yaml":
         sys.stdout.write(rundir.dump(plan))
         return 0
-    from ..plan import render
+    if args.format == "svg":
+        from ..plan.drawing import svg
 
-    sys.stdout.write(render.svg(plan) if args.format == "svg" else render.table(plan, colour=sys.stdout.isatty()))
+        sys.stdout.write(svg(plan))
+        return 0
+    from ..plan.render import WIDE, table
+
+    # In a pipe or a file a line is as long as it needs to be.
+    shown = sys.stdout.isatty()
+    sys.stdout.write(table(plan, shutil.get_terminal_size().columns if shown else WIDE, colour=shown))
     return 0

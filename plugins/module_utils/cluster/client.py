@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._deps import optional
+from .pods import CONTROLLER, NAMESPACE
 
 kubernetes = optional("kubernetes")
 requests = optional("requests")
@@ -78,6 +79,14 @@ class ClusterClient:
 
     def cluster_operators(self) -> list[dict[str, Any]]:
         return self.get(f"{CONFIG}/clusteroperators")["items"]
+
+    def pods(self, namespace: str | None = None) -> list[dict[str, Any]]:
+        """Pods of a namespace, or all."""
+        return self.get(f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods")["items"]
+
+    def controller_job(self) -> dict[str, Any] | None:
+        """The Job of the assisted-installer-controller, None when there is none."""
+        return self.find(f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{CONTROLLER}")
 
     def ingress_ca(self) -> str | None:
         """CA bundle of the default router, PEM; None when its ConfigMap does not exist."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .client import ClusterClient, ClusterError, conditions, is_true
+from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
 ROLE_LABELS = {"master": "node-role.kubernetes.io/master", "arbiter": "node-role.kubernetes.io/arbiter",
                "worker": "node-role.kubernetes.io/worker"}
@@ -32,7 +34,7 @@ def validate(plan: dict[str, Any], kubeconfig: Path, connect: Callable[[Path], C
     except (ClusterError, OSError) as error:
         return [Check("kubeconfig", False, str(error)), *_names(plan), *_vips(plan)]
     checks = [Check("kubeconfig", True, f"{kube.server} answers, {version.get('gitVersion', 'no version')}")]
-    for ask in (_nodes, _cluster_version, _operators):
+    for ask in (_nodes, _cluster_version, _operators, _controller, _pods):
         try:
             checks += ask(plan, kube)
         except ClusterError as error:
@@ -52,9 +54,23 @@ def _nodes(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
         ready = sorted(n["metadata"]["name"] for n in nodes if _role_of(n) == role and is_true(n, "Ready"))
         yield Check(f"{role} nodes", len(ready) == count, f"{len(ready)} of {count} Ready: {', '.join(ready) or 'none'}")
     names = {node["name"] for node in plan["nodes"]}
+    known = {n["metadata"]["name"].split(".")[0]: n for n in nodes}
+    for node in plan["nodes"]:
+        if node["name"] in known:
+            yield _addresses(node, known[node["name"]])
     strangers = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
     if strangers:
-        yield Check("node names", False, f"not of this plan: {', '.join(strangers)}")
+        yield Check("node names", False, f"not part of this plan: {', '.join(strangers)}")
+
+
+def _addresses(planned: dict[str, Any], node: dict[str, Any]) -> Check:
+    """A node's addresses in the machine network, those of the cluster's primary family first, as its kubelet reports them."""
+    wanted = [ipaddress.ip_address(address["ip"]) for address in planned["nics"][0]["addresses"]]
+    reported = [a["address"] for a in (node.get("status") or {}).get("addresses") or [] if a["type"] == "InternalIP"]
+    found = ", ".join(reported) or "none"
+    if [ipaddress.ip_address(address) for address in reported] == wanted:
+        return Check(f"addresses of {planned['name']}", True, found)
+    return Check(f"addresses of {planned['name']}", False, f"{found}; planned: {', '.join(map(str, wanted))}")
 
 
 def _cluster_version(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
@@ -73,6 +89,17 @@ def _operators(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
                 f"{len(operators) - len(bad)} of {len(operators)} stable" + (f"; not: {', '.join(bad)}" if bad else ""))
 
 
+def _controller(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+    reason = incomplete(kube.controller_job(), kube.pods(NAMESPACE))
+    yield Check(CONTROLLER, not reason, reason or "completed")
+
+
+def _pods(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+    pods = kube.pods()
+    bad = [f"{name(pod)} {said}" for pod in pods if (said := trouble(pod))]
+    yield Check("pods", bool(pods) and not bad, f"{len(pods) - len(bad)} of {len(pods)} run or have completed" + (f"; not: {', '.join(bad)}" if bad else ""))
+
+
 def _resolve(name: str, family: int) -> set[str]:
     try:
         return {str(info[4][0]) for info in socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)}
@@ -84,9 +111,9 @@ def _names(plan: dict[str, Any]) -> Iterable[Check]:
     domain = plan["cluster"]["domain"]
     wanted = {f"api.{domain}": plan["vips"]["api"], f"api-int.{domain}": plan["vips"]["api"],
               f"console-openshift-console.apps.{domain}": plan["vips"]["ingress"]}
-    for name, addresses in wanted.items():
-        found = set().union(*(_resolve(name, family) for family in {_family(a) for a in addresses}))
-        yield Check(f"DNS {name}", found == set(addresses), ", ".join(sorted(found)) or "no address")
+    for host, addresses in wanted.items():
+        found = set().union(*(_resolve(host, family) for family in {_family(a) for a in addresses}))
+        yield Check(f"DNS {host}", found == set(addresses), ", ".join(sorted(found)) or "no address")
 
 
 def _family(address: str) -> int:

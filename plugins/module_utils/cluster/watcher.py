@@ -17,6 +17,7 @@ from ..assisted.monitor import Message
 from ..assisted.watcher import Diagnose, FatalError, Seen, Stall, no_diagnosis
 from ..state import write_atomic
 from .client import ClusterClient, ClusterError, admitted_url, conditions, is_false, is_true
+from .pods import CONTROLLER, NAMESPACE, incomplete
 
 yaml = optional("yaml", "PyYAML")
 
@@ -59,7 +60,8 @@ class InstallWatcher:
 
     say(level, text) gets every message; initialize_limit in seconds; fips: the cluster is to be in FIPS mode, and that is
     verified; stall: seconds without anything new of ClusterVersion and operators after which to give up (0: never); diagnose:
-    sees causes for which that is sooner.
+    sees causes for which that is sooner; controller: whether the assisted-installer-controller must have completed, which upstream
+    does not look at.
     """
 
     kube: ClusterClient
@@ -69,6 +71,7 @@ class InstallWatcher:
     fips: bool = False
     stall: float = 0
     diagnose: Diagnose = no_diagnosis
+    controller: bool = False
     _told: str | None = field(default=None, init=False)
 
     def run(self) -> str | None:
@@ -78,6 +81,8 @@ class InstallWatcher:
         self._stable()
         if self.fips:
             self._verify_fips()
+        if self.controller:
+            self._completed()
         return self._console()
 
     def _kube(self, call: Callable[[], Any]) -> Any:
@@ -103,11 +108,34 @@ class InstallWatcher:
             now = self.clock.time()
             if now - start > self.initialize_limit:
                 raise InstallFailed(f"failed to initialize the cluster: {last or 'the API does not answer'}")
-            if self.stall:
-                try:
-                    stall.check(self._facts(last), self.diagnose(Seen(kube=True)))
-                except FatalError as error:
-                    raise InstallFailed(f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}") from error
+            try:
+                self._check(stall, self._facts(last) if self.stall else set())
+            except FatalError as error:
+                raise InstallFailed(f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}") from error
+            self.clock.sleep(POLL)
+
+    def _check(self, stall: Stall, facts: AbstractSet[Hashable]) -> None:
+        """FatalError when it has been without progress for too long."""
+        if self.stall:
+            pods = (self._kube(lambda: self.kube.pods(NAMESPACE)) or []) if self.controller else []
+            stall.check(facts, self.diagnose(Seen(kube=True, pods=pods)))
+
+    def _completed(self) -> None:
+        start, last, stall = self.clock.time(), "", Stall(self.stall, self.clock)
+        while True:
+            reason = self._kube(lambda: incomplete(self.kube.controller_job(), self.kube.pods(NAMESPACE)))
+            if reason == "":
+                return
+            reason = reason or "the API does not answer"
+            if reason != last:
+                self.say("info", f"Waiting for {CONTROLLER} to complete: {reason}")
+            last = reason
+            try:
+                self._check(stall, set())
+            except FatalError as error:
+                raise InstallFailed(f"{CONTROLLER} did not complete: {error}") from error
+            if self.clock.time() - start > self.initialize_limit:
+                raise InstallFailed(f"{CONTROLLER} did not complete: {last}")
             self.clock.sleep(POLL)
 
     def _trust_router(self) -> None:

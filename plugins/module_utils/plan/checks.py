@@ -145,6 +145,8 @@ def _check_hypervisor(profile: Mapping[str, Any], _cluster: str) -> Iterator[Fin
     kind, host = profile["hypervisor"]["kind"], profile["hypervisor"]["host"]
     if kind == "ssh" and not host:
         yield ("hypervisor", "host"), None, "a hypervisor reached by ssh needs its name or address"
+    if profile["hypervisor"]["route"] and profile["stack"] == "ipv6":
+        yield ("hypervisor", "route"), True, "a route leads to IPv4 addresses only, and `stack: ipv6` has none: must be false"
     if kind != "ssh" and host:
         yield ("hypervisor", "host"), host, f"only goes with `kind: ssh`, not with {kind}"
 

@@ -6,13 +6,14 @@ the plan says the same, a consumed file is not written again, and a file that pe
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from ..keys import ensure_ssh_key
 from ..sandbox import tls
 from ..sandbox.inventory import served_names
+from . import files
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
 from .rundir import Change, RunError, dump
@@ -23,6 +24,7 @@ _SETTINGS = "openshift/agentlab-settings.yaml"
 # What the installer leaves behind when it has consumed its input.
 _CONSUMERS = ("cluster-manifests", ".openshift_install_state.json")
 _LATER = "(made by the run)"
+T = TypeVar("T")
 
 
 def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
@@ -35,12 +37,14 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
     trust_bundle = _authority(plan, run_dir, check)
     installer = plan["installer"]
     if installer["ssh_key_file"]:
-        ssh_key += "\n" + _read(installer["ssh_key_file"], "installer.ssh_key_file").strip()
+        ssh_key += "\n" + _named(installer["ssh_key_file"], "installer.ssh_key_file", files.ssh_keys)
     settings = settings_manifest(plan)
     wanted = {
         _INSTALL_CONFIG: install_config(
             plan,
-            pull_secret=_pull_secret(installer["pull_secret_file"]),
+            pull_secret=_named(installer["pull_secret_file"], "installer.pull_secret_file", files.pull_secret)
+            if installer["pull_secret_file"]
+            else {"auths": {}},
             ssh_key=ssh_key,
             trust_bundle=trust_bundle,
         ),
@@ -71,21 +75,9 @@ def _authority(plan: Plan, run_dir: Path, check: bool) -> str:
     return f"{_LATER}\n" if check and made else (directory / "ca.crt").read_text(encoding="utf-8")
 
 
-def _read(name: str, field: str) -> str:
+def _named(name: str, field: str, reader: Callable[[str], T]) -> T:
+    """What `reader` makes of a file that the plan names. It was readable when the plan was made."""
     try:
-        return Path(name).expanduser().read_text(encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{field} is {name!r}: cannot be read: {error.strerror}") from error
-
-
-def _pull_secret(name: str | None) -> dict[str, Any]:
-    if name is None:
-        return {"auths": {}}
-    field = "installer.pull_secret_file"
-    try:
-        found = json.loads(_read(name, field))
-    except json.JSONDecodeError as error:
-        raise RunError(f"{field} is {name!r}: not JSON: {error}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("auths"), dict):
-        raise RunError(f'{field} is {name!r}: not a pull secret, which is {{"auths": {{...}}}}')
-    return found
+        return reader(name)
+    except files.FileError as error:
+        raise RunError(f"{field} is {name!r}: {error}") from error

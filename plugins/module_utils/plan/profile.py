@@ -53,14 +53,16 @@ class Source(NamedTuple):
 
 
 def load(
-    name: str | FilePath, folder: FilePath | None = None, cluster: str = "ostest", *, here: bool = False
+    name: str | FilePath, folder: FilePath | None = None, cluster: str = "ostest", *, here: bool = False, files: bool = False
 ) -> dict[str, Any]:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 
     Raises `ProfileError` with everything that schema and checks find for a cluster of that name. Wrong fields are left out for
-    the checks, and what only follows from them is not reported. here: this host shall carry the machines, so that a report
-    also says what it lacks; a sound profile is not refused for that, which is up to the role `hypervisor`.
+    the checks, and what only follows from them is not reported. files: the files that it names are read and checked, too.
+    here: this host shall carry the machines, so that a report also says what it lacks; a sound profile is not refused for that,
+    which is up to the role `hypervisor`.
     """
+    from . import files as named
     from .capacity import check_here
     from .checks import check
 
@@ -70,7 +72,7 @@ def load(
     found += [(one.path, one.value, one.remedy) for one in wrong]
     raw, doubtful = _without(source.raw, wrong, source.twice)
     profile = complete(raw)
-    found += check(profile, cluster, doubtful)
+    found += check(profile, cluster, doubtful, [named.check] if files else [])
     if found and here:
         found += [finding for finding in check(profile, cluster, doubtful, [check_here]) if finding not in found]
     if found:

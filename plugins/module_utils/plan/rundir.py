@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..report.redact import redact
+from . import files as named
 from . import profile, stored
 from .build import build
-from .model import Plan
+from .model import Plan, Problem, ProfileError
 
 if TYPE_CHECKING:
     import yaml
@@ -52,11 +53,18 @@ class RunError(ValueError):
 
 
 def prepare(
-    run_dir: Path, name: str | None, folder: Path | None, cluster: str, *, refuse: bool = True, here: bool = False
+    run_dir: Path,
+    name: str | None,
+    folder: Path | None,
+    cluster: str,
+    *,
+    refuse: bool = True,
+    here: bool = False,
+    files: bool = False,
 ) -> tuple[Plan, list[Change]]:
     """Return the plan of the run in `run_dir`, and what would have to change there.
 
-    name, here: the profile (as `profile.load`); None: the plan that stands in the run directory, as people left it.
+    name, here, files: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
     cluster which still exists (unless `refuse` is off, to look only).
     """
@@ -65,9 +73,12 @@ def prepare(
         if plan["cluster"]["name"] != cluster:
             raise RunError(f"{run_dir / PLAN}: cluster.name is {plan['cluster']['name']!r}: this is the run directory of cluster {cluster!r}")
         wanted = {}
+        problems = [Problem.of(str(run_dir / PLAN), *finding) for finding in named.check(plan)] if files else []
+        if problems:
+            raise ProfileError(problems)
     else:
         text = _text(name, folder)
-        plan = build(profile.load(name, folder, cluster, here=here), cluster)
+        plan = build(profile.load(name, folder, cluster, here=here, files=files), cluster)
         wanted = {PROFILE: text, PLAN: dump(plan)}
         if refuse:
             _refuse_other(run_dir, plan, name)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..assisted.monitor import host_name
+from ..cluster.pods import NAMESPACE, broken
+from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
 from ..plan.faults import EXTRA
 
@@ -80,7 +82,7 @@ class Facts:
     """What gather found out. Anything that could not be asked is None or empty.
 
     plan: the plan; domains: libvirt domain -> state ("running", "shut off", ...); consoles: domain -> last text of its last boot;
-    cluster, events: as the service last told them; nodes, operators: of the OpenShift API; reachable: host name -> ssh
+    cluster, events: as the service last told them; nodes, operators, pods: of the OpenShift API; reachable: host name -> ssh
     answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
     other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token;
     refused: host name -> what its agent tells of having been refused.
@@ -93,6 +95,7 @@ class Facts:
     events: Sequence[dict[str, Any]] = ()
     nodes: list[dict[str, Any]] | None = None
     operators: list[dict[str, Any]] | None = None
+    pods: Sequence[dict[str, Any]] = ()
     reachable: dict[str, bool] = field(default_factory=dict)
     services: dict[str, str] = field(default_factory=dict)
     node_zero: dict[str, Unit] = field(default_factory=dict)
@@ -105,7 +108,7 @@ def causes(facts: Facts) -> list[Cause]:
     """All causes that the facts show, those that explain others first."""
     found: list[Cause] = []
     asked = (_services, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
-             _cluster, _joined, _operators, _other_services)  # fmt: skip
+             _cluster, _pods, _joined, _operators, _other_services)  # fmt: skip
     for ask in asked:
         found += [cause for cause in ask(facts) if cause not in found]
     return found
@@ -265,6 +268,13 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
         yield Cause(f"last error event: {last['message']}", "see events.json in this report")
+
+
+def _pods(facts: Facts) -> Iterator[Cause]:
+    """Containers that end or do not start; that one has not started yet is a symptom of what comes after. The controller's are first."""
+    for pod in sorted(facts.pods, key=lambda pod: pod["metadata"].get("namespace") != NAMESPACE):
+        if said := broken(pod):
+            yield Cause(f"pod {pod_name(pod)}: {said}", f"see its log on {pod['spec'].get('nodeName', 'its node')}", LIKELY)
 
 
 def _joined(facts: Facts) -> Iterator[Cause]:

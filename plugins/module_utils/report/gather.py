@@ -138,7 +138,9 @@ class Gatherer:
         self._json("cluster/clusterversion.json", kube.cluster_version())
         operators = kube.cluster_operators()
         self._json("cluster/clusteroperators.json", operators)
-        self.facts.nodes, self.facts.operators = nodes, operators
+        pods = kube.pods()
+        self._json("cluster/pods.json", pods)
+        self.facts.nodes, self.facts.operators, self.facts.pods = nodes, operators, pods
 
     def _host(self, node: dict[str, Any]) -> None:
         address = next(a["ip"] for nic in node["nics"] for a in nic["addresses"])

@@ -122,5 +122,5 @@ class Probe:
                 self.facts.node_zero = {}
             self.asked = time.monotonic()
         self.facts.cluster, self.facts.events, self.facts.refusal = seen.cluster, seen.events, seen.refusal
-        self.facts.nodes = [] if seen.kube else None
+        self.facts.nodes, self.facts.pods = [] if seen.kube else None, seen.pods
         return causes(self.facts)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.pods import trouble
 
 from .installation import SETTINGS, Installation
 from .lab import Lab, signers, until
@@ -51,6 +52,13 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
     assert (
         lab.kubectl("get", "configmap", "-n", "kube-system", "bootstrap", "-o", "jsonpath={.data.status}") == "complete"
     )
+
+    def phases() -> dict[str, str]:
+        return {pod["metadata"]["name"].rsplit("-", 1)[0]: pod["status"]["phase"] for pod in lab.objects("pods", "-A")}
+
+    until("the controller has completed", lambda: phases()["assisted-installer-controller"] == "Succeeded")
+    until("every pod works", lambda: not any(map(trouble, lab.objects("pods", "-A"))))
+    assert {phases()[name] for name in ("etcd-master", "kube-apiserver-master", "machine-config-server-master")} == {"Running"}
 
 
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)

@@ -100,11 +100,11 @@ def test_configure_runs_twice(tmp_path: Path) -> None:
 
 
 def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
-    profile = tmp_path / "p.yml"
-    profile.write_text("installer: {ssh_key_file: /nowhere/id.pub}\n")
-    done = agentlab("configure", str(profile), runs=tmp_path)
+    (tmp_path / "ostest").mkdir()
+    (tmp_path / "ostest/ssh").touch()
+    done = agentlab("configure", "sno_ipv4", runs=tmp_path)
     assert done.returncode == 2
-    cause = "installer.ssh_key_file is '/nowhere/id.pub': cannot be read: No such file or directory"
+    cause = f"[Errno 17] File exists: '{tmp_path}/ostest/ssh'"
     assert f"first failure: Write install-config and agent-config [localhost]: {cause}" in done.stderr
     assert f"    {cause}\n    task at " in done.stdout
 

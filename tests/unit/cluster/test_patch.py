@@ -27,12 +27,31 @@ def test_strategic_merge_patch_merges_lists_by_key() -> None:
         {"type": "Ready", "status": "True"},
         {"type": "DiskPressure", "status": "False"},
     ]
-    taints = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoSchedule"}]}}
-    removed = strategic_merge_patch(taints, {"spec": {"taints": [{"key": "a", "$patch": "delete"}]}})
-    assert [t["key"] for t in removed["spec"]["taints"]] == ["b"]
+    volumes = {"spec": {"volumes": [{"name": "a"}, {"name": "b"}]}}
+    removed = strategic_merge_patch(volumes, {"spec": {"volumes": [{"name": "a", "$patch": "delete"}]}})
+    assert removed["spec"]["volumes"] == [{"name": "b"}]
+    service = {"spec": {"ports": [{"port": 80, "name": "http"}]}}
+    assert strategic_merge_patch(service, {"spec": {"ports": [{"port": 443}]}})["spec"]["ports"] == [{"port": 80, "name": "http"}, {"port": 443}]
     assert strategic_merge_patch(
         {"metadata": {"finalizers": ["x"]}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x"]}}
     ) == {"metadata": {"finalizers": []}}
+
+
+def test_strategic_merge_patch_replaces_lists_without_a_key() -> None:
+    """kubectl taint sends the taints that are to stay."""
+    node = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoSchedule"}]}}
+    patch = {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}
+    assert strategic_merge_patch(node, patch) == patch
+
+
+def test_addresses_of_one_type_become_one_unless_they_replace() -> None:
+    """As in Kubernetes, whose kubelet therefore sends the directive."""
+    addresses = [{"type": "InternalIP", "address": "192.168.111.20"}, {"type": "InternalIP", "address": "fd2e::14"}]
+    node = {"status": {"addresses": addresses}}
+    merged = strategic_merge_patch(node, {"status": {"addresses": addresses}})["status"]["addresses"]
+    assert [entry["address"] for entry in merged] == ["fd2e::14", "fd2e::14"]
+    replaced = {"status": {"addresses": [*addresses, {"$patch": "replace"}]}}
+    assert strategic_merge_patch(node, replaced) == node
 
 
 @pytest.mark.parametrize(

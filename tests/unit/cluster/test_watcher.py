@@ -15,6 +15,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher impor
     operator_report,
     settled,
 )
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, causes
 
 
 class Clock:
@@ -253,3 +254,47 @@ def test_fips_is_verified(kubeconfig):
 @pytest.mark.parametrize("seconds, text", [(2400, "40m0s"), (3600, "1h0m0s"), (5405, "1h30m5s"), (7, "7s")])
 def test_go_duration(seconds, text):
     assert go_duration(seconds) == text
+
+
+class KubeWithController(Kube):
+    """Its controller's container ends whenever it is started, until it completes after `recovers_after` seconds."""
+
+    def __init__(self, kubeconfig, clock, recovers_after):
+        super().__init__(kubeconfig, clock, ready_after=60)
+        self.recovers = clock.now + recovers_after
+
+    def controller_job(self):
+        return {"status": {"succeeded": 1} if self.clock.now >= self.recovers else {"active": 1}}
+
+    def pods(self, namespace=None):
+        if self.clock.now >= self.recovers:
+            return []
+        status = {"name": "c", "ready": False, "restartCount": 5, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                  "lastState": {"terminated": {"exitCode": 1, "message": "required key CLUSTER_ID missing value"}}}  # fmt: skip
+        metadata = {"name": "assisted-installer-controller-7", "namespace": namespace}
+        return [{"metadata": metadata, "spec": {"nodeName": "master-0"}, "status": {"phase": "Running", "containerStatuses": [status]}}]
+
+
+def test_a_controller_that_never_ran_is_no_success(kubeconfig):
+    """Upstream's wait-for says that the cluster is installed; the lab's wait names the controller as the first cause."""
+    clock, said = Clock(), []
+    kube = KubeWithController(kubeconfig, clock, recovers_after=10**9)
+    assert InstallWatcher(kube, lambda level, text: None, clock).run()
+    watch = InstallWatcher(kube, lambda level, text: said.append(text), clock, stall=900, controller=True,
+                           diagnose=lambda seen: causes(Facts(plan={"nodes": [], "rendezvous_ip": "192.0.2.20"}, nodes=[], pods=seen.pods)))  # fmt: skip
+    begin = clock.now
+    with pytest.raises(InstallFailed) as failure:
+        watch.run()
+    reason = "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value"
+    assert str(failure.value) == f"assisted-installer-controller did not complete: {reason}"
+    assert clock.now - begin < 900
+    assert [text for text in said if text.startswith("Waiting for assisted-installer-controller")] == [
+        f"Waiting for assisted-installer-controller to complete: {reason}"
+    ]
+
+
+def test_a_controller_that_recovers(kubeconfig):
+    clock = Clock()
+    kube = KubeWithController(kubeconfig, clock, recovers_after=300)
+    assert InstallWatcher(kube, lambda level, text: None, clock, stall=900, controller=True).run()
+    assert clock.now >= kube.recovers

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.keys import ensure_ssh_key
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import inputs, rundir
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -133,10 +134,13 @@ def test_the_users_key_and_pull_secret_are_added(tmp_path: Path) -> None:
     with pytest.raises(rundir.RunError, match=r"installer\.ssh_key_file is .*: cannot be read: No such file"):
         inputs.prepare(plan, run)
     key.write_text("ssh-rsa AAAA me\n")
+    with pytest.raises(rundir.RunError, match="is not a file of SSH public keys"):
+        inputs.prepare(plan, run)
+    key.write_text(f"{ensure_ssh_key(tmp_path / 'other')}\n")
     secret.write_text("{}")
     with pytest.raises(rundir.RunError, match="not a pull secret"):
         inputs.prepare(plan, run)
     secret.write_text('{"auths": {"quay.io": {"auth": "eDp5"}}}')
     config = yaml.safe_load(inputs.prepare(plan, run)[0].after)
-    assert config["sshKey"].splitlines()[1] == "ssh-rsa AAAA me"
+    assert config["sshKey"].splitlines()[1] == key.read_text().strip()
     assert set(yaml.safe_load(config["pullSecret"])["auths"]) == {"quay.io", "virthost.ostest.test.metalkube.org:5000"}

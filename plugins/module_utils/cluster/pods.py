@@ -1,0 +1,70 @@
+"""What keeps a pod from working, from its status as the OpenShift API has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+NAMESPACE, CONTROLLER = "assisted-installer", "assisted-installer-controller"
+"""Namespace and Job of the program that ends an installation on the cluster's side: it must have completed."""
+STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
+
+
+def name(pod: Mapping[str, Any]) -> str:
+    """Return `namespace/name`."""
+    return f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
+
+
+def trouble(pod: Mapping[str, Any]) -> str:
+    """Return why a pod does not work, in the words of `kubectl describe`; empty when it does, or has completed.
+
+    The text is the same as long as the reason is: it has no counts and no times.
+    """
+    status = pod.get("status") or {}
+    phase = status.get("phase", "Unknown")
+    if phase == "Succeeded":
+        return ""
+    if said := broken(pod):
+        return said
+    if phase == "Running" and all(container.get("ready") for container in status.get("containerStatuses") or ()):
+        return ""
+    return "is not Ready" if phase == "Running" else f"is {phase}"
+
+
+def broken(pod: Mapping[str, Any]) -> str:
+    """Return how a container of a pod fails: it ended badly, or cannot be started; empty when none does."""
+    status = pod.get("status") or {}
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return next((said for container in containers if (said := _container(container))), "")
+
+
+def _container(status: Mapping[str, Any]) -> str:
+    state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
+    waits, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    reason = waits.get("reason", "")
+    if waits and reason not in STARTING:
+        # What ended it says more than that it is about to be started again.
+        said = f"exit code {last['exitCode']}{_message(last)}" if last.get("exitCode") else waits.get("message", "")
+        return f"{reason}: {said}" if said else str(reason)
+    if ended.get("exitCode"):
+        return f"{ended.get('reason') or 'Error'}: exit code {ended['exitCode']}{_message(ended)}"
+    return ""
+
+
+def _message(ended: Mapping[str, Any]) -> str:
+    lines = str(ended.get("message") or "").strip().splitlines()
+    return f": {lines[-1][:300]}" if lines else ""
+
+
+def incomplete(job: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]]) -> str:
+    """Return why the controller's Job has not completed, empty when it has; `pods` are those of its namespace."""
+    own = [pod for pod in pods if (pod["metadata"].get("labels") or {}).get("job-name") == CONTROLLER or pod["metadata"]["name"].startswith(CONTROLLER)]
+    status = (job or {}).get("status") or {}
+    if status.get("succeeded") or any((pod.get("status") or {}).get("phase") == "Succeeded" for pod in own):
+        return ""
+    for pod in own:
+        if said := trouble(pod):
+            return f"pod {name(pod)}: {said}"
+    if own:
+        return f"pod {name(own[-1])} still runs"
+    return f"Job {NAMESPACE}/{CONTROLLER} has no pod" if job else f"there is no Job {NAMESPACE}/{CONTROLLER}"

@@ -1,0 +1,110 @@
+"""The files that a profile names: read before anything is created, so that one report has what is wrong with all of them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._deps import optional
+from .faults import FAILS
+from .model import Finding
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import serialization
+else:
+    exceptions = optional("cryptography.exceptions", "cryptography")
+    serialization = optional("cryptography.hazmat.primitives.serialization", "cryptography")
+
+LIMIT = 1 << 20
+"""Larger is none of these files; a device or pipe would be read for ever."""
+COMPONENTS = (
+    "agent-installer-api-server", "agent-installer-csr-approver", "agent-installer-node-agent", "agent-installer-orchestrator",
+    "agent-installer-ui", "agent-installer-utils", "baremetal-installer", "cli", "cluster-version-operator", "coredns", "etcd",
+    "haproxy-router", "hyperkube", "installer", "installer-artifacts", "keepalived-ipfailover", "machine-config-operator",
+    "machine-os-images", "must-gather", "pod", "tools",
+)  # fmt: skip
+"""Components of the lab payload; the payload's own table is `payload/images/components.py`, a test keeps the two equal."""
+# Options may stand before it.
+_KEY = re.compile(r"(?:ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+")
+_PULLSPEC = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
+
+
+class FileError(ValueError):
+    """What is wrong with a file, without its name."""
+
+
+def read(name: str) -> str:
+    """Return the text of a file. Raises `FileError`."""
+    path = Path(name).expanduser()
+    try:
+        if not path.is_file():
+            raise FileError("is not a file" if path.exists() else "cannot be read: No such file or directory")
+        with path.open("rb") as stream:
+            data = stream.read(LIMIT + 1)
+        if len(data) > LIMIT:
+            raise FileError(f"is larger than {LIMIT >> 10} KiB")
+        return data.decode()
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise FileError("is not text in UTF-8") from None
+
+
+def ssh_keys(name: str) -> str:
+    """Return the public keys in a file, a line each. Raises `FileError`."""
+    lines = [line.strip() for line in read(name).splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        raise FileError("has no public key")
+    for line in lines:
+        if "PRIVATE KEY" in line:
+            raise FileError("is a private key; give the public one, such as ~/.ssh/id_ed25519.pub")
+        key = _KEY.search(line)
+        try:
+            serialization.load_ssh_public_key((key[0] if key else line).encode())
+        except exceptions.UnsupportedAlgorithm:
+            # A key that lives in a security token is one that only OpenSSH reads.
+            if not (key and key[0].startswith("sk-")):
+                raise FileError("is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`") from None
+        except ValueError:
+            raise FileError("is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`") from None
+    return "\n".join(lines)
+
+
+def pull_secret(name: str) -> dict[str, Any]:
+    """Return the pull secret in a file. Raises `FileError`."""
+    try:
+        found = json.loads(read(name))
+    except json.JSONDecodeError as error:
+        raise FileError(f"is not JSON: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("auths"), dict):
+        raise FileError('is not a pull secret, which is {"auths": {...}}')
+    return found
+
+
+def check(profile: Mapping[str, Any], _cluster: str = "") -> Iterator[Finding]:
+    """Yield what is wrong with the files that a complete profile, or a plan, names."""
+    readers: dict[str, Callable[[str], Any]] = {"ssh_key_file": ssh_keys, "pull_secret_file": pull_secret}
+    for key, reader in readers.items():
+        name = profile["installer"][key]
+        if name:
+            try:
+                reader(name)
+            except FileError as error:
+                yield ("installer", key), name, str(error)
+    if profile["release"]["payload"] == "lab":
+        for name, source in profile["release"]["payload_overrides"].items():
+            yield from _override(name, source)
+
+
+def _override(name: str, source: str) -> Iterator[Finding]:
+    path = ("release", "payload_overrides", name)
+    if name not in COMPONENTS:
+        near = difflib.get_close_matches(name, COMPONENTS, n=1)
+        yield path, None, "no component of the release has this name; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMPONENTS)}")
+    elif source != FAILS and not Path(source).expanduser().is_dir() and not _PULLSPEC.fullmatch(source):
+        yield path, source, "is neither a directory that exists, nor a pullspec with a digest (HOST/NAME@sha256:...)"

@@ -1,0 +1,13 @@
+"""What a plan allows and its users may not expect."""
+
+from __future__ import annotations
+
+from .model import Plan
+
+
+def warnings(plan: Plan) -> list[str]:
+    """Return a sentence for each."""
+    found = []
+    if plan["hypervisor"]["route"] and plan["cluster"]["stack"] == "dualstack":
+        found.append("hypervisor.route leads to the IPv4 addresses of this cluster only; its IPv6 addresses are not reachable from the host")
+    return found

@@ -1,0 +1,124 @@
+"""What `validate` compares, and that it notices a cluster which is not as planned."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate as module
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.pods import incomplete
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+
+
+def node(planned: dict[str, Any], *addresses: str) -> dict[str, Any]:
+    status = {
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "addresses": [*({"type": "InternalIP", "address": a} for a in addresses), {"type": "Hostname", "address": planned["name"]}],
+    }
+    return {"metadata": {"name": planned["name"], "labels": {f"node-role.kubernetes.io/{planned['role']}": ""}}, "status": status}
+
+
+def pod(phase: str, **state: Any) -> dict[str, Any]:
+    statuses = [{"name": "c", "ready": phase == "Running" and not state, "restartCount": 0, **state}]
+    return {"metadata": {"name": "assisted-installer-controller-7", "namespace": "assisted-installer", "labels": {}}, "spec": {},
+            "status": {"phase": phase, "containerStatuses": statuses}}  # fmt: skip
+
+
+LOOPING = {
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+    "lastState": {"terminated": {"exitCode": 2, "message": "first\nrequired key CLUSTER_ID missing value"}},
+}
+
+
+class Kube:
+    """An installed cluster of a plan."""
+
+    server = "https://api"
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.found = [node(n, *(a["ip"] for a in n["nics"][0]["addresses"])) for n in plan["nodes"]]
+        self.job: dict[str, Any] | None = {"status": {"succeeded": 1}}
+        self.all_pods = [pod("Succeeded")]
+
+    def get(self, path: str) -> dict[str, Any]:
+        return {"gitVersion": "v1.35.0"}
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return self.found
+
+    def cluster_version(self) -> dict[str, Any]:
+        return {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
+
+    def cluster_operators(self) -> list[dict[str, Any]]:
+        return [{"metadata": {"name": "etcd"}, "status": self.cluster_version()["status"]}]
+
+    def controller_job(self) -> dict[str, Any] | None:
+        return self.job
+
+    def pods(self, namespace: str | None = None) -> list[dict[str, Any]]:
+        return self.all_pods
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(module, "_names", lambda plan: ())
+    monkeypatch.setattr(module, "_vips", lambda plan: ())
+    return build.build(profile.load("ha_dualstack", PROFILES, "one"), "one")
+
+
+def failed(plan: dict[str, Any], kube: Kube) -> dict[str, str]:
+    checks = module.validate(plan, Path("none"), lambda path: kube)  # type: ignore[arg-type, return-value]
+    assert len(checks) > 8
+    return {check.name: check.found for check in checks if not check.ok}
+
+
+def test_a_cluster_as_planned(plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    assert not failed(plan, kube)
+    for address in kube.found[0]["status"]["addresses"][:2]:
+        address["address"] = address["address"].replace("::", ":0:0:0:")  # another spelling of the same address
+    assert not failed(plan, kube)
+
+
+@pytest.mark.parametrize("change", ["twice", "order", "one", "other", "none"])
+def test_addresses_that_are_not_the_planned_ones(change: str, plan: dict[str, Any]) -> None:
+    """In an installed cluster every node had its IPv6 address twice and no IPv4 address, and all checks were ok."""
+    kube = Kube(plan)
+    four, six = (a["ip"] for a in plan["nodes"][1]["nics"][0]["addresses"])
+    kube.found[1] = node(plan["nodes"][1], *{"twice": (six, six), "order": (six, four), "one": (four,), "other": (four, "fd2e::99"), "none": ()}[change])
+    [(name, found)] = failed(plan, kube).items()
+    assert name == "addresses of master-1"
+    assert found.endswith(f"; planned: {four}, {six}")
+
+
+@pytest.mark.parametrize(
+    ("job", "pods", "reason"),
+    [
+        ({"status": {"active": 1}}, [pod("Running", **LOOPING)],
+         "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 2: required key CLUSTER_ID missing value"),
+        ({"status": {"active": 1}}, [pod("Running")], "pod assisted-installer/assisted-installer-controller-7 still runs"),
+        ({"status": {"active": 1}}, [pod("Pending")], "pod assisted-installer/assisted-installer-controller-7: is Pending"),
+        ({"status": {}}, [], "Job assisted-installer/assisted-installer-controller has no pod"),
+        (None, [], "there is no Job assisted-installer/assisted-installer-controller"),
+    ],
+)  # fmt: skip
+def test_a_controller_that_has_not_completed(job: Any, pods: list[Any], reason: str, plan: dict[str, Any]) -> None:
+    """A controller that ended whenever it was started could end in success."""
+    kube = Kube(plan)
+    kube.job, kube.all_pods = job, pods
+    assert failed(plan, kube)["assisted-installer-controller"] == reason
+    assert not incomplete(None, [pod("Succeeded")])
+
+
+def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    other = copy.deepcopy(pod("Running", **LOOPING))
+    other["metadata"].update(name="router-default", namespace="openshift-ingress")
+    kube.all_pods.append(other)
+    [(name, found)] = failed(plan, kube).items()
+    assert (name, found.split("; not: ")[0]) == ("pods", "1 of 2 run or have completed")
+    assert "openshift-ingress/router-default CrashLoopBackOff: exit code 2" in found
