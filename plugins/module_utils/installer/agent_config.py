@@ -179,6 +179,10 @@ def _check_host(
         if mac.lower() in macs:
             errors.invalid(at, mac, "duplicate MAC address found")
         macs.add(mac.lower())
+    # Stricter than upstream: the name becomes that of a file and of a folder on the host.
+    name = host.get("hostname", "")
+    if name in (".", "..") or any(c == "/" or not c.isprintable() for c in name):
+        errors.invalid(f"{path}.hostname", name, "must not have a slash or unprintable characters, or be . or ..")
     hints = host.get("rootDeviceHints") or {}
     device = hints.get("deviceName", "")
     if device:

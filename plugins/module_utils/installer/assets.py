@@ -10,7 +10,18 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..ignition.config import dumps
-from . import agent_config, credentials, ignition, image, install_config, manifests, mirrors, network, validation
+from . import (
+    advice,
+    agent_config,
+    credentials,
+    ignition,
+    image,
+    install_config,
+    manifests,
+    mirrors,
+    network,
+    validation,
+)
 from .build import Build
 from .errors import InstallerError
 from .schema import ordered
@@ -36,12 +47,20 @@ def _load_install_config(build: Build, texts: Texts) -> dict[str, Any]:
     install_config.set_defaults(config, build.profile, build.version)
     result: dict[str, Any] = ordered(config, INSTALL_CONFIG)
     validation.validate(result, build)
+    _advise(build, advice.of_pull_secret(result.get("pullSecret") or ""))
     return result
+
+
+def _advise(build: Build, texts: list[str]) -> None:
+    for text in texts:
+        build.log.warning(text)
 
 
 def _load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
     text = _one(texts)
-    return {"Config": agent_config.load_agent_config(text, build.log), "File": text}
+    config = agent_config.load_agent_config(text, build.log)
+    _advise(build, advice.of_agent_config(config))
+    return {"Config": config, "File": text}
 
 
 def _agent_config(build: Build) -> dict[str, Any] | None:
@@ -54,7 +73,11 @@ def _roles(build: Build) -> list[str]:
 
 
 def _hosts(build: Build) -> list[dict[str, Any]]:
-    return agent_config.hosts_of(_agent_config(build), build["Install Config"], _roles(build), build.log)
+    config, cluster = _agent_config(build), build["Install Config"]
+    hosts = agent_config.hosts_of(config, cluster, _roles(build), build.log)
+    expected = sum(install_config.replicas(cluster).values()) if cluster else 0
+    _advise(build, advice.of_hosts(hosts, (config or {}).get("rendezvousIP", ""), expected))
+    return hosts
 
 
 def _load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
@@ -88,7 +111,13 @@ def _has_networks(peek: Any) -> bool:
 
 
 def _needs_install_config(build: Build) -> dict[str, Any]:
-    found: dict[str, Any] = manifests.missing(build["Install Config"])
+    found: dict[str, Any] | None = build["Install Config"]
+    if found is None:
+        place = build.options.directory
+        raise InstallerError(
+            "missing configuration or manifest file: "
+            f"{place} has no {install_config.FILENAME}, and {place / manifests.DIRECTORY} has no manifest in its place"
+        )
     return found
 
 

@@ -101,7 +101,7 @@ def install(build: Build) -> dict[str, Any]:
     _add_hosts(config, hosts)
     fencing = build["Fencing Credentials"] if build.profile.two_node_fencing else None
     for number, text in (fencing or {}).items():
-        folder = f"/{_folder(int(number), hosts[int(number)])}" if number else ""
+        folder = f"/{_folders(hosts)[int(number)]}" if number else ""
         config.file(f"{_ASSISTED}/hostconfig{folder}/fencing-credentials.yaml", text, 0o644)
     config.directory(f"{_ASSISTED}/extra-manifests", 0o644)
     for name, text in (build["Extra Manifests"] or {}).items():
@@ -344,17 +344,24 @@ def _add_networks(build: Build, config: Config, networks: list[dict[str, str]], 
         config.file("/usr/local/bin/pre-network-manager-config.sh", script.read_bytes(), 0o755)
 
 
-def _folder(index: int, host: dict[str, Any]) -> str:
-    return host.get("hostname") or f"host-{index}"
+def _folders(hosts: list[dict[str, Any]]) -> list[str]:
+    """Names of the hosts' folders: the host name, or `host-N`; with the number behind it when an earlier host has that name."""
+    found: list[str] = []
+    for index, host in enumerate(hosts):
+        name = host.get("hostname") or f"host-{index}"
+        while name in found:
+            name = f"{name}-{index}"
+        found.append(name)
+    return found
 
 
 def _add_hosts(config: Config, hosts: list[dict[str, Any]]) -> None:
-    for index, host in enumerate(hosts):
+    for host, own in zip(hosts, _folders(hosts), strict=True):
         macs = [nic["macAddress"].lower() for nic in host["interfaces"]]
         name = host.get("hostname", "")
         if name:
             config.file(f"{_ASSISTED}/hostnames/{macs[0]}", name, 0o600)
-        folder = f"{_ASSISTED}/hostconfig/{_folder(index, host)}"
+        folder = f"{_ASSISTED}/hostconfig/{own}"
         config.file(f"{folder}/mac_addresses", "".join(f"{mac}\n" for mac in macs), 0o644)
         if host.get("rootDeviceHints"):
             config.file(f"{folder}/root-device-hints.yaml", dump(host["rootDeviceHints"]), 0o644)

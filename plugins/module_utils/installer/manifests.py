@@ -22,7 +22,6 @@ PLATFORMS = {
     "baremetal": "BareMetal", "vsphere": "VSphere", "nutanix": "Nutanix", "none": "None", "external": "External"
 }  # fmt: skip
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s390x": "s390x"}
-_MISSING = "missing configuration or manifest file"
 
 
 def _meta(name: str, namespace: str, profile: ReleaseProfile, **extra: Any) -> dict[str, Any]:
@@ -539,13 +538,6 @@ def load_cluster_deployment(text: str) -> dict[str, Any]:
     """Read cluster-deployment.yaml."""
     found: dict[str, Any] = decode_file(text, f"{DIRECTORY}/cluster-deployment.yaml", shapes.CLUSTER_DEPLOYMENT)
     return found
-
-
-def missing(what: Any) -> Any:
-    """`what`, or `InstallerError` when neither an input nor a manifest gave it."""
-    if what is None:
-        raise InstallerError(_MISSING)
-    return what
 
 
 def load_fencing_credentials(text: str) -> dict[str, str]:

@@ -80,6 +80,15 @@ def _type(shape: Any) -> str:
     return f"{shape.package}.{shape.name}" if isinstance(shape, Struct) else str(shape)
 
 
+def _zero(shape: Any) -> Any:
+    """What Go's encoding/json makes of a null in a list: the element's zero value."""
+    if isinstance(shape, list):
+        return []
+    if isinstance(shape, Struct | Map):
+        return {}
+    return {STR: "", INT: 0, BOOL: False}.get(shape)
+
+
 _GO = {STR: str, INT: int, BOOL: bool}
 
 
@@ -121,9 +130,8 @@ def _decode(
     elif isinstance(shape, list):
         if isinstance(value, list):
             return [
-                _decode(item, shape[0], (*path, index), owner, position, errors, strays)
+                _zero(shape[0]) if item is None else _decode(item, shape[0], (*path, index), owner, position, errors, strays)
                 for index, item in enumerate(value)
-                if item is not None
             ]
     elif isinstance(value, dict):
         if isinstance(shape, Map):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..coreos.errors import CoreosError
+from ..files import explain
 from . import state as state_file
 from .errors import InstallerError
 from .log import Log
@@ -97,9 +98,13 @@ class Store:
                     try:
                         content = path.read_bytes()
                     except FileNotFoundError:
+                        if path.is_symlink():
+                            raise InstallerError(
+                                f"failed to load {path.name} file: {path} is a link to {path.readlink()}, which does not exist"
+                            ) from None
                         continue
                     except OSError as error:
-                        raise InstallerError(f"failed to load {path.name} file: {error}") from error
+                        raise InstallerError(f"failed to load {path.name} file: {explain(error)}") from error
                     where = str(path.relative_to(self.directory))
                     if self._unfinished.get(where) == _sha256(content):
                         self._left.add(asset.name)

@@ -1,0 +1,70 @@
+"""Inputs that upstream takes without a word and that will hardly do what was meant: each function returns warnings."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from . import check
+from .agent_config import FILENAME, static_ips
+
+
+def of_agent_config(config: dict[str, Any]) -> list[str]:
+    """About agent-config.yaml by itself."""
+    kind = config.get("kind") or "AgentConfig"
+    return [] if kind == "AgentConfig" else [f'{FILENAME}: kind is "{kind}", not AgentConfig']
+
+
+def of_hosts(hosts: list[dict[str, Any]], rendezvous: str, expected: int) -> list[str]:
+    """About the hosts together: names, static addresses, and who has the rendezvous IP when all of `expected` hosts are static."""
+    said = []
+    names: dict[str, int] = {}
+    addresses: dict[str, int] = {}
+    for index, host in enumerate(hosts):
+        name = host.get("hostname", "")
+        if name:
+            first = names.setdefault(name, index)
+            if first != index:
+                said.append(f'hosts[{index}].hostname: "{name}" is the name of hosts[{first}], too')
+            why = check.subdomain(name)
+            if why:
+                said.append(f'hosts[{index}].hostname: "{name}" is not a valid host name: {why}')
+        for ip in dict.fromkeys(_canonical(ip) for ip in static_ips(host.get("networkConfig"))):
+            first = addresses.setdefault(ip, index)
+            if first != index:
+                said.append(f"hosts[{index}].networkConfig: {ip} is an address of hosts[{first}], too")
+    static = all(static_ips(host.get("networkConfig")) and not _dynamic(host["networkConfig"]) for host in hosts)
+    if rendezvous and hosts and len(hosts) >= expected and static and _canonical(rendezvous) not in addresses:
+        said.append(f"rendezvousIP: no host has the address {rendezvous}")
+    return said
+
+
+def of_pull_secret(text: str) -> list[str]:
+    """About a pull secret that is valid: entries that no registry will take. Values are not shown."""
+    try:
+        auths = json.loads(text)["auths"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    said = []
+    for registry, entry in auths.items() if isinstance(auths, dict) else ():
+        auth = entry.get("auth") if isinstance(entry, dict) else None
+        if not isinstance(auth, str):
+            continue
+        try:
+            base64.b64decode(auth, validate=True)
+        except (binascii.Error, ValueError):
+            said.append(f"pullSecret: the auth of {registry} is not base64")
+    return said
+
+
+def _canonical(ip: str) -> str:
+    found = check.address(ip)
+    return ip if found is None else str(found)
+
+
+def _dynamic(state: Any) -> bool:
+    interfaces = (state.get("interfaces") or []) if isinstance(state, dict) else []
+    families = [nic.get(family) for nic in interfaces if isinstance(nic, dict) for family in ("ipv4", "ipv6")]
+    return any(family.get("dhcp") or family.get("autoconf") for family in families if isinstance(family, dict))
