@@ -32,6 +32,7 @@ from typing import Any
 
 from ansible import constants as C
 from ansible.plugins.callback import CallbackBase
+from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
 _LOG_LINE = re.compile(r'time="[^"]*" level=(info|warning|error|fatal) msg=(".*"|\S+)')
 # The task that Ansible puts before each role; only its failure says something.
@@ -83,7 +84,7 @@ class _Follower(threading.Thread):
             match = _LOG_LINE.match(line)
             if match:
                 text = match[2]
-                self.show(match[1], json.loads(text) if text.startswith('"') else text)
+                self.show(match[1], load_json(text, name="log") if text.startswith('"') else text)
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]

@@ -7,14 +7,20 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from .plan.model import Plan
+from .plan.stored import checked
+
 PLAN: dict[str, Any] = {"type": "dict", "required": True}
 
 
-def plan_of(module: AnsibleModule) -> dict[str, Any]:
-    """Return the module's parameter `plan`, and keep its passwords out of everything that the module says."""
-    plan: dict[str, Any] = module.params["plan"]
+def plan_of(module: AnsibleModule) -> Plan:
+    """Return the module's parameter `plan`, and keep its passwords out of everything that the module prints.
+
+    Raises `PlanError` when it is no plan.
+    """
+    plan = checked(module.params["plan"])
     services = plan["services"]
-    secrets = {node["bmc"]["password"] for node in plan["nodes"]} | {services[name]["password"] for name in ("registry", "bmc")}
+    secrets = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}
     module.no_log_values.update(secrets)
     return plan
 

@@ -9,11 +9,11 @@ In an event loop documents come through `off_loop`, which holds it for less than
 
 from __future__ import annotations
 
-import asyncio
 import json
 import json.scanner
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from . import _yaml
@@ -21,7 +21,7 @@ from ._yaml import GO, NMSTATE, Document, DocumentError, Limits, Positions, Sche
 
 __all__ = [
     "GO", "LIMITS", "NMSTATE", "Document", "DocumentError", "Limits", "Positions", "Schema", "Twice",
-    "load_json", "load_yaml", "load_yaml_all", "off_loop", "read_yaml", "read_yaml_all",
+    "decoded", "load_json", "load_yaml", "load_yaml_all", "off_loop", "read_file", "read_reply", "read_yaml", "read_yaml_all",
 ]  # fmt: skip
 
 LIMITS = Limits()
@@ -73,13 +73,50 @@ def read_yaml_all(
     twice: bool = False,
 ) -> list[Document]:
     """Return all YAML documents in `data` that are not empty; as `read_yaml`."""
-    text = _text(data, name, limits)
+    text = decoded(data, name=name, limits=limits)
     found = _yaml.Composer(name, text, schema, limits, positions=positions).documents()
     if not twice:
         for document in found:
             for key in document.twice:
                 raise DocumentError(name, key.line, key.column, f'key "{key.path[-1]}" already set in map')
     return found
+
+
+def decoded(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> str:
+    """Return a document's text, which is UTF-8. Raises `DocumentError`."""
+    if len(data) > limits.size:
+        raise DocumentError(name, 1, 1, f"is longer than {limits.size} bytes")
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig")
+        problem = _OCTETS.get(error.reason, _OCTETS["invalid start byte"])
+        raise DocumentError(name, *_yaml.place(before, len(before)), problem) from None
+
+
+def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
+    """Return what stands in a file, up to one byte more than a document may have."""
+    with path.open("rb") as stream:
+        return stream.read(limits.size + 1)
+
+
+def read_reply(answer: Any, *, limits: Limits = LIMITS) -> bytes:
+    """Return the body of a response of `requests` that was asked for as a stream, up to a piece more than a document may have."""
+    body = bytearray()
+    for piece in answer.iter_content(1 << 16):
+        body += piece
+        if len(body) > limits.size:
+            break
+    return bytes(body)
+
+
+_OCTETS = {
+    "invalid start byte": "invalid leading UTF-8 octet",
+    "invalid continuation byte": "invalid trailing UTF-8 octet",
+    "unexpected end of data": "incomplete UTF-8 octet sequence",
+}
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON
@@ -98,7 +135,7 @@ def load_json(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> Any:
 
     Raises `DocumentError`.
     """
-    return _decode(_DECODER, _text(data, name, limits), name, limits)
+    return _decode(_DECODER, decoded(data, name=name, limits=limits), name, limits)
 
 
 def _decode(decoder: json.JSONDecoder, text: str, name: str, limits: Limits) -> Any:
@@ -211,12 +248,14 @@ async def off_loop(
     load: a function of this module. Documents of a few kilobytes are read at once; the most that is taken is 8 MiB and
     200,000 values.
     """
+    import asyncio  # not in every command line
+
     limits = limits._replace(size=min(limits.size, _OFF_LOOP_BYTES), nodes=min(limits.nodes, _OFF_LOOP_NODES))
     if load is not load_json:
         if len(data) <= _YAML_BYTES:
             return load(data, name=name, limits=limits, **options)
         return await asyncio.to_thread(load, data, name=name, limits=limits, **options)
-    text = _text(data, name, limits)
+    text = decoded(data, name=name, limits=limits)
     if len(text) <= _PIECE and 200 * _dense(text) + 30 * text.count("\\") <= _JSON_COST:
         return load(text, name=name, limits=limits)
     return await asyncio.to_thread(_yielding, text, name, limits)
@@ -227,23 +266,3 @@ def _yielding(text: str, name: str, limits: Limits) -> Any:
     escapes = _count(text, "\\")
     fast = len(text) + 200 * _dense(text) + 30 * escapes <= _JSON_COST
     return _decode(_DECODER if fast else _InPython(escapes), text, name, limits)
-
-
-def _text(data: bytes | str, name: str, limits: Limits) -> str:
-    if len(data) > limits.size:
-        raise DocumentError(name, 1, 1, f"is longer than {limits.size} bytes")
-    if isinstance(data, str):
-        return data
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig")
-        problem = _OCTETS.get(error.reason, _OCTETS["invalid start byte"])
-        raise DocumentError(name, *_yaml.place(before, len(before)), problem) from None
-
-
-_OCTETS = {
-    "invalid start byte": "invalid leading UTF-8 octet",
-    "invalid continuation byte": "invalid trailing UTF-8 octet",
-    "unexpected end of data": "incomplete UTF-8 octet sequence",
-}

@@ -41,13 +41,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Problem, ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec={"plan": {"type": "dict", "required": True}}, supports_check_mode=True)
 
     def compare() -> dict[str, Any]:
-        plan = module.params["plan"]
+        plan = checked(module.params["plan"])
         directory = plan["hypervisor"]["pool_dir"]
         facts = capacity.measure(Path(directory))
         made = Path(plan["hypervisor"]["state_dir"]).exists()

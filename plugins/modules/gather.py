@@ -58,6 +58,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import Gatherer
 
 
@@ -80,7 +81,7 @@ def main() -> None:
             auth: tuple[str | None, str] = (known.token, known.scheme)
         except StateError:
             auth = (None, "watcher")
-        gatherer = Gatherer(module.params["plan"], run_dir, Path(module.params["dest"]), auth)
+        gatherer = Gatherer(checked(module.params["plan"]), run_dir, Path(module.params["dest"]), auth)
         gathered = gatherer.run()
         return {"changed": True, "causes": [c._asdict() for c in gathered.causes], "summary": gatherer.summary(),
                 "missing": gathered.missing}

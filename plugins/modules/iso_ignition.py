@@ -48,7 +48,6 @@ path:
   type: str
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +56,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import _live_iso
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
 
 def _config(params: dict[str, Any]) -> bytes | None:
@@ -66,7 +66,7 @@ def _config(params: dict[str, Any]) -> bytes | None:
         return Path(params["src"]).read_bytes()
     config: str = params["config"]
     try:
-        json.loads(config)
+        load_json(config, name="config")
     except ValueError as error:
         raise ValueError(f"config is not JSON, use the filter to_json: {error}") from None
     return config.encode()

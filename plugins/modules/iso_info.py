@@ -74,13 +74,13 @@ files:
 
 import contextlib
 import hashlib
-import json
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
 
 def _ignition(config: bytes | None) -> dict[str, Any] | None:
@@ -88,7 +88,7 @@ def _ignition(config: bytes | None) -> dict[str, Any] | None:
         return None
     version = None
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        version = json.loads(config)["ignition"]["version"]
+        version = load_json(config, name="Ignition config")["ignition"]["version"]
     return {"size": len(config), "sha256": hashlib.sha256(config).hexdigest(), "version": version}
 
 

@@ -48,6 +48,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.remove import remove
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory
 
 
@@ -65,7 +66,7 @@ def main() -> None:
     def destroy() -> dict[str, Any]:
         created = module.params["created"]
         if created is None:
-            created = inventory.sandbox(module.params["plan"])
+            created = inventory.sandbox(checked(module.params["plan"]))
         removed = remove(created, module.params["cluster"], check=module.check_mode)
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}

@@ -49,6 +49,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table, validate
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 
 
 def main() -> None:
@@ -61,7 +62,7 @@ def main() -> None:
     )
 
     def check() -> dict[str, Any]:
-        checks = validate(module.params["plan"], Path(module.params["kubeconfig"]))
+        checks = validate(checked(module.params["plan"]), Path(module.params["kubeconfig"]))
         result = {"changed": False, "checks": [c._asdict() for c in checks], "table": table(checks)}
         failed = [c for c in checks if not c.ok]
         if failed:

@@ -76,6 +76,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
 
@@ -97,7 +98,7 @@ def main() -> None:
         if module.check_mode:
             return {"changed": False, "exit_code": 0, "seconds": 0.0}
         params, start = module.params, time.monotonic()
-        watch = {"diagnose": Probe(params["plan"], Path(params["dir"]))} if params["plan"] else {}
+        watch = {"diagnose": Probe(checked(params["plan"]), Path(params["dir"]))} if params["plan"] else {}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from .._deps import optional
+from ..documents import DocumentError, Limits, load_json, read_reply
 
 requests = optional("requests")
 
 HEADERS = {"watcher": "Watcher-Authorization", "user": "Authorization", "agent": "X-Secret-Key"}
 """Header that carries the token, by authentication scheme."""
+
+
+# Events of a long run with thousands of hosts are some tens of MiB.
+_LIMITS = Limits(size=256 << 20, nodes=10_000_000)
 
 
 class AssistedError(Exception):
@@ -36,14 +41,15 @@ class AssistedClient:
         """The decoded answer of GET `path`; AssistedError otherwise."""
         url = self.base + path
         try:
-            answer = self.session.get(url, params=query, timeout=self.timeout)
+            with self.session.get(url, params=query, timeout=self.timeout, stream=True) as answer:
+                body = read_reply(answer, limits=_LIMITS)
         except requests.RequestException as error:
             raise AssistedError(f"{url}: {error}") from error
         if not answer.ok:
-            raise AssistedError(f"{url}: HTTP {answer.status_code}: {_reason(answer)}")
+            raise AssistedError(f"{url}: HTTP {answer.status_code}: {_reason(body, answer.reason)}")
         try:
-            return answer.json()
-        except ValueError as error:
+            return load_json(body, name="the answer", limits=_LIMITS)
+        except DocumentError as error:
             raise AssistedError(f"{url}: the answer is not JSON: {error}") from error
 
     def infra_envs(self) -> list[dict[str, Any]]:
@@ -61,10 +67,10 @@ class AssistedClient:
         return self.get("/events", infra_env_id=infra_env_id)
 
 
-def _reason(answer: Any) -> str:
+def _reason(body: bytes, status: str) -> str:
     """The text of either error shape of the service (`reason` or `message`)."""
     try:
-        body = answer.json()
-    except ValueError:
-        return answer.text.strip()[:200] or answer.reason
-    return str(body.get("reason") or body.get("message") or body)
+        found = load_json(body, name="the answer")
+    except DocumentError:
+        return body.decode("utf-8", "replace").strip()[:200] or status
+    return str(found.get("reason") or found.get("message") or found) if isinstance(found, dict) else str(found)

@@ -5,9 +5,10 @@ Texts and severities are those of `openshift-install agent wait-for`; every even
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from ..documents import load_json
 
 STATUS_TEXT = {
     "adding-hosts": "Cluster is adding hosts",
@@ -109,7 +110,7 @@ def _level(status: str, before: str | None) -> str | None:
 
 def parse_validations(text: str | None) -> list[dict[str, str]]:
     """The checks of a `validations_info` (JSON in a string, or empty): dicts with id, status, message."""
-    return [check for checks in (json.loads(text) if text else {}).values() for check in checks]
+    return [check for checks in (load_json(text, name="validations_info") if text else {}).values() for check in checks]
 
 
 def host_name(host: dict[str, Any]) -> str:

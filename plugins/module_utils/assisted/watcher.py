@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from ..cluster.client import ClusterError
+from ..documents import load_json
 from .client import AssistedError
 from .monitor import Message, Monitor
 
@@ -240,7 +240,7 @@ def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator
     """What a service tells of an installation, without what differs each time that the same happens: figures in a text, times."""
     yield "status", cluster["status"], cluster.get("status_info")
     for thing in (cluster, *(cluster.get("hosts") or ())):
-        for checks in json.loads(thing.get("validations_info") or "{}").values():
+        for checks in load_json(thing.get("validations_info") or "{}", name="validations_info").values():
             yield from (("validation", thing["id"], check["id"], check["status"]) for check in checks)
     for host in cluster.get("hosts") or ():
         progress = host.get("progress") or {}

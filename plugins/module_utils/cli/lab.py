@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import os
 import re
 import signal
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..documents import load_json, load_yaml, read_file
 from ..packages import PackageError, distribution, missing
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, run_dir
 from .scratch import scratch
@@ -155,9 +155,8 @@ def _this_host() -> str:
 
 def _missing_packages() -> bool:
     """Whether the role setup has something to install here, asked without Ansible because nearly always that is nothing."""
-    import yaml
-
-    table = yaml.safe_load((ROOT / "roles/setup/vars/main.yml").read_text(encoding="utf-8"))["setup_packages"]
+    path = ROOT / "roles/setup/vars/main.yml"
+    table = load_yaml(read_file(path), name=str(path))["setup_packages"]
     return bool(missing(table[distribution(table)]))
 
 
@@ -211,7 +210,7 @@ def _explain(directory: Path) -> None:
     from ..plan import rundir
 
     try:
-        failure = json.loads((directory / FAILURE).read_text(encoding="utf-8"))
+        failure = load_json(read_file(directory / FAILURE), name=FAILURE)
     except (OSError, ValueError):
         return
     say(f"\nfirst failure: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)

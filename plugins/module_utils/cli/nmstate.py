@@ -11,7 +11,8 @@ from pathlib import Path
 from .._deps import MissingLibrary
 from ..coreos.errors import CoreosError
 from ..coreos.image import new_file
-from ..nmstate import NmstateError, external, generate, load
+from ..documents import DocumentError, decoded, read_file
+from ..nmstate import LIMITS, NmstateError, external, generate, load
 from .terminal import say
 
 
@@ -27,8 +28,9 @@ def main(argv: list[str]) -> int:
     try:
         found: list[tuple[str, str]] = []
         for path in args.files:
-            text = sys.stdin.read() if path == "-" else Path(path).read_text()
-            found += external.generate(text) if args.nmstatectl else generate(load(text))
+            name = "stdin" if path == "-" else path
+            data = sys.stdin.buffer.read(LIMITS.size + 1) if path == "-" else read_file(Path(path), limits=LIMITS)
+            found += external.generate(decoded(data, name=name)) if args.nmstatectl else generate(load(data, name=name))
         if args.output_dir is None:
             say(json.dumps({"NetworkManager": found}, indent=1, ensure_ascii=False))
             return 0
@@ -41,7 +43,7 @@ def main(argv: list[str]) -> int:
     except (NmstateError, CoreosError, MissingLibrary) as error:
         say(error, sys.stderr)
         return 1
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, DocumentError) as error:
         say(f"Error: {error}", sys.stderr)
         return 1
     return 0

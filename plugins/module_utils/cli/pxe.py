@@ -89,7 +89,7 @@ def _customize(args: argparse.Namespace) -> None:
             raise CoreosError("not a CoreOS live initramfs image")
         if IGNITION_PATH in base or any(name.startswith(NETWORK_DIR) for name in base):
             raise CoreosError("input is already customized")
-        features = kargs.load_json(base[FEATURES], FEATURES) if FEATURES in base else {}
+        features = kargs.json_object(base[FEATURES], FEATURES) if FEATURES in base else {}
         files = customize.customize(wishes_of(args), features, notice)
         if IGNITION_PATH in files:
             notice("PXE configuration must include kernel arguments:\n\tignition.firstboot ignition.platform.id=metal")

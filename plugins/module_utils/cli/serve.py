@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ..documents import load_json, read_file
 from .terminal import say
 
 SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
@@ -35,7 +36,7 @@ def _tokens(data: Path) -> tuple[str, Path]:
             json.dump({"EC_PUBLIC_KEY_PEM": key, **tokens}, file, indent=2)
         temporary.rename(path)
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["EC_PUBLIC_KEY_PEM"]), path
+        return str(load_json(read_file(path), name=str(path))["EC_PUBLIC_KEY_PEM"]), path
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path} is damaged: remove it, and new tokens are made") from None
 

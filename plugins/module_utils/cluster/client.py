@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._deps import optional
+from ..documents import DocumentError, load_json, load_yaml, read_file, read_reply
 from .pods import CONTROLLER, NAMESPACE
 
 kubernetes = optional("kubernetes")
@@ -27,6 +28,7 @@ class ClusterClient:
         self.timeout = timeout
         settings = kubernetes.client.Configuration()
         try:
+            load_yaml(read_file(kubeconfig), name=str(kubeconfig))  # before the client reads it without bounds
             kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=settings)
         except (kubernetes.config.ConfigException, OSError, ValueError, KeyError) as error:
             raise ClusterError(f"{kubeconfig}: not a usable kubeconfig: {error}") from error
@@ -51,12 +53,13 @@ class ClusterClient:
     def find(self, path: str) -> dict[str, Any] | None:
         """As `get`, but None when there is no such object."""
         try:
-            answer = self.session.get(self.server + path, timeout=self.timeout)
-            if answer.status_code == 404:
-                return None
-            answer.raise_for_status()
-            return answer.json()
-        except (requests.RequestException, OSError) as error:
+            with self.session.get(self.server + path, timeout=self.timeout, stream=True) as answer:
+                if answer.status_code == 404:
+                    return None
+                answer.raise_for_status()
+                found: dict[str, Any] = load_json(read_reply(answer), name="the answer")
+                return found
+        except (requests.RequestException, OSError, DocumentError) as error:
             raise ClusterError(f"GET {self.server}{path}: {error}") from error
 
     def live(self) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from .._deps import optional
 from ..assisted.monitor import Message
 from ..assisted.watcher import Diagnose, FatalError, Seen, Stall, no_diagnosis
+from ..documents import load_yaml
 from ..state import write_atomic
 from .client import ClusterClient, ClusterError, admitted_url, conditions, is_false, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete
@@ -257,14 +258,14 @@ def operator_report(operators: list[dict[str, Any]]) -> list[Message]:
 def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
     """Put the router's CA before the CA data of every cluster of a kubeconfig; False if it is there already."""
     text = kubeconfig.read_text()
-    config = yaml.safe_load(text)
+    config = load_yaml(text, name=str(kubeconfig))
     for cluster in (entry["cluster"] for entry in config["clusters"]):
         data = base64.b64decode(cluster["certificate-authority-data"]).decode()
         if not data:
             raise ValueError("kubeconfig CertificateAuthorityData not found")
         if bundle.strip() not in data:
             cluster["certificate-authority-data"] = base64.b64encode((bundle.rstrip() + "\n" + data).encode()).decode()
-    if yaml.safe_load(text) == config:
+    if load_yaml(text, name=str(kubeconfig)) == config:
         return False
     return write_atomic(kubeconfig, yaml.safe_dump(config, sort_keys=True), 0o600)
 

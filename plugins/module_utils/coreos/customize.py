@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from ..documents import DocumentError, load_json, load_yaml
 from .errors import CoreosError
 from .iso import IGNITION_PATH, NETWORK_DIR
 
@@ -148,11 +149,15 @@ def read_file(path: str) -> bytes:
 def _config(path: str) -> bytes:
     """Read an Ignition config, of any 3.x version."""
     try:
-        config = json.loads(read_file(path))
+        config = load_json(read_file(path), name=path)
         version = config["ignition"]["version"]
         if not re.fullmatch(r"3\.\d+\.\d+(-experimental)?", version):
             raise ValueError(f"ignition.version is {version!r}, not 3.x")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except DocumentError as error:
+        raise CoreosError(f"parsing Ignition config {error}") from None
+    except (LookupError, TypeError):
+        raise CoreosError(f"parsing Ignition config {path}: it has no ignition.version") from None
+    except ValueError as error:
         raise CoreosError(f"parsing Ignition config {path}: {error}") from None
     return json.dumps(config, separators=(",", ":")).encode()
 
@@ -173,9 +178,9 @@ def _console(spec: str) -> str:
 def _installer_config(path: str) -> bytes:
     data = read_file(path)
     try:
-        config = yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise CoreosError(f"parsing installer config {path}: {' '.join(str(error).split())}") from None
+        config = load_yaml(data, name=path)
+    except DocumentError as error:
+        raise CoreosError(f"parsing installer config {error}") from None
     if not isinstance(config, dict):
         raise CoreosError(f"parsing installer config {path}: expected a mapping")
     if unknown := sorted(str(key) for key in config.keys() - _INSTALLER_KEYS):

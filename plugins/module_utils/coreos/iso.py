@@ -60,7 +60,7 @@ def embed_header(offset: int, length: int) -> bytes:
 def _find_area(iso: Iso9660) -> Area:
     info: dict[str, Any] = {"file": _DEFAULT_PATH}
     with contextlib.suppress(NotFound):
-        info = kargs.load_json(iso.read(_INFO_PATH), _INFO_PATH)
+        info = kargs.json_object(iso.read(_INFO_PATH), _INFO_PATH)
     try:
         file = iso.find_file(kargs.typed(info, "file", str, _INFO_PATH))
     except NotFound as error:
@@ -116,7 +116,7 @@ class LiveIso:
     def features(self) -> dict[str, Any]:
         """What the image says it supports (`coreos/features.json`, since 2021-12); empty for older ones."""
         try:
-            return kargs.load_json(self.fs.read(_FEATURES_PATH), _FEATURES_PATH)
+            return kargs.json_object(self.fs.read(_FEATURES_PATH), _FEATURES_PATH)
         except NotFound:
             return {}
 
@@ -226,7 +226,7 @@ class LiveIso:
         pieces = []
         try:
             record = self.fs.find_file(_INFO_PATH)
-            info = kargs.load_json(self.fs.read(_INFO_PATH), _INFO_PATH)
+            info = kargs.json_object(self.fs.read(_INFO_PATH), _INFO_PATH)
             if info.get("length") is not None:
                 text = json.dumps(info | {"length": length}).encode()
                 pieces += [Piece(record.offset, _up(record.size), text)]

@@ -8,13 +8,13 @@ offsets of areas, each 64 bits little endian.
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..documents import DocumentError, load_json
 from .errors import CoreosError, NotFound
 from .image import Piece, pread
 from .iso9660 import Iso9660
@@ -74,12 +74,12 @@ class Kargs:
         return {"length": self.length, "default": self.default, "kargs": places}
 
 
-def load_json(raw: bytes, path: str) -> dict[str, Any]:
+def json_object(raw: bytes, path: str) -> dict[str, Any]:
     """Parse one of the JSON files of an image; raise `CoreosError` naming it when it is not an object."""
     try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise CoreosError(f"{path} is not JSON: {error}") from None
+        value = load_json(raw, name=path)
+    except DocumentError as error:
+        raise CoreosError(f"{error.name} is not JSON: line {error.line}: {error.problem}") from None
     if not isinstance(value, dict):
         raise CoreosError(f"{path} must hold a JSON object, not {type(value).__name__}")
     return value
@@ -97,7 +97,7 @@ def typed(value: dict[str, Any], key: str, kind: type, path: str, default: Any =
 
 
 def _from_json(iso: Iso9660) -> tuple[int, str, list[KargsArea]]:
-    info = load_json(iso.read(INFO_PATH), INFO_PATH)
+    info = json_object(iso.read(INFO_PATH), INFO_PATH)
     length = typed(info, "size", int, INFO_PATH)
     default = typed(info, "default", str, INFO_PATH)
     areas = []

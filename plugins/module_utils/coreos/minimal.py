@@ -42,7 +42,7 @@ def _boot_files(iso: LiveIso, arguments: str, custom: bool) -> dict[str, bytes]:
     """Return the boot loaders' files, and kargs.json, with these arguments as current and default ones."""
     present = kargs.required(iso.kargs)
     try:
-        info: dict[str, Any] = kargs.load_json(iso.fs.read(kargs.INFO_PATH), kargs.INFO_PATH)
+        info: dict[str, Any] = kargs.json_object(iso.fs.read(kargs.INFO_PATH), kargs.INFO_PATH)
     except NotFound:
         raise CoreosError(f"this ISO has no {kargs.INFO_PATH}; its arguments cannot be changed for good") from None
     needed = len(arguments.encode()) + 1

@@ -176,7 +176,7 @@ def _set_boot_arguments(path: str, rootfs_url: str | None) -> None:
                 raise CoreosError(f"forbidden whitespace found in '{rootfs_url}'")
             text = kargs.edit(default, append=[f"coreos.live.rootfs_url={rootfs_url}"])
         record = iso.fs.find_file(kargs.INFO_PATH)
-        info = kargs.load_json(iso.fs.read(kargs.INFO_PATH), kargs.INFO_PATH) | {"default": default}
+        info = kargs.json_object(iso.fs.read(kargs.INFO_PATH), kargs.INFO_PATH) | {"default": default}
         new = json.dumps(info, indent=2, ensure_ascii=False).encode()
         if len(new) > record.size:
             raise CoreosError(f"New version of {kargs.INFO_PATH} does not fit in space ({len(new)} vs {record.size})")

@@ -9,7 +9,7 @@ from .errors import FieldErrors, InstallerError
 from .log import Log
 from .schema import decode
 from .shapes import AGENT_CONFIG
-from .yamlio import Position, load
+from .yamlio import load
 
 FILENAME = "agent-config.yaml"
 
@@ -74,7 +74,7 @@ def load_agent_config(text: str, log: Log) -> dict[str, Any]:
         if clash:
             raise InstallerError(f"{FILENAME}: {', '.join(clash)} stand both at the top level and in spec")
         raw |= spec
-        position = Position({k[1:] if k[:1] == ("spec",) else k: at for k, at in position.items()})
+        position = position.raised("spec")
         raw.setdefault("apiVersion", "v1beta1")
         if str(raw["apiVersion"]).startswith("agent-install.openshift.io/"):
             raw["apiVersion"] = "v1beta1"

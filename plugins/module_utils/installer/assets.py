@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
+from ..documents import DocumentError, decoded, load_json
 from ..ignition.config import dumps
 from . import (
     advice,
@@ -35,7 +35,18 @@ Texts = dict[str, bytes]
 
 
 def _one(texts: Texts) -> str:
-    return next(iter(texts.values())).decode("utf-8", "replace")
+    name, data = next(iter(texts.items()))
+    return _decoded(data, name)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return decoded(data, name=name)
+    except DocumentError as error:
+        raise InstallerError(
+            f"failed to unmarshal {name}: error converting YAML to JSON: yaml: line {error.line}: {error.problem} "
+            f"(column {error.column})"
+        ) from None
 
 
 # --- inputs -------------------------------------------------------------------------
@@ -88,7 +99,7 @@ def _load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
         if path.suffix not in (".yaml", ".yml"):
             continue
         try:
-            documents = load_all(data.decode("utf-8", "replace"), name)
+            documents = load_all(_decoded(data, name), name)
         except InstallerError as error:
             raise InstallerError(f"could not decode YAML for {name}: {error}") from error
         for number, (document, __) in enumerate(documents):
@@ -201,7 +212,7 @@ def _make_registries(build: Build) -> dict[str, Any]:
                 f"The {kind} configuration in install-config.yaml should have at least one source field matching the "
                 f"releaseImage value {build.release_image}"
             )
-        known = json.loads(config["pullSecret"]).get("auths") or {}
+        known = load_json(config["pullSecret"], name="pullSecret").get("auths") or {}
         for host in dict.fromkeys(m.partition("/")[0] for s in sources for m in s.get("mirrors") or []):
             if not any(key.partition("/")[0] == host for key in known):
                 build.log.warning(f'Mirror registry "{host}" is not found in pullSecret')

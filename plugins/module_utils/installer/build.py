@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..documents import load_json, read_file
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
 from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
@@ -100,7 +101,7 @@ class Build:
         """Bring a file of the directory to this content and mode; noted when it was another."""
         path = self.options.directory / name
         try:
-            before: bytes | None = path.read_bytes()
+            before: bytes | None = read_file(path)
             same = before == content or (name == "auth/kubeconfig" and before is not None and credentials.trusts_more(before, content))
             same = same and path.stat().st_mode & 0o777 == mode
         except FileNotFoundError:
@@ -137,7 +138,7 @@ class Build:
                 if not path.exists():
                     release = self.release()
                     extract_file(release.registry, facts["os_images"], release.arch, f"coreos/{name}", path)
-                metal = json.loads(path.read_text())["architectures"][arch]["artifacts"]["metal"]
+                metal = load_json(read_file(path), name=str(path))["architectures"][arch]["artifacts"]["metal"]
                 disk, rootfs = metal["formats"]["iso"]["disk"], metal["formats"].get("pxe", {}).get("rootfs", {})
                 return {
                     "url": disk["location"], "version": metal["release"], "rootfs_url": rootfs.get("location", "")
@@ -153,7 +154,8 @@ class Build:
     def _payload(self) -> dict[str, Any]:
         """payload.json of the lab payload that was built last; {} when there is none."""
         try:
-            found = json.loads((self.options.cache / "payload" / "current" / "payload.json").read_text())
+            path = self.options.cache / "payload" / "current" / "payload.json"
+            found = load_json(read_file(path), name=str(path))
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -213,7 +215,7 @@ class Build:
             "additionalTrustBundle", ""
         )
         try:
-            auths = (json.loads(secret) if secret else {}).get("auths", {})
+            auths = (load_json(secret, name="pull secret") if secret else {}).get("auths", {})
         except (ValueError, AttributeError):
             auths = {}
         infra = self._maybe("InfraEnv Config") or self._maybe("InfraEnv Config File") or {}

@@ -5,12 +5,12 @@ That is what a machine has that was booted from last week's image: the assisted 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 
 from ..coreos.iso import LiveIso
+from ..documents import load_json
 from ..ignition.config import data_url, dumps, read_data_url
 from .credentials import tokens
 from .errors import InstallerError
@@ -24,7 +24,7 @@ def config(raw: bytes) -> bytes:
 
     Raises InstallerError for a config without tokens: its service would refuse nobody.
     """
-    document = json.loads(raw)
+    document = load_json(raw, name="Ignition config")
     new, replaced = tokens(), 0
 
     def token(match: re.Match[str]) -> str:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from ..documents import DocumentError, load_json
+
 _MAX_DEPTH = 10000
 _BLANK = " \t\r\n"
 _END = "unexpected end of JSON input"
@@ -22,17 +24,14 @@ class JsonError(ValueError):
 def loads(text: str) -> Any:
     """Parse one JSON value. Raises `JsonError`."""
     try:
-        return json.loads(text, parse_constant=_no_number)
-    except RecursionError:
-        raise JsonError("exceeded max depth") from None
-    except ValueError:
+        return load_json(text, name="JSON")
+    except DocumentError as error:
+        if error.problem.startswith("exceeded max depth"):
+            raise JsonError("exceeded max depth") from None
         _Scanner(text).check()
-        # What is left is a number of more digits than Python reads.
-        raise JsonError("json: cannot unmarshal number into Go value of type float64") from None
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(name)
+        # What is left is too many values, or a number that Python does not read.
+        number = "number" in error.problem
+        raise JsonError("json: cannot unmarshal number into Go value of type float64" if number else error.problem) from None
 
 
 def dumps(value: Any, *, indent: bool = False) -> str:

@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..documents import Positions
 from .errors import InstallerError
 from .gojson import kind
-from .yamlio import Position, load
+from .yamlio import load
 
 STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
 
@@ -46,7 +47,7 @@ def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unk
 
 
 def decode(
-    value: Any, name: str, shape: Struct, position: Position, *, strict: bool = True, unknown: list[str] | None = None
+    value: Any, name: str, shape: Struct, position: Positions, *, strict: bool = True, unknown: list[str] | None = None
 ) -> Any:
     """Decode an already parsed document; see `decode_file`."""
     errors: list[str] = []
@@ -62,7 +63,7 @@ def decode(
     return result
 
 
-def _where(path: tuple[str | int, ...], position: Position) -> str:
+def _where(path: tuple[str | int, ...], position: Positions) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else ("." if text else "") + str(part)
@@ -116,7 +117,7 @@ def _float(value: float) -> str:
 
 
 def _decode(
-    value: Any, shape: Any, path: tuple[str | int, ...], owner: tuple[str, str], position: Position, errors: list[str],
+    value: Any, shape: Any, path: tuple[str | int, ...], owner: tuple[str, str], position: Positions, errors: list[str],
     strays: list[str],
 ) -> Any:
     """owner: the struct that has the field, and the names of fields on the way to it, as encoding/json tells them."""

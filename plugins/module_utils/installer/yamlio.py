@@ -6,7 +6,9 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
+from .. import documents
 from .._deps import optional
+from ..documents import Positions
 from .errors import InstallerError
 
 if TYPE_CHECKING:
@@ -15,89 +17,36 @@ else:
     yaml = optional("yaml", "PyYAML")
 
 
-_INTEGER = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$")
-_FLOAT = re.compile(r"[-+]?([0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?|\.(inf|Inf|INF))$|\.(nan|NaN|NAN)$")
-
-
-class Position(dict["tuple[str | int, ...]", tuple[int, int]]):
-    """Where each key of a document stands: path of keys and indices -> (line, column), both from 1."""
-
-
-@functools.cache
-def _loader() -> Any:
-    base = getattr(yaml, "CSafeLoader", None) or yaml.SafeLoader
-
-    class Loader(base):  # type: ignore[misc,valid-type]
-        """Safe YAML 1.1 without dates: JSON has none, so neither has what comes out of here."""
-
-    # Go's yaml knows no numbers to the base 60, so that a MAC address of digits alone stays a string.
-    numbers = {f"tag:yaml.org,2002:{kind}": regexp for kind, regexp in (("int", _INTEGER), ("float", _FLOAT))}
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, numbers.get(tag, regexp)) for tag, regexp in resolvers if not tag.endswith(":timestamp")]
-        for first, resolvers in base.yaml_implicit_resolvers.items()
-    }
-    return Loader
-
-
-def load(text: str, name: str) -> tuple[Any, Position]:
+def load(text: str | bytes, name: str) -> tuple[Any, Positions]:
     """Parse one YAML document.
 
     Returns the value (None when empty) and the position of every key. Raises `InstallerError` with line and column
     when it does not parse, when a key stands twice in one mapping, or when there is more than one document.
     """
-    documents = load_all(text, name)
-    if len(documents) > 1:
-        line = documents[1][1].get((), (1, 1))[0]
+    found = load_all(text, name)
+    if len(found) > 1:
+        line = (found[1][1].get(()) or (1, 1))[0]
         raise InstallerError(f"failed to unmarshal {name}: yaml: line {line}: expected one document, found another")
-    return documents[0] if documents else (None, Position())
+    return found[0] if found else (None, Positions(None))
 
 
-def load_all(text: str, name: str) -> list[tuple[Any, Position]]:
+def load_all(text: str | bytes, name: str) -> list[tuple[Any, Positions]]:
     """Parse every YAML document of `text` that is not empty; errors as in `load`."""
-    loader = _loader()(text)
-    documents = []
+    start = f"failed to unmarshal {name}: error converting YAML to JSON: yaml:"
     try:
-        while loader.check_node():
-            node = loader.get_node()
-            if node.tag == "tag:yaml.org,2002:null":
-                continue
-            position = Position()
-            position[()] = (node.start_mark.line + 1, node.start_mark.column + 1)
-            duplicates: list[str] = []
-            _walk(node, (), position, duplicates)
-            if duplicates:
-                raise InstallerError(
-                    f"failed to unmarshal {name}: error converting YAML to JSON: yaml: unmarshal errors:\n"
-                    + "\n".join(f"  {text}" for text in duplicates)
+        found = documents.read_yaml_all(text, name=name, twice=True)
+    except documents.DocumentError as error:
+        raise InstallerError(f"{start} line {error.line}: {error.problem} (column {error.column})") from error
+    for document in found:
+        if document.twice:
+            raise InstallerError(
+                f"{start} unmarshal errors:\n"
+                + "\n".join(
+                    f'  line {key.line}: key "{key.path[-1]}" already set in map (column {key.column})'
+                    for key in document.twice
                 )
-            documents.append((loader.construct_document(node), position))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (f"line {mark.line + 1}: ", f" (column {mark.column + 1})") if mark else ("", "")
-        raise InstallerError(
-            f"failed to unmarshal {name}: error converting YAML to JSON: yaml: {line}{error.problem or error.context}{column}"
-        ) from error
-    except yaml.YAMLError as error:
-        raise InstallerError(f"failed to unmarshal {name}: error converting YAML to JSON: yaml: {error}") from error
-    finally:
-        loader.dispose()
-    return documents
-
-
-def _walk(node: Any, path: tuple[str | int, ...], position: Position, duplicates: list[str]) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen = set()
-        for key, value in node.value:
-            line, column = key.start_mark.line + 1, key.start_mark.column + 1
-            if key.value in seen:
-                duplicates.append(f'line {line}: key "{key.value}" already set in map (column {column})')
-            seen.add(key.value)
-            position[(*path, key.value)] = (line, column)
-            _walk(value, (*path, key.value), position, duplicates)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            position[(*path, index)] = (value.start_mark.line + 1, value.start_mark.column + 1)
-            _walk(value, (*path, index), position, duplicates)
+            )
+    return [(document.value, document.positions) for document in found]
 
 
 # What Go's yaml would read as something else than a string, though nothing in it needs quotes.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
 import subprocess
 import uuid
 import xml.etree.ElementTree as ET
@@ -18,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..documents import load_json
 from ..sandbox import LabError
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
@@ -212,7 +212,7 @@ def _refuse_taken(tree: ET.Element) -> None:
     bridge = tree.find("bridge")
     own = bridge.get("name") if bridge is not None else None
     done = subprocess.run(["ip", "-json", "-4", "route"], capture_output=True, text=True, check=False)
-    for route in json.loads(done.stdout or "[]"):
+    for route in load_json(done.stdout or "[]", name="ip route"):
         if route["dst"] == "default" or route.get("dev") == own:
             continue
         for ip in tree.findall("ip"):

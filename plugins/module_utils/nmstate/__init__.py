@@ -14,10 +14,10 @@ from .checks import check
 from .errors import NmstateError
 from .keyfile import files
 from .schema import parse
-from .source import load
+from .source import LIMITS, load
 from .state import Network
 
-__all__ = ["NmstateError", "generate", "load"]
+__all__ = ["LIMITS", "NmstateError", "generate", "load"]
 
 
 def generate(state: Any) -> list[tuple[str, str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 
+from ..documents import DocumentError, load_json
 from .errors import NmstateError
 from .source import load
 
@@ -25,7 +25,7 @@ def generate(text: str, command: str = "nmstatectl") -> list[tuple[str, str]]:
         kind, colon, message = lines[-1].rpartition("NmstateError: ")[2].partition(": ")
         raise NmstateError(message if colon else lines[-1], kind if colon else "PluginFailure")
     try:
-        found = json.loads(done.stdout)
-    except ValueError:
+        found = load_json(done.stdout, name=command)
+    except DocumentError:
         found = load(done.stdout)
     return [(str(name), str(content)) for name, content in (found or {}).get("NetworkManager", [])]

@@ -5,47 +5,18 @@ YAML 1.1, which PyYAML reads, takes `52:54:00:11:22:33` for a number in base six
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._deps import optional
+from ..documents import NMSTATE, DocumentError, Limits, load_yaml
 from .errors import NmstateError
 
-if TYPE_CHECKING:
-    import yaml
-else:
-    yaml = optional("yaml", "PyYAML")
-
-_LIMIT = 1 << 20
-_RESOLVERS = {
-    "tag:yaml.org,2002:null": (r"~|null|Null|NULL|", "~nN\0"),
-    "tag:yaml.org,2002:bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    "tag:yaml.org,2002:int": (r"[-+]?[0-9]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    "tag:yaml.org,2002:float": (r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
-}
+LIMITS = Limits(size=1 << 20, nodes=200_000)
+"""The most that a state may be; nmstate itself has no such limits."""
 
 
-def _loader() -> Any:
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        pass
-
-    Loader.yaml_implicit_resolvers = {}
-    for tag, (pattern, first) in _RESOLVERS.items():
-        Loader.add_implicit_resolver(tag, re.compile(f"^(?:{pattern})$"), [c.strip("\0") for c in first])
-    # 1.1 reads 010 as eight.
-    Loader.add_constructor(
-        "tag:yaml.org,2002:int", lambda loader, node: int(node.value, 16 if "x" in node.value else 10)
-    )
-    return Loader
-
-
-def load(text: str | bytes) -> Any:
+def load(text: str | bytes, *, name: str = "network state") -> Any:
     """Return the document in `text`, YAML or JSON, as nested dictionaries; raise `NmstateError` when it is neither."""
-    if len(text) > _LIMIT:
-        raise NmstateError(f"Invalid YAML string: {len(text)} bytes; at most {_LIMIT} are accepted")
     try:
-        return yaml.load(text, Loader=_loader())
-    except yaml.YAMLError as error:
-        raise NmstateError(f"Invalid YAML string: {' '.join(str(error).split())}") from None
-    except (ValueError, RecursionError, UnicodeDecodeError) as error:
+        return load_yaml(text, name=name, schema=NMSTATE, limits=LIMITS)
+    except DocumentError as error:
         raise NmstateError(f"Invalid YAML string: {error}") from None

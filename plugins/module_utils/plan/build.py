@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
 from . import faults
-from .model import Address, Disk, Network, Nic, Node, Plan, Reservation, Subnet, Vips
+from .model import Address, Disk, Family, Network, Nic, Node, Plan, Platform, Reservation, Role, Subnet, Vips
 from .presets import FAMILIES, ROLES
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
     systems = f"redfish-virtualmedia+https://{_in_url(gateway)}:{services['bmc']['port']}/redfish/v1/Systems"
     nodes = _nodes(profile, cluster, networks, systems)
     sno = sum(node["role"] == "master" for node in nodes) == 1
-    platform = profile["platform"] or ("none" if sno else "baremetal")
+    platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
     vips = _vips(profile, machine, nodes, platform)
     host = f"virthost.{domain}"
     _fill_dns(machine, nodes, vips, domain)
@@ -111,7 +111,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
     return plan
 
 
-def node_names(profile: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+def node_names(profile: Mapping[str, Any]) -> list[tuple[str, Role, int]]:
     """Return (host name, role, index within the role) of each node, in the order of their addresses."""
     extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
     counts = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
@@ -157,7 +157,7 @@ def _lab_mirrors(registry: str) -> list[Any]:
     ]
 
 
-def _subnet(cidr: str, family: str, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
+def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
     network = netaddr.IPNetwork(cidr)
     offsets = settings["offsets"]
     return {
@@ -246,7 +246,7 @@ def _addresses(network: Network, profile: Mapping[str, Any], index: int) -> list
 def _given_addresses(given: list[str], network: Network) -> list[Address]:
     found: list[Address] = []
     for text in given:
-        family = "ipv6" if ":" in text else "ipv4"
+        family: Family = "ipv6" if ":" in text else "ipv4"
         prefix = next(s["prefix"] for s in network["subnets"] if s["family"] == family)
         found.append({"family": family, "ip": str(netaddr.IPAddress(text)), "prefix": prefix})
     return found

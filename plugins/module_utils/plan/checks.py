@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._deps import optional
 from .build import mac_address, node_names
 from .formats import LABEL
-from .model import Finding, Path
+from .model import Family, Finding, Path
 from .presets import FAMILIES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ else:
 Check = Callable[[Mapping[str, Any], str], Iterable[Finding]]
 """What is wrong with a complete profile, for a cluster of that name."""
 
-_VERSIONS = {"ipv4": 4, "ipv6": 6}
+_VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
 _BRIDGE_LENGTH = 15
 
 # Ways to boot in which each machine gets an image of its own.
@@ -191,7 +191,7 @@ def _duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
 
 class _Named(NamedTuple):
     path: Path
-    family: str
+    family: Family
     network: Any
 
 
@@ -341,7 +341,7 @@ def _family(text: str) -> str:
     return "ipv6" if ":" in text else "ipv4"
 
 
-def _outside(path: Path, text: str, subnets: Mapping[str, Any]) -> Iterator[Finding]:
+def _outside(path: Path, text: str, subnets: Mapping[Any, Any]) -> Iterator[Finding]:
     network = subnets.get(_family(text))
     if network is not None and netaddr.IPAddress(text) not in network:
         yield path, text, f"lies outside of its network, {network}"

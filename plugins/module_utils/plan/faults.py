@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .model import Plan
+from .model import Plan, Role
 
 BOOT = "boot"
 """The moment at which a machine starts."""
@@ -25,7 +25,7 @@ STATUSES = (
     "preparing-successful", "preparing-failed", "installing", "installing-in-progress", "installing-pending-user-action", "finalizing",
     "resetting-pending-user-action", "installed", "error", "cancelled",
 )  # fmt: skip
-EXTRA = "extra"
+EXTRA: Role = "extra"
 FAILS = "fails"
 """As an override of a component: each of its programs ends at once with an error."""
 

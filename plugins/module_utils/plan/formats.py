@@ -5,17 +5,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from .._deps import optional
-
-if TYPE_CHECKING:
-    import netaddr
-else:
-    netaddr = optional("netaddr")
 
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of a DNS name (RFC 1123), in lower case."""
@@ -36,14 +29,18 @@ def _is_cidr(text: str) -> bool:
     if "/" not in text:
         return False
     try:
-        network = netaddr.IPNetwork(text)
-    except (netaddr.AddrFormatError, ValueError):
+        ipaddress.ip_network(text)
+    except ValueError:
         return False
-    return bool(network.ip == network.network)
+    return "%" not in text
 
 
 def _is_ip(text: str) -> bool:
-    return bool(netaddr.valid_ipv4(text, netaddr.INET_PTON) or netaddr.valid_ipv6(text))
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
 
 
 def _is_uuid(text: str) -> bool:

@@ -6,7 +6,7 @@ fact. Its shape is in docs/architecture.md, its values by example in tests/unit/
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 Path = tuple[Any, ...]
 """Where a field stands in a profile: keys, and indices in lists."""
@@ -46,60 +46,93 @@ class ProfileError(ValueError):
         super().__init__("\n".join(str(problem) for problem in problems))
 
 
+class Range(NamedTuple):
+    """The least and the most that an integer may be."""
+
+    least: int
+    most: int
+
+
+Family = Literal["ipv4", "ipv6"]
+Platform = Literal["none", "baremetal", "external"]
+Role = Literal["master", "arbiter", "worker", "extra"]
+
+# Strings with the name of their format (`formats`); a plain `str` has the format "line".
+Bridge = Annotated[str, "bridge"]
+Cidr = Annotated[str, "cidr"]
+Directory = Annotated[str, "directory"]
+Domain = Annotated[str, "domain"]
+Duration = Annotated[str, "duration"]
+File = Annotated[str, "file"]
+Host = Annotated[str, "host"]
+Ip = Annotated[str, "ip"]
+Label = Annotated[str, "label"]
+Login = Annotated[str, "login"]
+Mac = Annotated[str, "mac"]
+Name = Annotated[str, "name"]
+Password = Annotated[str, "password"]
+Repository = Annotated[str, "repository"]
+Version = Annotated[str, "version"]
+
+Port = Annotated[int, Range(1, 65535)]
+Prefix = Annotated[int, Range(0, 128)]
+Size = Annotated[int, Range(1, 1 << 32)]
+
+
 class Cluster(TypedDict):
-    name: str
-    base_domain: str
-    domain: str
-    topology: str
-    stack: str
-    addressing: str
-    platform: str
-    arch: str
+    name: Label
+    base_domain: Domain
+    domain: Domain
+    topology: Literal["sno", "snomin", "compact", "ha", "4control", "5control", "tna", "tnf"]
+    stack: Literal["ipv4", "ipv6", "dualstack"]
+    addressing: Literal["dhcp", "static"]
+    platform: Platform
+    arch: Literal["x86_64"]
 
 
 class Release(TypedDict):
-    payload: str
-    version: str | None
-    profile: str
-    image: str | None
+    payload: Literal["lab", "ocp"]
+    version: Version | None
+    profile: Version
+    image: Repository | None
     payload_overrides: dict[str, str]
 
 
 class Hypervisor(TypedDict):
-    kind: str
-    host: str | None
-    user: str | None
-    netns: str
-    state_dir: str
-    pool: str
-    pool_dir: str
+    kind: Literal["sandbox", "local", "ssh"]
+    host: Host | None
+    user: Annotated[str, "user"] | None
+    netns: Name
+    state_dir: Directory
+    pool: Name
+    pool_dir: Directory
     egress: bool
     route: bool
-    domain_type: str
+    domain_type: Literal["auto", "kvm", "qemu"]
 
 
 class Dhcp(TypedDict):
-    start: str
-    end: str
-    lease_minutes: int
+    start: Ip
+    end: Ip
+    lease_minutes: Size
 
 
 class Subnet(TypedDict):
-    family: str
-    cidr: str
-    prefix: int
-    gateway: str
+    family: Family
+    cidr: Cidr
+    prefix: Prefix
+    gateway: Ip
     dhcp: Dhcp | None
 
 
 class DnsHost(TypedDict):
-    ip: str
-    names: list[str]
+    ip: Ip
+    names: list[Domain]
 
 
 class Wildcard(TypedDict):
-    domain: str
-    ip: str
+    domain: Domain
+    ip: Ip
 
 
 class Dns(TypedDict):
@@ -110,96 +143,96 @@ class Dns(TypedDict):
 class Reservation(TypedDict):
     """A DHCP lease: by `mac` (IPv4) or by `duid` (IPv6), never both."""
 
-    mac: str | None
+    mac: Mac | None
     duid: str | None
-    ip: str
-    name: str
+    ip: Ip
+    name: Label
 
 
 class Network(TypedDict):
-    name: str
-    bridge: str
-    purpose: str
-    mtu: int
+    name: Bridge
+    bridge: Bridge
+    purpose: Literal["machine", "extra"]
+    mtu: Size
     nat: bool
-    domain: str | None
+    domain: Domain | None
     subnets: list[Subnet]
     dns: Dns
     reservations: list[Reservation]
 
 
 class Vips(TypedDict):
-    api: list[str]
-    ingress: list[str]
+    api: list[Ip]
+    ingress: list[Ip]
 
 
 class Disk(TypedDict):
-    name: str
-    size_gib: int
-    bus: str
-    target: str
-    serial: str
+    name: Name
+    size_gib: Size
+    bus: Literal["scsi", "sata", "virtio"]
+    target: Name
+    serial: Name
 
 
 class Address(TypedDict):
-    family: str
-    ip: str
-    prefix: int
+    family: Family
+    ip: Ip
+    prefix: Prefix
 
 
 class Nic(TypedDict):
-    name: str
-    network: str
-    mac: str
+    name: Name
+    network: Name
+    mac: Mac
     addresses: list[Address]
 
 
 class Bmc(TypedDict):
-    address: str
-    username: str
+    address: Annotated[str, "bmc"]
+    username: Login
     password: str
 
 
 class Node(TypedDict):
-    name: str
-    domain: str
-    role: str
-    uuid: str
-    vcpus: int
-    memory_mib: int
-    firmware: str
+    name: Label
+    domain: Name
+    role: Role
+    uuid: Annotated[str, "uuid"]
+    vcpus: Size
+    memory_mib: Size
+    firmware: Literal["uefi", "bios"]
     tpm: bool
     disks: list[Disk]
     nics: list[Nic]
     network_config: dict[str, Any] | None
-    root_device: str | None
+    root_device: Annotated[str, "device"] | None
     bmc: Bmc
 
 
 class Registry(TypedDict):
-    port: int
-    username: str
-    password: str
+    port: Port
+    username: Login
+    password: Password
 
 
 class BmcService(TypedDict):
-    port: int
-    username: str
-    password: str
+    port: Port
+    username: Login
+    password: Password
 
 
 class HttpService(TypedDict):
-    port: int
-    url: str
+    port: Port
+    url: Annotated[str, "url"]
 
 
 class PortService(TypedDict):
-    port: int
+    port: Port
 
 
 class Services(TypedDict):
-    address: str
-    host: str
+    address: Ip
+    host: Domain
     registry: Registry
     bmc: BmcService
     http: HttpService
@@ -207,29 +240,29 @@ class Services(TypedDict):
 
 
 class Boot(TypedDict):
-    mode: str
+    mode: Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
 
 
 class ClusterNetwork(TypedDict):
-    cidr: str
-    host_prefix: int
+    cidr: Cidr
+    host_prefix: Prefix
 
 
 class DigestSource(TypedDict):
-    source: str
-    mirrors: list[str]
+    source: Repository
+    mirrors: list[Repository]
 
 
 class Installer(TypedDict):
     """What the installer's input files need beyond the machines; `install_config`, `agent_config` are laid over them."""
 
-    ssh_key_file: str | None
-    pull_secret_file: str | None
-    network_type: str
+    ssh_key_file: File | None
+    pull_secret_file: File | None
+    network_type: Name
     cluster_network: list[ClusterNetwork]
-    service_network: list[str]
-    machine_network: list[str]
-    ntp_sources: list[str]
+    service_network: list[Cidr]
+    machine_network: list[Cidr]
+    ntp_sources: list[Host]
     image_digest_sources: list[DigestSource]
     fips: bool
     install_config: dict[str, Any]
@@ -242,10 +275,10 @@ class Plan(TypedDict):
     hypervisor: Hypervisor
     networks: list[Network]
     vips: Vips
-    rendezvous_ip: str
+    rendezvous_ip: Ip
     nodes: list[Node]
     services: Services
     boot: Boot
     installer: Installer
-    settings: dict[str, str]
+    settings: dict[str, Duration]
     faults: list[dict[str, Any]]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-ROLES = ("master", "arbiter", "worker")
+from .model import Family, Role
 
-FAMILIES: dict[str, tuple[str, ...]] = {
+ROLES: tuple[Role, ...] = ("master", "arbiter", "worker")
+
+FAMILIES: dict[str, tuple[Family, ...]] = {
     "ipv4": ("ipv4",),
     "ipv6": ("ipv6",),
     "dualstack": ("ipv4", "ipv6"),

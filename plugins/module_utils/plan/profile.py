@@ -12,6 +12,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._deps import optional
+from ..documents import DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from . import presets
 from .formats import FORMATS, fits
@@ -21,13 +22,11 @@ from .settings import lab_settings
 
 if TYPE_CHECKING:
     import jsonschema
-    import yaml
 else:
     jsonschema = optional("jsonschema")
-    yaml = optional("yaml", "PyYAML")
 
-Positions = Mapping[Path, tuple[int, int]]
-
+# From how alike two words are a misspelled one is taken for the other (1: the same).
+_ALIKE = 0.75
 _CASELESS = ("topology", "stack", "addressing")
 # What `complete` takes presets for from a field.
 _DERIVED: Mapping[Path, tuple[str, ...]] = {
@@ -39,7 +38,7 @@ _SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV4|IPV6)(?P<
 
 
 class Source(NamedTuple):
-    """What stands in a file: the fields, the file's name, line and column of each field, and the paths of fields given twice."""
+    """What a file says: the fields, the file's name, line and column of each field, and the paths of fields given twice."""
 
     raw: dict[str, Any]
     name: str
@@ -47,7 +46,7 @@ class Source(NamedTuple):
     twice: list[Path]
 
     def problem(self, path: Path, value: Any, remedy: str) -> Problem:
-        """Return a finding as a problem that tells where it stands."""
+        """Return a finding as a problem with its line and column."""
         position = self.positions.get(path)
         return Problem.of(f"{self.name}:{position[0]}:{position[1]}" if position else self.name, path, value, remedy)
 
@@ -57,10 +56,10 @@ def load(
 ) -> dict[str, Any]:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 
-    Raises `ProfileError` with everything that schema and checks find for a cluster of that name. Wrong fields are left out for
-    the checks, and what only follows from them is not reported. files: the files that it names are read and checked, too.
-    here: this host shall carry the machines, so that a report also says what it lacks; a sound profile is not refused for that,
-    which is up to the role `hypervisor`.
+    Raises `ProfileError` with everything that schema and checks find for a cluster of that name. The checks take a misspelled
+    field or choice for what it likely means; other wrong fields are left out, and what only follows from them is not
+    reported. files: the files that it names are read and checked, too. here: this host shall carry the machines, so that a
+    report also names what it lacks; a sound profile is not refused for that, which is up to the role `hypervisor`.
     """
     from . import files as named
     from .capacity import check_here
@@ -68,17 +67,21 @@ def load(
 
     source = read(name, folder)
     wrong = list(mismatches(source.raw))
+    raw, renamed = _renamed(source.raw, wrong)
+    if renamed:
+        wrong = [one for one in wrong if one.meant in renamed] + list(mismatches(raw))
     found = [(path, None, "is given twice; keep one") for path in source.twice]
     found += [(one.path, one.value, one.remedy) for one in wrong]
-    raw, doubtful = _without(source.raw, wrong, source.twice)
+    raw, doubtful = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
     profile = complete(raw)
     found += check(profile, cluster, doubtful, [named.check] if files else [])
     if found and here:
         found += [finding for finding in check(profile, cluster, doubtful, [check_here]) if finding not in found]
+    found = [(_as_written(path, renamed), value, remedy) for path, value, remedy in found]
     if found:
         end = (1 << 32, 0)
         raise ProfileError(
-            [source.problem(*finding) for finding in sorted(found, key=lambda one: source.positions.get(one[0], end))]
+            [source.problem(*finding) for finding in sorted(found, key=lambda one: source.positions.get(one[0]) or end)]
         )
     return profile
 
@@ -92,12 +95,13 @@ def read(name: str | FilePath, folder: FilePath | None = None) -> Source:
     if path is None:
         scenario_profile = scenario(str(name))
         if scenario_profile is not None:
-            return Source(scenario_profile, f"scenario {name}", {}, [])
+            return Source(scenario_profile, f"scenario {name}", Positions(None), [])
         raise ProfileError([_missing(str(name), folder)])
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError as error:
-        raise ProfileError([Problem(str(path), "-", None, f"not UTF-8 text: {error.reason}")]) from error
+        data = read_file(path)
+    except OSError as error:
+        raise ProfileError([Problem(str(path), "-", None, f"cannot be read: {error.strerror}")]) from error
+    return parse(data, str(path))
 
 
 def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:
@@ -120,19 +124,14 @@ def _missing(name: str, folder: FilePath | None) -> Problem:
     return Problem(name, "-", None, f"there is no such profile; {hint}")
 
 
-def parse(text: str, source: str) -> Source:
+def parse(text: str | bytes, source: str) -> Source:
     """Parse the text of a profile; as `read`."""
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        raw = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+        document = read_yaml(text, name=source, twice=True)
+    except DocumentError as error:
+        where = f"{error.name}:{error.line}:{error.column}"
         raise ProfileError([Problem(where, "-", None, f"not valid YAML: {error.problem}")]) from error
-    except yaml.YAMLError as error:
-        raise ProfileError([Problem(source, "-", None, f"not valid YAML: {error}")]) from error
-    positions: dict[Path, tuple[int, int]] = {}
-    twice = list(_walk(node, (), positions)) if node else []
+    raw = document.value
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):
@@ -140,22 +139,7 @@ def parse(text: str, source: str) -> Source:
     for key in _CASELESS:
         if isinstance(raw.get(key), str):
             raw[key] = raw[key].lower()
-    return Source(raw, source, positions, twice)
-
-
-def _walk(node: Any, path: Path, positions: dict[Path, tuple[int, int]]) -> Iterator[Path]:
-    """Record where each field stands; yield those given twice, of which YAML would silently keep the last."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            here = (*path, key.value)
-            if here in positions:
-                yield here
-            positions[here] = (key.start_mark.line + 1, key.start_mark.column + 1)
-            yield from _walk(value, here, positions)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            positions[(*path, index)] = (value.start_mark.line + 1, value.start_mark.column + 1)
-            yield from _walk(value, (*path, index), positions)
+    return Source(raw, source, document.positions, [key.path for key in document.twice])
 
 
 def scenario(name: str) -> dict[str, Any] | None:
@@ -211,22 +195,26 @@ def _copy(value: Any) -> Any:
 
 
 _TYPES = {
-    "string": "text",
-    "integer": "a whole number",
+    "string": "a string",
+    "integer": "an integer",
     "boolean": "true or false",
     "array": "a list",
-    "object": "a mapping of fields",
+    "object": "a mapping",
     "null": "null",
 }
 
 
 class Mismatch(NamedTuple):
-    """A field that the schema refuses; `meant` is the field that its misspelled name is likely to mean."""
+    """A field that the schema refuses.
+
+    meant: the field that its misspelled name is likely to mean; choice: the value that its misspelled one does.
+    """
 
     path: Path
     value: Any
     remedy: str
     meant: Path | None = None
+    choice: str | None = None
 
 
 def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
@@ -234,9 +222,16 @@ def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
     checker = jsonschema.FormatChecker(formats=())
     for name in FORMATS:
         checker.checks(name)(lambda value, name=name: not isinstance(value, str) or fits(name, value))
-    validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=checker)
-    for error in sorted(validator.iter_errors(raw), key=lambda error: [str(part) for part in error.absolute_path]):
+    # JSON Schema takes 3.0 for an integer; Python's range() does not.
+    types = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _checker, value: type(value) is int)
+    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=types)
+    validator = strict(SCHEMA, format_checker=checker)
+    errors = sorted(validator.iter_errors(raw), key=lambda error: [str(part) for part in error.absolute_path])
+    of_type = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    for error in errors:
         path = tuple(error.absolute_path)
+        if path in of_type and error.validator != "type":
+            continue
         if error.validator == "additionalProperties":
             known = list(error.schema["properties"])
             for key in error.instance:
@@ -250,14 +245,44 @@ def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
             missing = error.message.split("'")[1]
             yield Mismatch((*path, missing), None, "is needed here")
         else:
-            yield Mismatch(path, error.instance, _remedy(error))
+            choice = _near_choice(error)
+            yield Mismatch(path, error.instance, _remedy(error, choice), choice=choice)
+
+
+def _renamed(raw: Mapping[str, Any], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
+    """Return a profile in which misspelled fields have their right names, and each of these with the path as it was written."""
+    right, renamed = merge(raw, {}), {}
+    for one in wrong:
+        if one.meant is None or not _alike(str(one.path[-1]), str(one.meant[-1])):
+            continue
+        holder = right
+        for key in one.path[:-1]:
+            holder = holder[key]
+        if one.meant[-1] not in holder:
+            holder[one.meant[-1]] = holder.pop(one.path[-1])
+            renamed[one.meant] = one.path
+    return right, renamed
+
+
+def _as_written(path: Path, renamed: Mapping[Path, Path]) -> Path:
+    for right, written in renamed.items():
+        if path[: len(right)] == right:
+            return (*written, *path[len(right) :])
+    return path
+
+
+def _alike(one: str, other: str) -> bool:
+    return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _ALIKE
 
 
 def _without(raw: Mapping[str, Any], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
     """Return a profile without its wrong fields, and the paths of all whose value is not known because of them."""
     sound, doubtful = merge(raw, {}), list(twice)
     for one in wrong:
-        doubtful += [_drop(sound, one.path), *([one.meant] if one.meant else [])]
+        if one.choice is not None and _alike(str(one.value), one.choice):
+            _put(sound, one.path, one.choice)
+        else:
+            doubtful += [_drop(sound, one.path), *([one.meant] if one.meant else [])]
     for source, derived in _DERIVED.items():
         if any(path == source[: len(path)] for path in doubtful):
             doubtful += [(name,) for name in derived]
@@ -276,6 +301,12 @@ def _drop(raw: dict[str, Any], path: Path) -> Path:
     return path
 
 
+def _put(raw: Any, path: Path, value: Any) -> None:
+    for key in path[:-1]:
+        raw = raw[key]
+    raw[path[-1]] = value
+
+
 def _nearest(key: str, known: list[str]) -> str | None:
     lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(key.lower(), lower, n=1, cutoff=0.5)
@@ -288,15 +319,22 @@ def _unknown_key(near: str | None, known: list[str]) -> str:
     return f"unknown field; there are {', '.join(f'`{name}`' for name in sorted(known))}"
 
 
-def _remedy(error: Any) -> str:
+def _near_choice(error: Any) -> str | None:
+    """Return which of an enumeration's strings a value is likely to mean."""
+    if error.validator != "enum" or not isinstance(error.instance, str):
+        return None
+    choices = [choice for choice in error.validator_value if isinstance(choice, str)]
+    return next(iter(difflib.get_close_matches(error.instance.lower(), choices, n=1)), None)
+
+
+def _remedy(error: Any, choice: str | None) -> str:
     rule, wanted = error.validator, error.validator_value
     if rule == "type":
         types = [wanted] if isinstance(wanted, str) else wanted
         return f"must be {' or '.join(_TYPES[name] for name in types)}"
     if rule == "enum":
         choices = [str(choice) for choice in wanted if choice is not None]
-        near = difflib.get_close_matches(str(error.instance).lower(), choices, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = f"did you mean {choice}? " if choice else ""
         return f"{hint}must be {choices[0] if len(choices) == 1 else 'one of ' + ', '.join(choices)}"
     if rule == "format":
         return f"must be {FORMATS[wanted][1]}"

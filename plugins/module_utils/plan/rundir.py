@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import state
 from .._deps import optional
+from ..documents import DocumentError, decoded, read_file, read_yaml
 from ..report.redact import redact
 from . import files as named
-from . import profile, stored
+from . import profile
 from .build import build
 from .model import Plan, Problem, ProfileError
+from .stored import PlanError, checked
 
 if TYPE_CHECKING:
     import yaml
@@ -22,6 +24,7 @@ PLAN = "plan.yaml"
 PROFILE = "profile.yaml"
 INVENTORY = "inventory.yml"
 _HOW = "agentlab plan PROFILE --write"
+_AGAIN = f"Correct it, or make it again: {_HOW}"
 _MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644}
 
 
@@ -86,7 +89,7 @@ def prepare(
     changes = []
     for file, text in wanted.items():
         path = run_dir / file
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         if before != text:
             changes.append(Change(path, before, text, _MODES[file]))
     return plan, changes
@@ -99,20 +102,22 @@ def write(changes: list[Change]) -> None:
 
 
 def load_plan(run_dir: Path) -> Plan:
-    """Return the plan that stands in `run_dir`. Raises `RunError` when there is none, or it is no plan."""
+    """Return the plan of the run in `run_dir`, validated. Raises `RunError` with all that is wrong."""
     path = run_dir / PLAN
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = read_file(path)
     except FileNotFoundError:
         raise RunError(f"{path}: there is no plan yet; make one: {_HOW}") from None
-    except yaml.YAMLError as error:
-        raise RunError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise RunError(f"{path}: not a plan, which is a mapping of fields; make it again: {_HOW}")
-    if wrong := stored.findings(found):
-        source = profile.parse(path.read_text(encoding="utf-8"), str(path))
-        raise RunError("\n".join(str(source.problem(*finding)) for finding in wrong) + f"\ncorrect the file, or make it again: {_HOW}")
-    return found  # type: ignore[return-value]
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}; make it again: {_HOW}") from None
+    try:
+        found = read_yaml(data, name=str(path))
+    except DocumentError as error:
+        raise RunError(f"{error.name}:{error.line}:{error.column}: not valid YAML: {error.problem}\n{_AGAIN}") from None
+    try:
+        return checked(found.value, str(path), found.positions, _AGAIN)
+    except PlanError as error:
+        raise RunError(str(error)) from None
 
 
 def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
@@ -166,7 +171,7 @@ def _text_node(dumper: Any, value: str) -> Any:
 
 def _text(name: str, folder: Path | None) -> str:
     path = profile.find(name, folder)
-    return path.read_text(encoding="utf-8") if path else dump(profile.read(name, folder).raw)
+    return decoded(read_file(path), name=str(path)) if path else dump(profile.read(name, folder).raw)
 
 
 def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
+from ..documents import load_json, read_file
 from ..state import write_atomic
 
 FILE = "boot.json"
@@ -67,7 +68,7 @@ def boot(
     connect: gives the machine of a node; blank: empties the disks of a node that is off.
     """
     path, lock = state_dir / FILE, Lock()
-    booted: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    booted: dict[str, str] = load_json(read_file(path), name=str(path)) if path.exists() else {}
     done: dict[str, dict[str, str]] = {}
     machines: dict[str, Machine] = {}
 

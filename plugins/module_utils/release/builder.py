@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..documents import load_json
 from ..log import Log
 
 PROGRAM = "ansible_collections.agentlab.ocp.payload.build"
@@ -42,7 +42,7 @@ class Builder:
             printed = process.stdout.read() if process.stdout else ""
         if process.returncode and not printed:
             raise PayloadError(_cause(lines) or f"the builder ended with {process.returncode}")
-        return json.loads(printed)
+        return load_json(printed, name="the builder's report")
 
     def _say(self, line: str) -> str:
         self.log("info", f"payload: {line}")

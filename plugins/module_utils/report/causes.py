@@ -6,7 +6,6 @@ before hosts that are missing, a missing host before a cluster that is not ready
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +16,7 @@ from ..assisted.monitor import host_name
 from ..cluster.pods import NAMESPACE, broken
 from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
+from ..documents import load_json
 from ..plan.faults import EXTRA
 
 SURE, LIKELY = 60.0, 360.0
@@ -186,7 +186,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
 
 def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
     """The node of the plan that a host is: by its network cards, else by name."""
-    cards = {nic.get("mac_address", "").lower() for nic in json.loads(host.get("inventory") or "{}").get("interfaces") or ()}
+    cards = {nic.get("mac_address", "").lower() for nic in load_json(host.get("inventory") or "{}", name="inventory").get("interfaces") or ()}
     nodes = [node for node in facts.plan["nodes"] if node["role"] != EXTRA]
     by_card = (node["name"] for node in nodes if cards & {nic["mac"] for nic in node["nics"]})
     return next(by_card, None if cards else next((node["name"] for node in nodes if node["name"] == host_name(host)), None))
@@ -215,7 +215,7 @@ def _registered(facts: Facts) -> Iterator[Cause]:
 
 def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[tuple[str, float]]:
     """Messages of failing validations, or of some of the warnings among them, and the patience with each: hardware does not grow."""
-    for category, checks in json.loads(thing.get("validations_info") or "{}").items():
+    for category, checks in load_json(thing.get("validations_info") or "{}", name="validations_info").items():
         for check in checks:
             if check["status"] in ("failure", "error") and (check["id"] in warnings if warnings else check["id"] not in WARNINGS):
                 yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY

@@ -20,6 +20,7 @@ from typing import Any
 from ..assisted import watcher
 from ..assisted.client import AssistedClient, AssistedError
 from ..cluster.client import ClusterClient, ClusterError
+from ..documents import load_json, read_file
 from ..sandbox import services
 from .causes import Cause, Facts, causes
 from .probe import consoles, domain_states, refusal, rendezvous_ip, run, ssh, units
@@ -126,7 +127,7 @@ class Gatherer:
             record = self.run_dir / "logs"
             if not (record / "cluster.json").exists():
                 raise RuntimeError(str(error)) from error
-            cluster, events = (json.loads((record / f"{name}.json").read_text()) for name in ("cluster", "events"))
+            cluster, events = (load_json(read_file(record / f"{name}.json"), name=f"{name}.json") for name in ("cluster", "events"))
         self.facts.cluster, self.facts.events = cluster, events
         self._json("assisted/cluster.json", cluster)
         self._json("assisted/events.json", events)

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import TypedDict
 
+from ..documents import load_json, read_file
 from ..state import write_atomic
 
 LIMIT_SECONDS = 25.0
@@ -49,7 +50,7 @@ def usable(cache: Path | None = None) -> Answer:
     path = (cache or cache_directory()) / "kvm.json"
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
-        known: Answer = json.loads(path.read_text())
+        known: Answer = load_json(read_file(path), name=str(path))
         if known["boot_id"] == boot_id:
             return known
     begin = time.monotonic()
@@ -108,7 +109,7 @@ def _outcome(process: subprocess.Popen[bytes], errors: Path, limit: float) -> st
 def _firmware(scratch: Path) -> list[str]:
     """Return QEMU's arguments for UEFI as the distribution describes it (QEMU's firmware.json), or nothing for a BIOS."""
     for path in sorted(glob.glob("/usr/share/qemu/firmware/*.json")):
-        described = json.loads(Path(path).read_text())
+        described = load_json(read_file(Path(path)), name=path)
         mapping = described.get("mapping", {})
         if (
             "uefi" not in described.get("interface-types", [])

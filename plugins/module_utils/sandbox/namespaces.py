@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..documents import load_json, read_file
 from ..state import write_atomic
 from . import LabError, keeper, processes
 
@@ -63,7 +64,7 @@ class Running:
 def find(state_dir: Path) -> Running | None:
     """Return the sandbox whose state is in `state_dir`, if its first process runs."""
     try:
-        running = Running(**json.loads((state_dir / FILE).read_text()))
+        running = Running(**load_json(read_file(state_dir / FILE), name=str(state_dir / FILE)))
     except (FileNotFoundError, ValueError, TypeError):
         return None
     return running if processes.start_time(running.pid) == running.start else None
@@ -190,7 +191,7 @@ def shared(parent: Path) -> Iterator[set[str]]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         path = parent / HOST_FILE
-        made = set(json.loads(path.read_text())) if path.exists() else set()
+        made = set(load_json(read_file(path), name=str(path))) if path.exists() else set()
         made |= {str(parent)} if created else set()
         yield made
         write_atomic(path, json.dumps(sorted(made)))

@@ -19,7 +19,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from ..documents import DocumentError, load_json, read_file
 from ..state import write_atomic
 from . import LabError
 
@@ -65,10 +67,20 @@ def start_time(pid: int) -> int | None:
 def find(directory: Path, name: str) -> Running | None:
     """Return the running process `name` of ours, or None."""
     try:
-        data = json.loads((directory / f"{name}.json").read_text())
-    except (FileNotFoundError, ValueError):
+        noted = _noted(load_json(read_file(directory / f"{name}.json"), name=f"{name}.json"))
+    except (FileNotFoundError, DocumentError):
+        noted = None
+    if noted is None:
         return _marked(directory, name)
-    return Running(**data) if start_time(data["pid"]) == data["start"] else None
+    return noted if start_time(noted.pid) == noted.start else None
+
+
+def _noted(data: Any) -> Running | None:
+    """What a process file says; None when it is damaged: a process that is named wrongly would be ended in place of ours."""
+    if not isinstance(data, dict) or set(data) != {"pid", "start", "digest"}:
+        return None
+    numbers = all(type(data[key]) is int for key in ("pid", "start"))
+    return Running(**data) if numbers and data["pid"] > 1 and isinstance(data["digest"], str) else None
 
 
 def lasting(environment: Mapping[str, str]) -> dict[str, str]:

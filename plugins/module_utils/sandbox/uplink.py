@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..documents import load_json, read_file
 from ..state import write_atomic
 from . import LabError, namespaces
 
@@ -77,7 +78,7 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
         "routes": [cidr for __, cidr in four] if hypervisor["route"] else [],
     }
     path = Path(hypervisor["state_dir"]) / FILE
-    before = json.loads(path.read_text()) if path.exists() else None
+    before = load_json(read_file(path), name=str(path)) if path.exists() else None
     complete = _exists(wanted["link"]) and (not wanted["egress"] or _quiet("nft", "list", "table", "inet", table(cluster)))
     if before == wanted and complete:
         return []
@@ -96,7 +97,7 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
 def forwarders(state_dir: Path) -> list[str]:
     """Return the name servers that the lab's dnsmasq asks for the world: the host's with `egress`, else none."""
     path = state_dir / FILE
-    return list(json.loads(path.read_text())["resolvers"]) if path.exists() else []
+    return list(load_json(read_file(path), name=str(path))["resolvers"]) if path.exists() else []
 
 
 def remove(cluster: str) -> bool:
@@ -140,7 +141,7 @@ def _nft(enter: Sequence[str], name: str, rule: str) -> None:
 
 def _forward(name: str, parent: Path) -> None:
     """Let the kernel forward between the pair and the way to the world; `leave_host` sets back what was changed."""
-    route = json.loads(_run("ip", "-json", "-4", "route", "show", "default") or "[]")
+    route = load_json(_run("ip", "-json", "-4", "route", "show", "default") or "[]", name="ip route")
     for device in {name, *(entry["dev"] for entry in route if "dev" in entry)}:
         setting = Path(f"/proc/sys/net/ipv4/conf/{device}/forwarding")
         if setting.read_text().strip() == "1":
@@ -152,7 +153,7 @@ def _forward(name: str, parent: Path) -> None:
 
 
 def _refuse_overlap(cidrs: Sequence[str]) -> None:
-    routes = json.loads(_run("ip", "-json", "-4", "route") or "[]")
+    routes = load_json(_run("ip", "-json", "-4", "route") or "[]", name="ip route")
     for entry in routes:
         if entry["dst"] == "default":
             continue

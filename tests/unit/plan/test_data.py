@@ -172,7 +172,7 @@ def test_a_text_of_a_plan_is_validated_too(tmp_path: Path) -> None:
         ("kind: sandbox", "kind: x", r"plan.yaml:\d+:\d+: hypervisor.kind is 'x': must be one of sandbox, local, ssh"),
         ("  mode: redfish", "  mode: ../../evil", r"plan.yaml:\d+:\d+: boot.mode is '../../evil': must be one of"),
         ("memory_mib: 4096", "memory_mib: lots", r"plan.yaml:\d+:\d+: nodes.0.memory_mib is 'lots': must be an integer"),
-        ("role: master", "rol: master", r"nodes.0: it has no role\n.*nodes.0.rol: unknown field; there are name, domain, role"),
+        ("role: master", "rol: master", r"nodes.0.rol: unknown field; did you mean `role`\?\n.*nodes.0.role: is missing: must be one of master, arbiter"),
         ("netns: agentlab-ostest", "netns: ../ostest", "hypervisor.netns is '../ostest': must be a name of"),
         ("name: ostest\n", "name: other\n", "cluster.name is 'other': this is the run directory of cluster 'ostest'"),
         ("faults: []", "faults: [{kind: x}]", "faults.0.kind is 'x': must be one of power_off"),

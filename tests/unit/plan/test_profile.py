@@ -35,7 +35,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "p.yml:1:1: topolgy: unknown field; did you mean `topology`?",
             "p.yml:2:1: stack is 'ipv5': did you mean ipv6? must be one of ipv4, ipv6, dualstack",
             "p.yml:3:10: master.vcpu: unknown field; did you mean `vcpus`?",
-            "p.yml:3:19: master.memory_mib is 'lots': must be a whole number",
+            "p.yml:3:19: master.memory_mib is 'lots': must be an integer",
             "p.yml:4:27: nodes.master-0.nics.en0: interfaces are named eth0, eth1, ...",
             "p.yml:5:11: network.bridge is 'waytoolongbridgename': must be the name of a bridge: at most 15 characters of "
             "letters, digits, `_`, `.` and `-`",
@@ -51,9 +51,9 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("a: [b\nc: d", "p.yml:2:2: not valid YAML: expected ',' or ']', but got ':'"),
+        ("a: [b\nc: d", "p.yml:2:2: not valid YAML: did not find expected ',' or ']'"),
         ("topology: sno\ntopology: ha\n", "p.yml:2:1: topology: is given twice; keep one"),
-        ("1: 2\n", "p.yml: 1: unknown field; there are"),
+        ("1: 2\n", "p.yml:1:1: 1: unknown field; there are"),
         ("- sno\n", "p.yml: a profile is a mapping of fields, such as `topology: sno`"),
         ("topology: {}\n", "p.yml:1:1: topology is {}: must be one of sno,"),
         (
@@ -145,7 +145,7 @@ services: {http: {port: 5000}}
         "p.yml:1:1: platfrm: unknown field; did you mean `platform`?",
         "p.yml:3:1: topology: is given twice; keep one",
         "p.yml:4:14: vips.api.0 is '10.0.0.1': lies outside of its network, 192.168.111.0/24",
-        "p.yml:5:10: master.memory_mib is 'lots': must be a whole number",
+        "p.yml:5:10: master.memory_mib is 'lots': must be an integer",
         "p.yml:6:19: services.http.port is '5000': is already that of services.registry.port; each must be its own",
         "p.yml: network.bridge is 'a-very-long-namebm': the name of a bridge has at most 15 characters, this has 18; "
         "choose a shorter cluster name, or give `network.bridge`",
@@ -161,13 +161,50 @@ services: {http: {port: 5000}}
         ),  # what the address lies in is not known
         ("stak: ipv6", "network: {ipv4: 192.168.111.0/28}"),  # nor which family was meant
         ("topology: compct", "nodes: {master-2: {}}"),  # nor how many nodes
-        ("release: {paylod: ocp}", "release: {paylod: ocp, image: x}"),
         ("extra_networks: [{ipv4: 10.9.0.0/24}]", "nodes: {master-0: {nics: {eth1: {}}}}"),
     ],
 )
 def test_nothing_is_reported_that_only_follows(tmp_path: Path, wrong: str, hidden: str) -> None:
     text = hidden if hidden.startswith(wrong[:8]) else f"{wrong}\n{hidden}\n"
     assert len(problems(tmp_path, text)) == 1
+
+
+def test_a_misspelled_word_hides_nothing(tmp_path: Path) -> None:
+    text = """\
+topolgy: compct
+nodes: {worker-7: {}, master-2: {}}
+release: {paylod: ocp, image: x}
+master: {memry_mib: 1.5, vcpus: 2}
+"""
+    assert problems(tmp_path, text) == [
+        "p.yml:1:1: topolgy: unknown field; did you mean `topology`?",
+        "p.yml:1:1: topolgy is 'compct': did you mean compact? must be one of sno, snomin, compact, ha, 4control, 5control, tna, tnf",
+        "p.yml:2:9: nodes.worker-7: no node has this name; there are master-0, master-1, master-2",
+        "p.yml:3:11: release.paylod: unknown field; did you mean `payload`?",
+        "p.yml:4:10: master.memry_mib: unknown field; did you mean `memory_mib`?",
+        "p.yml:4:10: master.memry_mib is 1.5: must be an integer",
+        "p.yml: installer.pull_secret_file: a real payload needs a file with the pull secret of its registries",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("master: {count: 3.0}", "p.yml:1:10: master.count is 3.0: must be an integer"),
+        ("master: {vcpus: 2.0}", "p.yml:1:10: master.vcpus is 2.0: must be an integer"),
+        ("services: {http: {port: 8e3}}", "p.yml:1:19: services.http.port is 8000.0: must be an integer"),
+        ("network: {mtu: .inf}", "p.yml:1:11: network.mtu is inf: must be an integer"),
+        ("network: {offsets: {api: .nan}}", "p.yml:1:21: network.offsets.api is nan: must be an integer"),
+        ("faults: [{kind: pause, node: master-0, when: boot, seconds: 3.0}]", "p.yml:1:52: faults.0.seconds is 3.0: must be an integer"),
+        ("stack: &a [*a]", "p.yml:1:12: not valid YAML: anchor 'a' value contains itself"),
+        ("stack: " + "[" * 20000, "p.yml:1:107: not valid YAML: exceeded max depth of 100"),
+        ("a: \0", "p.yml:1:4: not valid YAML: control characters are not allowed"),
+        ("? {a: b}\n: c", "p.yml:1:3: not valid YAML: invalid map key: a mapping; a key is a string"),
+        ("topology: sno\n---\nstack: ipv6", "p.yml:3:1: not valid YAML: expected one document, found another"),
+    ],
+)  # fmt: skip
+def test_values_that_would_be_a_traceback(tmp_path: Path, text: str, wanted: str) -> None:
+    assert problems(tmp_path, text)[0].startswith(wanted)
 
 
 def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:
@@ -190,7 +227,7 @@ def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:
 def test_a_profile_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "p.yml"
     path.write_bytes(b"topology: \xff\n")
-    with pytest.raises(ProfileError, match=r"p\.yml: not UTF-8 text"):
+    with pytest.raises(ProfileError, match=r"p\.yml:1:11: not valid YAML: invalid leading UTF-8 octet"):
         profile.load(path)
 
 

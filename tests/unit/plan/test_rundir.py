@@ -56,7 +56,7 @@ def test_a_cluster_that_exists_keeps_its_plan(tmp_path: Path) -> None:
     [
         (None, "there is no plan yet"),
         ("a: [", "not valid YAML"),
-        ("cluster: {}", "not a plan, it has no release, hypervisor"),
+        ("cluster: {}", "cluster.name: is missing: must be lower-case"),
     ],
 )
 def test_a_plan_that_cannot_be_used(tmp_path: Path, text: str | None, wanted: str) -> None:
