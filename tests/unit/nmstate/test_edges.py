@@ -51,7 +51,7 @@ def test_a_port_of_an_unknown_type_has_one_file(kind: str) -> None:
     ],
 )
 def test_nulls_that_are_refused(text: str) -> None:
-    with pytest.raises(NmstateError, match="null|None|unknown field"):
+    with pytest.raises(NmstateError, match=r"null|None|unknown field"):
         generate(load(text))
 
 
