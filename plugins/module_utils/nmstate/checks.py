@@ -179,7 +179,7 @@ def _mac_vlan(interface: Interface) -> None:
 
 def _loopback(interface: Interface) -> None:
     for family in (4, 6):
-        if not interface.enabled(family):
+        if interface.ip[family] is not None and not interface.enabled(family):
             raise interface.error(f"Loopback interface cannot be have IPv{family} disabled")
         if is_auto(interface.ip[family] or {}):
             raise interface.error(f"Loopback interface cannot be have IPv{family} DHCP or autoconf enabled")

@@ -24,7 +24,7 @@ _FALSE = {"0", "false", "no", "off", "n"}
 def text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise NmstateError(f"{where}: expected a string, not {value!r}")
-    if any(ord(c) < 32 for c in value):
+    if any(ord(c) < 32 and c != "\t" for c in value):
         raise NmstateError(f"{where}: control characters are not allowed in {value!r}")
     return value
 
@@ -37,7 +37,7 @@ def flag(value: Any, where: str) -> bool:
 
 
 def boolean(value: Any, where: str) -> bool:
-    """A boolean, or a word or number for one."""
+    """A boolean, or a word or number for one; not null."""
     if isinstance(value, bool):
         return value
     word = str(value).lower() if isinstance(value, (str, int)) else ""
@@ -46,8 +46,12 @@ def boolean(value: Any, where: str) -> bool:
     return word in _TRUE
 
 
+_NEVER_NULL: set[Kind] = {boolean}
+"""Kinds that nmstate reads by functions of its own, which do not take null; for all others null is the same as nothing."""
+
+
 def integer(bits: int, signed: bool = False) -> Kind:
-    """An integer that fits, or a decimal or hexadecimal string of one."""
+    """An integer that fits, or a decimal or hexadecimal string of one; not null."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def kind(value: Any, where: str) -> int:
@@ -61,7 +65,25 @@ def integer(bits: int, signed: bool = False) -> Kind:
             raise NmstateError(f"{where}: {number} is out of range, expected {low} to {high}")
         return number
 
+    _NEVER_NULL.add(kind)
     return kind
+
+
+def optional(kind: Kind) -> Kind:
+    """`kind`, but null is the same as nothing."""
+    return lambda value, where: kind(value, where)
+
+
+def mandatory(kind: Kind) -> Kind:
+    """`kind`, but null is refused."""
+
+    def never_null(value: Any, where: str) -> Any:
+        if value is None:
+            raise NmstateError(f"{where}: null is not allowed")
+        return kind(value, where)
+
+    _NEVER_NULL.add(never_null)
+    return never_null
 
 
 def one_of(*names: str, numbered: int | None = None, **aliases: str) -> Kind:
@@ -91,17 +113,18 @@ def list_of(item: Kind) -> Kind:
 def struct(
     fields: Mapping[str, Kind], required: tuple[str, ...] = (), open_ended: bool = False, **aliases: str
 ) -> Kind:
-    """A mapping with these fields; null is the same as nothing. `open_ended` keeps unknown ones, otherwise an error."""
+    """A mapping with these fields. `open_ended` drops unknown ones, otherwise an error."""
     renamed = {alias.replace("_", "-"): name for alias, name in aliases.items()} | aliases
 
     def kind(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise NmstateError(f"{where}: expected a mapping, not {value!r}")
-        known = {str(renamed.get(key, key)): content for key, content in value.items() if content is not None}
+        given = {str(renamed.get(key, key)): content for key, content in value.items()}
+        known = {name: content for name, content in given.items() if content is not None or fields.get(name) in _NEVER_NULL}
         for missing in required:
             if missing not in known:
                 raise NmstateError(f"{where}: missing field `{missing}`")
-        for unknown in known.keys() - fields.keys() if not open_ended else ():
+        for unknown in given.keys() - fields.keys() if not open_ended else ():
             expected = ", ".join(f"`{field}`" for field in fields)
             raise NmstateError(f"{where + ': ' if where else ''}unknown field `{unknown}`, expected one of {expected}")
         dot = f"{where}." if where else ""
@@ -136,7 +159,7 @@ def canonical(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
 
 
 def scalar(value: Any, where: str) -> str:
-    """What OVS keeps as a string, however it was written."""
+    """A string, also when it was written as a number or boolean, as nmstate takes it outside of interfaces and for OVS."""
     if isinstance(value, bool):
         return str(value).lower()
     return text(str(value) if isinstance(value, (int, float)) else value, where)
@@ -204,9 +227,10 @@ _COALESCE = struct(
 BASE: dict[str, Kind] = {
     **fields(text, "name", "profile-name", "description", "driver", "type", "controller", "copy-mac-from"),
     **fields(text, "mac-address", "permanent-mac-address"),
-    "state": one_of("up", "down", "absent", "unknown", "ignore"),
+    "state": mandatory(one_of("up", "down", "absent", "unknown", "ignore")),
     "identifier": one_of("name", "mac-address"),
-    **fields(U64, "mtu", "min-mtu", "max-mtu"),
+    "mtu": U64,
+    **fields(optional(U64), "min-mtu", "max-mtu"),
     "wait-ip": one_of("any", "ipv4", "ipv6", "ipv4+ipv6"),
     "ipv4": IPV4,
     "ipv6": IPV6,
@@ -450,7 +474,7 @@ TYPES: dict[str, dict[str, Kind]] = {
     "mac-vtap": {"mac-vtap": _MAC_VLAN},
     "infiniband": {
         "infiniband": struct(
-            {"mode": one_of("datagram", "connected"), "base-iface": text, "pkey": U16}, required=("mode",)
+            {"mode": one_of("datagram", "connected"), "base-iface": text, "pkey": U16}, required=("mode", "pkey")
         )
     },
     "macsec": {
@@ -500,9 +524,10 @@ TYPES: dict[str, dict[str, Kind]] = {
 _ROUTE = struct(
     {
         "state": one_of("absent"),
-        **fields(text, "destination", "next-hop-interface", "next-hop-address", "source"),
+        **fields(scalar, "destination", "next-hop-interface", "next-hop-address", "source"),
         "metric": I64,
-        **fields(U32, "table-id", "cwnd"),
+        "table-id": U32,
+        "cwnd": optional(U32),
         "weight": U16,
         "route-type": one_of("blackhole", "unreachable", "prohibit"),
     }
@@ -512,7 +537,7 @@ _RULE = struct(
     {
         "state": one_of("absent"),
         "family": one_of("ipv4", "ipv6"),
-        **fields(text, "ip-from", "ip-to", "iif"),
+        **fields(scalar, "ip-from", "ip-to", "iif"),
         "priority": I64,
         **fields(U32, "route-table", "fwmark", "fwmask", "suppress-prefix-length"),
         "action": one_of("blackhole", "unreachable", "prohibit"),
@@ -520,18 +545,33 @@ _RULE = struct(
     suppress_prefixlength="suppress-prefix-length",
 )
 
-_DNS = struct(fields(list_of(text), "server", "search", "options"))
+_DNS = struct(fields(list_of(scalar), "server", "search", "options"))
+
+
+def _bridge_mappings(value: Any, where: str) -> list[dict[str, Any]]:
+    found = list_of(
+        struct({"localnet": scalar, "bridge": scalar, "state": one_of("absent", "present")}, required=("localnet",))
+    )(value, where)
+    seen: set[str] = set()
+    for mapping in found:
+        if mapping["localnet"] in seen:
+            raise NmstateError(f"Found duplicate `localnet` key {mapping['localnet']}")
+        seen.add(mapping["localnet"])
+        if mapping.get("state") != "absent" and "bridge" not in mapping:
+            raise NmstateError(f"mapping for `localnet` key {mapping['localnet']} missing the `bridge` attribute")
+    return found
+
 
 _TOP = struct(
     {
-        "description": text,
-        "hostname": struct(fields(text, "running", "config")),
+        "description": mandatory(scalar),
+        "hostname": struct(fields(scalar, "running", "config")),
         "dns-resolver": struct(fields(_DNS, "running", "config")),
-        "route-rules": struct({"config": list_of(_RULE)}),
-        "routes": struct(fields(list_of(_ROUTE), "running", "config")),
-        "interfaces": list_of(anything),
+        "route-rules": mandatory(struct({"config": list_of(_RULE)})),
+        "routes": mandatory(struct(fields(list_of(_ROUTE), "running", "config"))),
+        "interfaces": mandatory(list_of(anything)),
         "ovs-db": struct(fields(dictionary(scalar, nullable=True), "external_ids", "other_config")),
-        "ovn": struct({"bridge-mappings": list_of(struct(fields(text, "localnet", "state", "bridge")))}),
+        "ovn": mandatory(struct({"bridge-mappings": _bridge_mappings})),
     }
 )
 
@@ -545,10 +585,10 @@ def _interface(value: Any, index: int) -> dict[str, Any]:
     if value.get("state") == "absent":
         value = {key: value[key] for key in ("name", "type", "state") if key in value}
     kind = value.get("type")
-    if kind in (None, "unknown", "tun"):
-        kind = "ethernet"  # what nmstate takes it for when it cannot ask the host
-    known = TYPES.get(kind) if isinstance(kind, str) else None
-    interface: dict[str, Any] = struct(BASE | (known or {}), required=("name",), open_ended=known is None)(value, where)
+    if kind is None or (isinstance(kind, str) and kind not in TYPES):
+        kind = "ethernet"  # what nmstate takes it for when it cannot ask the host, a misspelled type too
+    known = TYPES[kind] if isinstance(kind, str) else {}
+    interface: dict[str, Any] = struct(BASE | known, required=("name",))(value, where)
     if not interface["name"]:
         raise NmstateError(f"{where}: the name is empty")
     return interface | {"type": "ethernet" if kind == "veth" else kind, "state": interface.get("state", "up")}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import NmstateError, not_implemented
-from .schema import TYPES, canonical
+from .schema import canonical
 
 LOOPBACK = "lo"
 MAIN_TABLE = 254
@@ -75,7 +75,7 @@ class Interface:
 
     @property
     def user_space(self) -> bool:
-        return self.type in _USER_SPACE or self.type not in TYPES
+        return self.type in _USER_SPACE
 
     @property
     def can_have_ip(self) -> bool:
@@ -202,7 +202,7 @@ class Network:
             self.kernel[interface.name] = interface
 
     def get(self, name: str, kind: str | None) -> Interface | None:
-        if kind is not None and (kind in _USER_SPACE or kind not in TYPES):
+        if kind is not None and kind in _USER_SPACE:
             return self.user.get((name, kind))
         return self.kernel.get(name)
 
