@@ -56,10 +56,12 @@ class Log:
 
     def _show(self, level: str, text: str) -> None:
         with contextlib.suppress(OSError):  # stderr may be a pipe that nobody reads, or a file on a full disk
-            if self.tty:
-                self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {text}")
-            else:
-                self.emit(f"level={level} msg={text}")
+            # As the installer's: each line of a message by itself, and no `msg=` for an empty one.
+            for line in text.split("\n"):
+                if self.tty:
+                    self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {line}".rstrip())
+                else:
+                    self.emit(f"level={level} msg={line}" if line else f"level={level}")
 
 
 def _to_stderr(line: str) -> None:

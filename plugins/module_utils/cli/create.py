@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     from ..installer import run
     from ..installer.log import Log
 
-    directory = getattr(arguments, "dir", Path()).absolute()
+    directory = getattr(arguments, "dir", Path())
     level = getattr(arguments, "log_level", "info")
     try:
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -73,14 +73,15 @@ def main(argv: list[str]) -> int:
     options = run.Options.from_environment(
         dict(os.environ), directory, ASSETS, interactive=getattr(arguments, "interactive", False)
     )
+    if options.release_image and arguments.target not in ("agent-config-template", "certificates"):
+        log.warning(f"Found override for release image ({options.release_image}). Please be warned, this is not advised")
     try:
         run.create([arguments.target], options, log, consume=arguments.consume)
-    except OSError as error:
-        log.fatal(explain(error))
-        return run.exit_code(error)
-    except (ValueError, MissingLibrary) as error:
-        log.fatal(str(error))
-        return run.exit_code(error)
+    except (ValueError, OSError, MissingLibrary) as error:
+        status = run.exit_code(error)
+        text = explain(error) if isinstance(error, OSError) else str(error)
+        (log.error if status == run.BAD_INSTALL_CONFIG else log.fatal)(text)
+        return status
     except Terminated as error:
         log.fatal(str(error))
         raise

@@ -125,12 +125,12 @@ def hosts_of(
     baremetal = ((install_config or {}).get("platform", {}).get("baremetal") or {}).get("hosts") or []
     hosts = (config or {}).get("hosts") or []
     if hosts:
-        log.info(f"Using hosts from {FILENAME}")
+        log.debug(f"Using hosts from {FILENAME}")
         if baremetal:
             log.warning("hosts from install-config.yaml are ignored")
     elif baremetal:
         hosts = [_from_baremetal(host, log) for host in baremetal]
-        log.info("Using hosts from install-config.yaml")
+        log.debug("Using hosts from install-config.yaml")
     errors = FieldErrors()
     macs: set[str] = set()
     for index, host in enumerate(hosts):
@@ -159,7 +159,7 @@ def _from_baremetal(host: dict[str, Any], log: Log) -> dict[str, Any]:
         "networkConfig": host.get("networkConfig"),
         "BMC": host.get("bmc"),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in found.items() if value or (key == "networkConfig" and value is not None)}
 
 
 def _check_host(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..documents import DocumentError, decoded, load_json
+from ..documents import DocumentError, decoded
 from ..ignition.config import dumps
 from . import (
     advice,
@@ -20,6 +20,7 @@ from . import (
     manifests,
     mirrors,
     network,
+    pem,
     validation,
 )
 from .build import Build
@@ -118,7 +119,7 @@ def _has_install_config(peek: Any) -> bool:
 
 def _has_networks(peek: Any) -> bool:
     config = (peek("Agent Config") or {}).get("Config", {})
-    return peek("Install Config") is not None or any(host.get("networkConfig") for host in config.get("hosts", []))
+    return peek("Install Config") is not None or any(host.get("networkConfig") is not None for host in config.get("hosts", []))
 
 
 def _needs_install_config(build: Build) -> dict[str, Any]:
@@ -205,17 +206,12 @@ def _make_registries(build: Build) -> dict[str, Any]:
     config = build["Install Config"]
     sources = _sources(config)
     repository = re.sub(r"(@|:(?=[^/]*$)).*", "", build.release_image)
-    if sources:
-        if not mirrors.mirrors_of(build.release_image, [{"source": s["source"], "mirrors": [""]} for s in sources]):
-            kind = "imageDigestSources" if config.get("imageDigestSources") else "imageContentSources"
-            build.log.warning(
-                f"The {kind} configuration in install-config.yaml should have at least one source field matching the "
-                f"releaseImage value {build.release_image}"
-            )
-        known = load_json(config["pullSecret"], name="pullSecret").get("auths") or {}
-        for host in dict.fromkeys(m.partition("/")[0] for s in sources for m in s.get("mirrors") or []):
-            if not any(key.partition("/")[0] == host for key in known):
-                build.log.warning(f'Mirror registry "{host}" is not found in pullSecret')
+    if sources and not mirrors.mirrors_of(build.release_image, [{"source": s["source"], "mirrors": [""]} for s in sources]):
+        # So upstream says of imageContentSources, too.
+        build.log.warning(
+            "The imageDigestSources configuration in install-config.yaml should have at least one source field matching "
+            f"the releaseImage value {build.release_image}"
+        )
     build.log.debug(f"The repository of the release image is {repository}")
     return {"File": mirrors.render(sources, blocked=build.profile.blocked_mirrors)}
 
@@ -235,13 +231,16 @@ def _load_registries(build: Build, texts: Texts) -> dict[str, Any]:
 
 def _make_bundle(build: Build) -> dict[str, Any]:
     text = (build["Install Config"] or {}).get("additionalTrustBundle", "")
-    return {"File": validation.certificates(text) if text else ""}
+    found, warnings = pem.bundle(text)
+    for warning in warnings:
+        build.log.warning(warning)
+    return {"File": found}
 
 
 def _load_bundle(_build: Build, texts: Texts) -> dict[str, Any]:
     text = _one(texts)
     if text.strip():
-        why = validation.bad_certificates(text)
+        why = pem.problem(text)
         if why:
             raise InstallerError(f"failed to parse {mirrors.CA_FILENAME}: {why}")
     return {"File": text}
@@ -314,8 +313,7 @@ _MIRROR = ("Mirror Registries Config", "Mirror Registries Certificate File")
 ASSETS: tuple[Asset, ...] = (
     Asset(_RI, "*releaseimage.Image", follow=True,
           generate=lambda b: {"PullSpec": b.release_image, "Version": b.version, "Profile": b.profile.name}),
-    Asset("Agent Workflow", "*workflow.AgentWorkflow", generate=lambda _b: "install",
-          files=lambda value: {".agentworkflow": (value.encode(), PUBLIC)}),
+    Asset("Agent Workflow", "*workflow.AgentWorkflow", generate=lambda _b: "install"),
     Asset(_IC, "*agent.OptionalInstallConfig", load=_load_install_config, sources=(install_config.FILENAME,)),
     Asset(_AC, "*agentconfig.AgentConfig", load=_load_agent_config, sources=(agent_config.FILENAME,)),
     Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC), generate=_hosts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ..releases import ReleaseProfile
@@ -11,6 +12,9 @@ from .install_config import platform_name
 
 SETS = ("CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "TechPreviewNoUpgrade")
 _PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")
+# Gates that are on in other feature sets than these two (openshift/api features.go).
+_GATES = dict.fromkeys(("ClusterAPIControlPlaneInstall", "ClusterAPIComputeInstall"), ("DevPreviewNoUpgrade",))
+_BOOLEAN = re.compile(r"1|t|T|true|TRUE|True|0|f|F|false|FALSE|False")  # Go's strconv.ParseBool
 # What each baseline adds to the one before it.
 _ADDED = {
     "None": (),
@@ -36,13 +40,33 @@ def protected(gate: str) -> str:
 
 
 def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
-    """Whether `gate` (DualReplica or HighlyAvailableArbiter) is on with this feature set and release."""
-    if f"{gate}=true" in (config.get("featureGates") or []):
-        return True
-    if f"{gate}=false" in (config.get("featureGates") or []):
-        return False
+    """Whether `gate` is on with this feature set and release."""
+    for entry in reversed(config.get("featureGates") or []):
+        name, __, value = entry.partition("=")
+        if name == gate and _BOOLEAN.fullmatch(value):
+            return value[0] in "1tT"
     default = {"DualReplica": profile.fencing_gate_default, "HighlyAvailableArbiter": profile.arbiter_nodes}
-    return bool(default[gate]) or config.get("featureSet") in _PREVIEWS
+    return default.get(gate, False) or config.get("featureSet") in _GATES.get(gate, _PREVIEWS)
+
+
+def _protected_fields(config: dict[str, Any], profile: ReleaseProfile) -> Iterator[tuple[str, str]]:
+    """(gate, field) for every field that is used and that a feature gate of this release protects."""
+    control, compute, platform = config["controlPlane"], config.get("compute") or [], platform_name(config)
+    known = profile.field_gates
+    section = config["platform"].get(platform)
+    if known and isinstance(section, dict) and section.get("dnsRecordsType") == "External":
+        yield "OnPremDNSRecords", f"platform.{platform}.dnsRecordsType"
+    if control.get("fencing") is not None:
+        yield "DualReplica", "platform.none.fencingCredentials"
+    if known and control.get("diskSetup"):
+        yield "MultiDiskSetup", "controlPlane.diskSetup"
+    if known and any(pool.get("diskSetup") for pool in compute):
+        yield "MultiDiskSetup", "compute.diskSetup"
+    if known and control.get("management") == "ClusterAPI":
+        yield "ClusterAPIControlPlaneInstall", "controlPlane.management"
+    # Upstream looks at the first pool alone.
+    if known and compute and compute[0].get("management") == "ClusterAPI":
+        yield "ClusterAPIComputeInstall", "compute.management"
 
 
 def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
@@ -62,10 +86,11 @@ def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldError
         path, text = f"featureGates[{index}]", "must match the format <feature-name>=<bool>"
         if not match:
             errors.invalid(path, gate, text)
-        elif not re.fullmatch(r"1|t|T|true|TRUE|True|0|f|F|false|FALSE|False", match[1]):
+        elif not _BOOLEAN.fullmatch(match[1]):
             errors.invalid(path, gate, f"{text}, could not parse boolean value")
-    if config["controlPlane"].get("fencing") is not None and not enabled(config, profile, "DualReplica"):
-        errors.forbidden("platform.none.fencingCredentials", protected("DualReplica"))
+    for gate, field in _protected_fields(config, profile):
+        if not enabled(config, profile, gate):
+            errors.forbidden(field, protected(gate))
     _capabilities(config, errors)
     partitioning = config.get("cpuPartitioningMode", "")
     if partitioning and partitioning not in ("None", "AllNodes"):
@@ -73,9 +98,20 @@ def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldError
     stream = config.get("osImageStream", "")
     if profile.os_image_stream:
         if stream and stream not in ("rhel-9", "rhel-10"):
-            errors.forbidden("osImageStream", "Unsupported OS Image Stream. Supported values are: rhel-9, rhel-10")
+            errors.unsupported("osImageStream", stream, ("rhel-9", "rhel-10"))
     elif stream:
         errors.forbidden("osImageStream", f"is not known to release {profile.name}")
+
+
+def capability_names(config: dict[str, Any], errors: FieldErrors) -> None:
+    """Check that the capabilities and their set exist."""
+    capabilities = config.get("capabilities") or {}
+    baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
+    if baseline not in _ADDED:
+        errors.unsupported("capabilities.baselineCapabilitySet", baseline, _ADDED)
+    for index, name in enumerate(capabilities.get("additionalEnabledCapabilities") or []):
+        if name not in CAPABILITIES:
+            errors.unsupported(f"capabilities.additionalEnabledCapabilities[{index}]", name, CAPABILITIES)
 
 
 def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
@@ -84,13 +120,8 @@ def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
         return
     path = "capabilities"
     baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
-    more = capabilities.get("additionalEnabledCapabilities") or []
-    if baseline not in _ADDED:
-        errors.unsupported(f"{path}.baselineCapabilitySet", baseline, _ADDED)
-    for index, name in enumerate(more):
-        if name not in CAPABILITIES:
-            errors.unsupported(f"{path}.additionalEnabledCapabilities[{index}]", name, CAPABILITIES)
-    available = {*more}
+    more = capabilities.get("additionalEnabledCapabilities")
+    available = {*(more or [])}
     if baseline in _ADDED and baseline != "None":
         for name, names in _ADDED.items():
             available |= {*names}
@@ -100,7 +131,7 @@ def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
     platform = platform_name(config)
     if "marketplace" in available and "OperatorLifecycleManager" not in available:
         errors.invalid(at, more, "the marketplace capability requires the OperatorLifecycleManager capability")
-    if platform == "baremetal" and baseline == "None" and "baremetal" not in more:
+    if platform == "baremetal" and baseline == "None" and "baremetal" not in available:
         errors.invalid(at, more, "platform baremetal requires the baremetal capability")
     if "CloudCredential" not in available and platform not in ("baremetal", "none"):
         errors.invalid(path, capabilities, "disabling CloudCredential capability available only for baremetal platforms")

@@ -30,6 +30,7 @@ _ENABLED = (
     "selinux.service", "install-status.service", "oci-eval-user-data.service", "iscsistart.service",
     "set-hostname.service", "iscsiadm.service",
 )  # fmt: skip
+_LAST = "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT"
 _ALL_ARCHITECTURES = ["aarch64", "x86_64", "ppc64le", "s390x"]
 _RPM = {"amd64": "x86_64", "arm64": "aarch64"}
 _SYSTEM_BUNDLE = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
@@ -75,11 +76,7 @@ def install(build: Build) -> dict[str, Any]:
         minimal=minimal,
     )  # fmt: skip
     _common(build, config, data, registries)
-    counts = {"REQUIRED_MASTER_NODES": str(needs.get("controlPlaneAgents", 0))}
-    if build.profile.arbiter_nodes:
-        counts["REQUIRED_ARBITER_NODES"] = str(needs.get("arbiterAgents", 0))
-    counts["REQUIRED_WORKER_NODES"] = str(needs.get("workerAgents", 0))
-    config.file("/usr/local/share/start-cluster/start-cluster.env", env_file(counts), 0o600)
+    _add_counts(build, config, needs)
     config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile.rendezvous_mode)
     for name, text in build["Agent Manifests"].items():
         config.file(f"{MANIFESTS}/{name}", text, 0o600)
@@ -139,6 +136,8 @@ def unconfigured(build: Build) -> dict[str, Any]:
     )  # fmt: skip
     data |= {"CaBundleMount": "", "tokens": tokens}
     _common(build, config, data, None)
+    # The config image brings the numbers.
+    _add_counts(build, config, {})
     if build.options.interactive:
         config.file(f"{_ASSISTED}/no-config-image", "", 0o644)
         config.file(f"{_ASSISTED}/interactive-ui", "", 0o644)
@@ -212,13 +211,14 @@ def _template_data(
     arch = infra["spec"].get("cpuArchitecture") or "x86_64"
     release_arch = arch
     facts = build.release_facts
-    if "error" in facts:
+    # For hosts whose cluster comes later, upstream does not ask the release.
+    if cluster and "error" in facts:
         build.log.warning(
             "Unable to validate the release image architecture, using infraEnv.Spec.CpuArchitecture for the release "
             "image arch"
         )
         build.log.debug(facts["error"])
-    else:
+    elif cluster:
         release_arch = _RPM.get(facts["architecture"], facts["architecture"]) or arch
         build.log.debug(f"Found Release Image Architecture: {release_arch}")
     internal_release = any(
@@ -304,6 +304,9 @@ def _common(build: Build, config: Config, data: dict[str, Any], registries: list
         "USER_AUTH_TOKEN": tokens["UserAuthToken"],
         "WATCHER_AUTH_TOKEN": tokens["WatcherAuthToken"],
     }  # fmt: skip
+    # Upstream has it last, apart from the profile's other variables.
+    if _LAST in env:
+        env[_LAST] = env.pop(_LAST)
     if data["disable_image_policy"]:
         env["OPENSHIFT_INSTALL_EXPERIMENTAL_DISABLE_IMAGE_POLICY"] = data["disable_image_policy"]
     config.file(f"{_SHARE}/assisted-service.env", env_file(env), 0o600)
@@ -325,6 +328,14 @@ def _common(build: Build, config: Config, data: dict[str, Any], registries: list
         ),
         0o600,
     )
+
+
+def _add_counts(build: Build, config: Config, needs: dict[str, Any]) -> None:
+    counts = {"REQUIRED_MASTER_NODES": str(needs.get("controlPlaneAgents", 0))}
+    if build.profile.arbiter_nodes:
+        counts["REQUIRED_ARBITER_NODES"] = str(needs.get("arbiterAgents", 0))
+    counts["REQUIRED_WORKER_NODES"] = str(needs.get("workerAgents", 0))
+    config.file("/usr/local/share/start-cluster/start-cluster.env", env_file(counts), 0o600)
 
 
 def _add_units(build: Build, config: Config, data: dict[str, Any], enabled: list[str]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..releases import ReleaseProfile
 from . import check
-from .errors import FieldErrors, InstallerError
+from .conversion import upconvert
+from .errors import InstallerError
 from .log import Log
 from .schema import decode_file
 from .shapes import INSTALL_CONFIG
@@ -42,91 +43,8 @@ def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
         if not lenient:
             raise InstallerError(f"failed to create install config: {message}")
         log.warning(message)
-    errors = FieldErrors()
-    version = config.get("apiVersion", "")
-    if not version:
-        errors.required("apiVersion", "install-config version required")
-    elif version not in ("v1", "v1beta3", "v1beta4"):
-        errors.invalid("apiVersion", version, 'install-config version must be "v1"')
-    if not errors:
-        config["apiVersion"] = "v1"
-        _upconvert(config, errors, log)
-    if errors:
-        raise InstallerError(f"failed to create install config: {errors.text()}")
+    upconvert(config, platform_name(config), log)
     return config
-
-
-def _upconvert(config: dict[str, Any], errors: FieldErrors, log: Log) -> None:
-    networking = config.get("networking", {})
-    if networking.get("type") and not networking.get("networkType"):
-        networking["networkType"] = networking["type"]
-    if networking.get("machineCIDR") and not networking.get("machineNetwork"):
-        networking["machineNetwork"] = [{"cidr": networking["machineCIDR"]}]
-    if networking.get("serviceCIDR") and not networking.get("serviceNetwork"):
-        networking["serviceNetwork"] = [networking["serviceCIDR"]]
-    if networking.get("clusterNetworks") and not networking.get("clusterNetwork"):
-        networking["clusterNetwork"] = networking["clusterNetworks"]
-    for name in ("type", "machineCIDR", "serviceCIDR", "clusterNetworks"):
-        networking.pop(name, None)
-    for entry in networking.get("clusterNetwork", []):
-        length = entry.pop("hostSubnetLength", 0)
-        net = check.network(entry.get("cidr"))
-        if length and net is not None:
-            entry.setdefault("hostPrefix", net.max_prefixlen - length)
-    if config.get("imageContentSources"):
-        log.warning("imageContentSources is deprecated, please use ImageDigestSources")
-    platform = config.get("platform", {})
-    for name in ("baremetal", "vsphere", "nutanix"):
-        section = platform.get(name)
-        if section is not None:
-            _upconvert_vips(section, f"platform.{name}", errors)
-    if platform.get("vsphere") is not None:
-        _upconvert_vsphere(platform["vsphere"])
-
-
-def _upconvert_vips(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
-    for old, new in (("apiVIP", "apiVIPs"), ("ingressVIP", "ingressVIPs")):
-        value = section.pop(old, "")
-        if value and not section.get(new):
-            section[new] = [value]
-        elif value and value not in section[new]:
-            errors.invalid(f"{path}.{old}", value, f"must be one of {new}, or not be given")
-
-
-def _upconvert_vsphere(vsphere: dict[str, Any]) -> None:
-    old = {
-        name: vsphere.pop(name, "")
-        for name in ("vCenter", "username", "password", "datacenter", "defaultDatastore", "folder", "cluster",
-                     "resourcePool", "network")
-    }  # fmt: skip
-    if not any(old.values()):
-        return
-    # Upstream remembers that the old fields were used: errors then name them.
-    vsphere["deprecatedFields"] = True
-    if not vsphere.get("vcenters"):
-        center = {
-            "server": old["vCenter"], "user": old["username"], "password": old["password"],
-            "datacenters": [old["datacenter"]] if old["datacenter"] else [],
-        }  # fmt: skip
-        vsphere["vcenters"] = [{key: value for key, value in center.items() if value}]
-    if not vsphere.get("failureDomains"):
-        datacenter = old["datacenter"]
-
-        def full(kind: str, value: str) -> str:
-            return value if not value or value.startswith("/") else f"/{datacenter}/{kind}/{value}"
-
-        topology = {
-            "datacenter": datacenter, "computeCluster": full("host", old["cluster"]),
-            "networks": [old["network"]] if old["network"] else [],
-            "datastore": full("datastore", old["defaultDatastore"]), "resourcePool": old["resourcePool"],
-            "folder": full("vm", old["folder"]),
-        }  # fmt: skip
-        vsphere["failureDomains"] = [
-            {
-                "name": "generated-failure-domain", "region": "generated-region", "zone": "generated-zone",
-                "server": old["vCenter"], "topology": {key: value for key, value in topology.items() if value},
-            }
-        ]  # fmt: skip
 
 
 def set_defaults(config: dict[str, Any], profile: ReleaseProfile, version: str) -> None:
@@ -167,9 +85,6 @@ def set_defaults(config: dict[str, Any], profile: ReleaseProfile, version: str) 
         topology = domain.setdefault("topology", {})
         if topology.get("computeCluster") and not topology.get("resourcePool"):
             topology["resourcePool"] = f"{topology['computeCluster']}/Resources"
-    if platform.get("external") is not None:
-        platform["external"].setdefault("platformName", "Unknown")
-        platform["external"].setdefault("cloudControllerManager", "")
 
 
 def default_stream(version: str) -> str:
@@ -189,7 +104,7 @@ def _baremetal_defaults(config: dict[str, Any], section: dict[str, Any]) -> None
         if net is not None and net.num_addresses > 16:
             section.setdefault("bootstrapProvisioningIP", str(net.network_address + 2))
             section.setdefault("clusterProvisioningIP", str(net.network_address + 3))
-            if kind == "Managed" and not section.get("provisioningDHCPExternal"):
+            if kind == "Managed":
                 last = net.broadcast_address - 1
                 section.setdefault("provisioningDHCPRange", f"{net.network_address + 10},{last}")
     for host in section.get("hosts", []):

@@ -155,16 +155,16 @@ def agent_cluster_install(
     if not spec["sshPublicKey"]:
         del spec["sshPublicKey"]
     if platform == "external":
-        spec["external"] = {"platformName": section["platformName"]}
-        if section["platformName"] == "oci":
+        spec["external"] = {"platformName": section["platformName"]} if section.get("platformName") else {}
+        if section.get("platformName") == "oci":
             spec["external"]["cloudControllerManager"] = "External"
     if platform in ("baremetal", "vsphere", "nutanix"):
         spec["apiVIPs"], spec["ingressVIPs"] = section.get("apiVIPs", []), section.get("ingressVIPs", [])
         if platform == "baremetal" and spec["apiVIPs"] and spec["ingressVIPs"]:
             spec["apiVIP"], spec["ingressVIP"] = spec["apiVIPs"][0], spec["ingressVIPs"][0]
-        balancer = section.get("loadBalancer")
-        if platform == "baremetal" and profile.load_balancer and balancer is not None:
-            spec["loadBalancer"] = {"type": "UserManaged" if balancer.get("type") == "UserManaged" else "ClusterManaged"}
+        balancer = (section.get("loadBalancer") or {}).get("type")
+        if platform == "baremetal" and profile.load_balancer and balancer == "UserManaged":
+            spec["loadBalancer"] = {"type": "UserManaged"}
     proxy = proxy_of(config, agent_config)
     if proxy:
         spec["proxy"] = proxy
@@ -191,7 +191,7 @@ def install_config_overrides(
     platform = platform_name(config)
     part = _PLATFORM_OVERRIDES.get(platform, lambda *__: {})(config["platform"][platform] or {}, hosts, profile)
     # Upstream writes vSphere's part, empty or not, when anything before it is overridden.
-    if part or (platform == "vsphere" and (found or gates)):
+    if part or platform in ("external", "nutanix") or (platform == "vsphere" and (found or gates)):
         found["platform"] = {platform: part}
     if config.get("capabilities") is not None:
         found["capabilities"] = config["capabilities"]
@@ -474,7 +474,7 @@ def nmstate_configs(
     cluster, namespace = names(config)
     found = []
     for index, host in enumerate(hosts):
-        if not host.get("networkConfig"):
+        if host.get("networkConfig") is None:
             continue
         meta = _meta(f"{cluster}-{index}", namespace, profile, labels={SELECTOR: cluster})
         found.append(

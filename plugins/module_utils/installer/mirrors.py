@@ -41,9 +41,9 @@ def merge(sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def render(sources: list[dict[str, Any]], *, blocked: bool) -> str:
     """registries.conf for `imageDigestSources`; `blocked` says whether the release knows NeverContactSource."""
-    entries = [source for source in merge(sources) if source["mirrors"]]
-    if not entries:
+    if not sources:
         return DEFAULT
+    entries = [source for source in merge(sources) if source["mirrors"]]
     lines = ["credential-helpers = []", 'short-name-mode = ""', "unqualified-search-registries = []"]
     for source in entries:
         lines += ["", "[[registry]]"]

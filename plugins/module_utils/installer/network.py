@@ -33,7 +33,10 @@ def static_files(entries: list[dict[str, Any]]) -> list[dict[str, str]]:
             )
             continue
         if not keyfiles:
-            problems.append(f"nmstate generated an empty NetworkManager config file content for host {number}")
+            problems.append(
+                f"failed to validate network yaml for host {number}, nmstate generated an empty NetworkManager config file "
+                "content"
+            )
             continue
         files = {name: _connect_first(text) for name, text in keyfiles}
         lines = sorted(f"{nic.get('macAddress', '')}={nic.get('name', '')}" for nic in nics)
@@ -41,9 +44,8 @@ def static_files(entries: list[dict[str, Any]]) -> list[dict[str, str]]:
         found.append(files)
     if problems:
         count = "1 error" if len(problems) == 1 else f"{len(problems)} errors"
-        raise InstallerError(
-            f"staticNetwork configuration is not valid: {count} occurred: " + " ".join(f"* {text}" for text in problems)
-        )
+        listed = "".join(f"\t* {text}\n" for text in problems)
+        raise InstallerError(f"staticNetwork configuration is not valid: {count} occurred:\n{listed}\n")
     return found
 
 
@@ -74,4 +76,4 @@ def _connect_first(text: str) -> str:
     parser["connection"]["autoconnect-priority"] = "1"
     out = io.StringIO()
     parser.write(out, space_around_delimiters=False)
-    return out.getvalue()
+    return out.getvalue().rstrip("\n") + "\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import check
-from .errors import FieldErrors
+from .errors import FieldErrors, quote
 from .install_config import platform_name
 
 _KNOWN = ("aws", "azure", "baremetal", "external", "gcp", "ibmcloud", "none", "nutanix", "openstack", "powervc",
@@ -165,19 +165,16 @@ def _provisioning(config: dict[str, Any], section: dict[str, Any], errors: Field
             errors.invalid(f"{path}.{name}", mac, why)
     if external and external.lower() == internal.lower():
         errors.duplicate(f"{path}.provisioningMACAddress", "provisioning and external MAC addresses may not be identical")
-    seen: dict[str, set[str]] = {"address": set(), "bootMACAddress": set()}
+    seen: set[str] = set()
     for index, host in enumerate(hosts):
         at, bmc = f"{path}.hosts[{index}]", host.get("bmc") or {}
         for field in ("username", "password", "address"):
             if not bmc.get(field):
                 errors.required(f"{at}.bmc.{field}", f"missing {field.capitalize()}")
-        for field, value, place in (
-            ("address", bmc.get("address", ""), f"{at}.bmc.address"),
-            ("bootMACAddress", host.get("bootMACAddress", ""), f"{at}.bootMACAddress"),
-        ):
-            if value and value.lower() in seen[field]:
-                errors.duplicate(place, value)
-            seen[field].add(value.lower())
+        address = bmc.get("address", "")
+        if address and address.lower() in seen:
+            errors.duplicate(f"{at}.bmc.address", address)
+        seen.add(address.lower())
 
 
 # Drivers of bare metal's controllers that boot over the network only, by the scheme of the address.
@@ -494,6 +491,18 @@ _IGNORED = {
 }  # fmt: skip
 
 
+_POINTERS = ("defaultMachinePlatform", "loadBalancer", "prismAPICallTimeout")
+
+
+def _shown(field: str, value: Any) -> str:
+    """A value as Go prints it; larger structs, for which that has no names, as JSON."""
+    if field == "loadBalancer":
+        return f"&{{{value.get('type', '')}}}"
+    if value == {}:
+        return "&{}"
+    return value if isinstance(value, str) else quote(value)
+
+
 def ignored(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """(level, text) for every field that is given and not used."""
     pools = [("controlPlane", config["controlPlane"])]
@@ -510,11 +519,12 @@ def ignored(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         value = section.get(field)
         if field == "hosts" and len(value or []) < 2:
             continue
-        if not value or value == defaults.get(field) or (field == "bootstrapProvisioningIP" and level == "debug"):
+        # What Go has as a pointer is given when it is empty, too.
+        given = value is not None if field in _POINTERS else bool(value)
+        if not given or value == defaults.get(field) or (field == "bootstrapProvisioningIP" and level == "debug"):
             continue
         shown = field[0].upper() + field[1:] if name == "nutanix" else field
-        text = f": {value}" if isinstance(value, str) else ""
-        yield level, f"{path}.{shown}{text} is ignored"
+        yield level, f"{path}.{shown}: {_shown(field, value)} is ignored"
     for index, host in enumerate(section.get("hosts") or [] if name == "baremetal" else []):
         if host.get("bootMode", "UEFI") != "UEFI":
             yield "warning", f"platform.baremetal.hosts[{index}].bootMode: {host['bootMode']} is ignored"

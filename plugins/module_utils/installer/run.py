@@ -11,6 +11,8 @@ from .errors import InstallerError
 from .log import Log
 from .store import Store
 
+BAD_INSTALL_CONFIG = 3
+"""Exit status for an install-config.yaml that cannot be read; its message has level error, as upstream."""
 _SIGNERS = tuple(asset.name for asset in ASSETS if asset.name.endswith("-signer)"))
 _AUTH = ("Kubeconfig Admin Client (Agent)", "Kubeadmin Password")
 
@@ -28,7 +30,7 @@ TARGETS: dict[str, Target] = {
     "agent-config-template": Target("Agent-Config-Template", ("Agent Config Template",), ("",)),
     "cluster-manifests": Target(
         "Cluster-Manifests",
-        ("Agent Workflow", "Agent Manifests", "Mirror Registries Config", "Mirror Registries Certificate File"),
+        ("Agent Manifests", "Mirror Registries Config", "Mirror Registries Certificate File"),
         ("cluster-manifests", "mirror"),
     ),
     "image": Target("Image", ("Agent Installer ISO", *_AUTH)),
@@ -38,6 +40,13 @@ TARGETS: dict[str, Target] = {
         "Unconfigured-Ignition", ("Agent Installer Unconfigured Ignition",), ("unconfigured-agent.ign",)
     ),
     "certificates": Target("Certificates", (*_SIGNERS, "Kubeadmin Password"), ("tls",)),
+}
+# What upstream says of an asset that has something to write and was not made, before it says why.
+_UNWRITTEN = {
+    "Agent Installer ISO": "cannot generate ISO image due to configuration errors",
+    "Agent Installer PXE Files": "cannot generate PXE assets due to configuration errors",
+    "Agent Config ISO": "cannot generate Config image due to configuration errors",
+    "Agent Installer Unconfigured Ignition": "attempting to persist a UnconfiguredIgnition that has not been generated",
 }
 _ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
         "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
@@ -66,9 +75,16 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
         if name == "certificates" and not build.profile.certificates:
             raise InstallerError(f"create certificates is not known to release {build.profile.name}")
         for asset in target.assets:
-            store.fetch(asset, build)
+            try:
+                store.fetch(asset, build)
+            except InstallerError:
+                if asset in _UNWRITTEN:
+                    log.error(f"failed to write asset ({asset}) to disk: {_UNWRITTEN[asset]}")
+                raise
             fetched.append(asset)
         outputs = _outputs(store, target, name)
+        if name == "agent-config-template":
+            _refuse_to_overwrite(options.directory, outputs)
         outputs |= {path: file for path, file in store.outputs(store.remade()).items() if (options.directory / path).exists()}
         if not options.dry and name != "agent-config-template":
             store.announce(outputs)
@@ -91,6 +107,14 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
         ip = (store.state.get("*image.Ignition") or {}).get("RendezvousIP", "")
     known = vars(build)
     return Result(build.changes, build.diffs, ip, known.get("release_image", ""), known.get("version", ""))
+
+
+def _refuse_to_overwrite(directory: Path, outputs: dict[str, tuple[bytes, int]]) -> None:
+    """A template must not take the place of somebody's own file."""
+    for name, (content, __) in outputs.items():
+        path = directory / name
+        if path.exists() and path.read_bytes() != content:
+            raise InstallerError(f"{path} exists already and is not the template: move it away, or choose another directory")
 
 
 def _outputs(store: Store, target: Target, name: str) -> dict[str, tuple[bytes, int]]:
@@ -141,7 +165,7 @@ def graph() -> str:
 
 def exit_code(error: Exception) -> int:
     """The process's exit status for an error of `create`."""
-    return 3 if "failed to create install config" in str(error) else 1
+    return BAD_INSTALL_CONFIG if "failed to create install config" in str(error) else 1
 
 
-__all__ = ["TARGETS", "Build", "Options", "Result", "create", "exit_code", "graph"]
+__all__ = ["BAD_INSTALL_CONFIG", "TARGETS", "Build", "Options", "Result", "create", "exit_code", "graph"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..documents import Positions
 from .errors import InstallerError
-from .gojson import kind
+from .gojson import dumps, kind
 from .yamlio import load
 
 STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
@@ -154,7 +154,8 @@ def _decode(
     into = f"Go struct field {'.'.join(owner)} of type {_type(shape)}"
     if not path:
         into = f"Go value of type {_type(shape)}"
-    errors.append(f"json: cannot unmarshal {kind(value)} into {into}" + _where(path, position))
+    literal = f" {dumps(value)}" if shape == INT and kind(value) == "number" else ""
+    errors.append(f"json: cannot unmarshal {kind(value)}{literal} into {into}" + _where(path, position))
     return None
 
 

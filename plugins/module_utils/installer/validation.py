@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from .._deps import optional
 from ..releases import ReleaseProfile
-from . import check, features, platforms
+from . import check, features, gojson, pem, platforms
 from .errors import FieldErrors, quote
 from .install_config import platform_name, replicas
 from .manifests import check_pull_secret
 
 if TYPE_CHECKING:
-    from cryptography import x509
-
     from .build import Build
     from .log import Log
-else:
-    x509 = optional("cryptography.x509", "cryptography")
 
 _ARCHITECTURES = ("amd64", "arm64", "ppc64le", "s390x")
 _JOIN = "internal subnet"
@@ -48,9 +43,10 @@ def validate(config: dict[str, Any], build: Build) -> None:
     _payload_architecture(config, build, errors)
     _pull_secret(config, errors)
     _proxy(config, errors)
-    _image_sources(config, errors)
-    _publish(config, errors)
+    _image_sources(config, build.log, errors)
     _credentials_mode(config, errors)
+    features.capability_names(config, errors)
+    _publish(config, errors)
     features.validate(config, profile, errors)
     _agent_platform(config, profile, errors)
     platforms.validate_agent(config, errors)
@@ -85,7 +81,7 @@ def _general(config: dict[str, Any], errors: FieldErrors) -> None:
                 errors.invalid("sshKey", line, "ssh: no key found")
     bundle = config.get("additionalTrustBundle", "")
     if bundle:
-        why = bad_certificates(bundle)
+        why = pem.problem(bundle)
         if why:
             errors.invalid("additionalTrustBundle", bundle, why)
     policy = config.get("additionalTrustBundlePolicy", "")
@@ -120,10 +116,9 @@ def _pull_secret(config: dict[str, Any], errors: FieldErrors) -> None:
 
 
 def _publish(config: dict[str, Any], errors: FieldErrors) -> None:
+    """What a known strategy needs."""
     publish, platform = config["publish"], platform_name(config)
-    if publish not in _PUBLISH:
-        errors.unsupported("publish", publish, _PUBLISH)
-    elif publish == "Internal":
+    if publish == "Internal":
         errors.invalid("publish", publish, f'Internal publish strategy is not supported on "{platform}" platform')
     elif publish == "Mixed":
         errors.invalid("publish", publish, f'mixed publish strategy is not supported on "{platform}" platform')
@@ -155,32 +150,6 @@ def ssh_key_type(text: str) -> str:
             if raw[4 : 4 + int.from_bytes(raw[:4], "big")] == kind.encode():
                 return kind
     return ""
-
-
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.S)
-
-
-def certificates(text: str) -> str:
-    """The certificates of a PEM bundle, one after the other, without what stands between."""
-    return "".join(f"{block}\n" for block in _PEM.findall(text))
-
-
-def bad_certificates(text: str) -> str | None:
-    """Why `text` is no bundle of certificates, or None."""
-    blocks = _PEM.findall(text)
-    if not blocks:
-        return "invalid block"
-    for block in blocks:
-        try:
-            lines = [line.strip() for line in block.split("-----")[2].split("\n") if ":" not in line]
-            data = base64.b64decode("".join(lines), validate=True)
-        except ValueError:
-            return "invalid block"
-        try:
-            x509.load_der_x509_certificate(data)
-        except ValueError:
-            return "x509: malformed certificate"
-    return None
 
 
 # --- networking -----------------------------------------------------------------------
@@ -527,20 +496,22 @@ def _credential(at: str, entry: dict[str, Any], seen: dict[str, set[str]], error
         )  # fmt: skip
     address = entry.get("address", "")
     if address:
-        why = _redfish(address)
-        if why:
+        for why in _redfish(address):
             errors.invalid(f"{at}.address", address, why)
 
 
-def _redfish(address: str) -> str | None:
+def _redfish(address: str) -> Iterator[str]:
+    """Everything that is wrong with the address of a BMC that fences."""
     if re.search(r"[\x00-\x20\x7f]", address):
-        return f"invalid URL format: parse {quote(address)}: net/url: invalid control character in URL"
+        yield f"invalid URL format: parse {quote(address)}: net/url: invalid control character in URL"
+        return
     if "redfish" not in address:
-        return "fencing only supports redfish-compatible BMC addresses, IPMI is not supported"
+        yield "fencing only supports redfish-compatible BMC addresses, IPMI is not supported"
     scheme, separator, rest = address.partition("://")
     port = re.search(r":\d+$", rest.partition("/")[0])
     known = separator and any(part in scheme for part in ("http", "redfish"))
-    return None if port or known else "failed to parse redfish address, no port number found"
+    if not port and not known:
+        yield "failed to parse redfish address, no port number found"
 
 
 # --- proxy and mirrors ------------------------------------------------------------------
@@ -618,13 +589,8 @@ def _repository(text: str) -> str | None:
     return f"the repository provided is invalid: {why}" if why else None
 
 
-def _image_sources(config: dict[str, Any], errors: FieldErrors) -> None:
+def _image_sources(config: dict[str, Any], log: Log, errors: FieldErrors) -> None:
     contents, digests = config.get("imageContentSources"), config.get("imageDigestSources")
-    if contents and digests:
-        errors.invalid(
-            "imageContentSources", config["publish"],
-            "cannot set imageContentSources and imageDigestSources at the same time",
-        )  # fmt: skip
     for kind, sources in (("imageContentSources", contents), ("imageDigestSources", digests)):
         for index, entry in enumerate(sources or []):
             path = f"{kind}[{index}]"
@@ -643,6 +609,28 @@ def _image_sources(config: dict[str, Any], errors: FieldErrors) -> None:
                     f"{path}.sourcePolicy", policy,
                     'supported values are "NeverContactSource" and "AllowContactingSource"',
                 )  # fmt: skip
+    publish = config["publish"]
+    if publish not in _PUBLISH:
+        errors.unsupported("publish", publish, _PUBLISH)
+    if contents and digests:
+        # Upstream shows the value of another field.
+        errors.invalid(
+            "imageContentSources", publish, "cannot set imageContentSources and imageDigestSources at the same time"
+        )
+    if contents:
+        log.warning("imageContentSources is deprecated, please use ImageDigestSources")
+    _mirrors_in_pull_secret(config, [*(contents or []), *(digests or [])], log)
+
+
+def _mirrors_in_pull_secret(config: dict[str, Any], sources: list[dict[str, Any]], log: Log) -> None:
+    secret = config.get("pullSecret", "")
+    if not sources or check_pull_secret(secret):
+        return
+    auths = next(value for key, value in gojson.loads(secret).items() if key.lower() == "auths")
+    known = {host.partition("/")[0] for host in auths}
+    for host in dict.fromkeys(mirror.partition("/")[0] for entry in sources for mirror in entry.get("mirrors") or []):
+        if host not in known:
+            log.warning(f'Mirror registry "{host}" is not found in pullSecret')
 
 
 # --- what the agent-based installer adds --------------------------------------------------
@@ -667,11 +655,16 @@ def _agent_platform(config: dict[str, Any], profile: ReleaseProfile, errors: Fie
 
 def _payload_architecture(config: dict[str, Any], build: Build, errors: FieldErrors) -> None:
     """A payload of one architecture serves nodes of that one."""
-    release = build.release_facts.get("architecture", "multi")
-    if release == "multi":
-        return
     pools = [("controlPlane", config["controlPlane"])]
     pools += [(f"compute[{index}]", pool) for index, pool in enumerate(config["compute"])]
+    release = build.release_facts.get("architecture", "")
+    if not release and len({pool["architecture"] for __, pool in pools}) > 1:
+        build.log.warning(
+            "Could not determine release architecture for multi arch cluster configuration. Make sure the release is a "
+            "multi architecture payload."
+        )
+    if release in ("", "multi"):
+        return
     for path, pool in pools:
         arch = pool["architecture"]
         if arch != release:

@@ -83,9 +83,9 @@ def _dumper() -> Any:
 
 
 def dump(value: Any, *, sort: bool = True) -> str:
-    """Write one document: sorted keys (unless `sort` is false), lists not indented, no folded lines."""
+    """Write one document: sorted keys (unless `sort` is false), lists not indented, long scalars folded at column 80."""
     text: str = yaml.dump(
-        value, Dumper=_dumper(), sort_keys=sort, default_flow_style=False, width=2**30, allow_unicode=True
+        value, Dumper=_dumper(), sort_keys=sort, default_flow_style=False, width=80, allow_unicode=True
     )
     # libyaml ends a document so when a block scalar anywhere in it keeps its last empty lines.
     return text.removesuffix("...\n")

@@ -34,6 +34,8 @@ class ReleaseProfile:
     fencing_gate_default: bool = False
     """The feature gate DualReplica is on by default."""
     feature_sets: bool = False
+    field_gates: bool = False
+    """Fields that a feature gate protects are refused while it is off."""
     os_image_stream: bool = False
     nutanix: bool = False
     ovn_checks: bool = False

@@ -233,6 +233,6 @@ async def test_a_static_network_without_a_keyfile(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         body = {"name": "env", "pull_secret": PULL_SECRET, "static_network_config": [{"network_yaml": "interfaces: []", "mac_interface_map": named}]}
         told = await lab.call("POST", "/infra-envs", body, 400)
-        assert "nmstate generated an empty NetworkManager config file content for host 0" in told["reason"]
+        assert "failed to validate network yaml for host 0, nmstate generated an empty NetworkManager config file content" in told["reason"]
         body["static_network_config"][0]["network_yaml"] = "interfaces: ["
         assert "network_yaml" in (await lab.call("POST", "/infra-envs", body, 400))["reason"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import LOG_FILE, Log
 
 TARGET = ["create", "agent-config-template"]
 
@@ -40,3 +41,37 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureF
 def test_graph_takes_them_too(tmp_path: Path) -> None:
     assert cli.main(["--log-level", "debug", "graph", "--output-file", str(tmp_path / "x.dot")]) == 0
     assert (tmp_path / "x.dot").read_text().startswith("digraph G {")
+
+
+RELEASE = "registry.test/release@sha256:" + "0" * 64
+
+
+def test_an_unreadable_install_config_is_an_error_with_a_status_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", RELEASE)
+    monkeypatch.setenv("AGENTLAB_RELEASE_VERSION", "4.22.0")
+    (tmp_path / "install-config.yaml").write_text("apiVersion: v2\n")
+    assert cli.main(["create", "cluster-manifests", "--dir", str(tmp_path)]) == 3
+    override, error = capsys.readouterr().err.splitlines()
+    assert override == f"level=warning msg=Found override for release image ({RELEASE}). Please be warned, this is not advised"
+    assert error.startswith('level=error msg=failed to fetch Agent Manifests: failed to load asset "Install Config": ')
+
+
+def test_each_line_of_a_message_has_its_level(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log("info", "To access the cluster\n\n    export KUBECONFIG=x")
+    assert capsys.readouterr().err == (
+        "level=info msg=To access the cluster\nlevel=info\nlevel=info msg=    export KUBECONFIG=x\n"
+    )
+    assert (tmp_path / LOG_FILE).read_text().endswith(
+        ' level=info msg="To access the cluster\\n\\n    export KUBECONFIG=x"\n'
+    )
+
+
+def test_what_was_made_is_named_as_dir_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*TARGET, "--dir", "here"]) == 0
+    assert capsys.readouterr().err == "level=info msg=Agent-Config-Template created in: here\n"

@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
+ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINS7en3jGSyO+WKV4SMs5aLrrhBVWqFUbW0rMrtFbhGz"
 MANIFESTS = ("agent-cluster-install", "cluster-deployment", "cluster-image-set", "infraenv", "pull-secret")
 
 
@@ -323,7 +324,9 @@ def test_vsphere_in_its_first_form(directory: Any, make: Any) -> None:
     text = overrides(directory)
     assert '"password":"p\\u003c\\u0026\\u003e"' in text
     section = json.loads(text)["platform"]["vsphere"]
-    assert section["vcenters"] == [{"server": "vcenter.test", "user": "u", "password": "p<&>", "datacenters": ["dc"]}]
+    assert section["vcenters"] == [
+        {"server": "vcenter.test", "port": 443, "user": "u", "password": "p<&>", "datacenters": ["dc"]}
+    ]
     assert section["failureDomains"] == [
         {
             "name": "generated-failure-domain", "region": "generated-region", "zone": "generated-zone", "server": "vcenter.test",
@@ -720,6 +723,11 @@ def test_unconfigured_ignition(directory: Any) -> None:
     assert units["start-cluster-installation.service"] is False
     files = files_of(config)
     assert b"\nPULL_SECRET_TOKEN=ey" in files["/etc/assisted/rendezvous-host.env.template"]
+    counts = files["/usr/local/share/start-cluster/start-cluster.env"]
+    assert counts == b"REQUIRED_MASTER_NODES=0\nREQUIRED_ARBITER_NODES=0\nREQUIRED_WORKER_NODES=0\n"
+    assert not any("architecture" in text for text in directory.said("warning"))
+    service = files["/usr/local/share/assisted-service/assisted-service.env"].decode().splitlines()
+    assert service[-1] == "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT=90m"
     with pytest.raises(InstallerError, match="unknown flag: --interactive"):
         directory.create("unconfigured-ignition", interactive=True)
     directory.create("unconfigured-ignition", release_profile="4.20", interactive=True)
@@ -778,6 +786,95 @@ def test_template_parses(directory: Any) -> None:
     assert text == agent_config.TEMPLATE
     assert mode(directory.path / "agent-config.yaml") == 0o600
     assert yaml.safe_load(text)["kind"] == "AgentConfig"
+
+
+def test_a_template_does_not_replace_somebodys_file(directory: Any) -> None:
+    directory.create("agent-config-template")
+    directory.create("agent-config-template")
+    directory.write("agent-config.yaml", "rendezvousIP: 192.168.111.20\n")
+    with pytest.raises(InstallerError, match=r"agent-config\.yaml exists already and is not the template: move it away"):
+        directory.create("agent-config-template")
+    assert (directory.path / "agent-config.yaml").read_text() == "rendezvousIP: 192.168.111.20\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("image", "failed to write asset (Agent Installer ISO) to disk: cannot generate ISO image due to configuration errors"),
+        ("pxe-files", "failed to write asset (Agent Installer PXE Files) to disk: cannot generate PXE assets due to configuration errors"),
+        ("config-image", "failed to write asset (Agent Config ISO) to disk: cannot generate Config image due to configuration errors"),
+        ("cluster-manifests", None),
+    ],
+)
+def test_what_was_not_written_is_reported_first(sno: Any, make: Any, target: str, said: str | None) -> None:
+    sno.write("install-config.yaml", make.install_config(baseDomain="-"))
+    with pytest.raises(InstallerError, match="baseDomain"):
+        sno.create(target)
+    assert sno.said("error") == ([said] if said else [])
+
+
+def test_an_external_platform_without_a_name(directory: Any, make: Any) -> None:
+    directory.write("install-config.yaml", make.install_config(platform={"external": {}}))
+    directory.write("agent-config.yaml", make.agent_config())
+    directory.create("cluster-manifests")
+    aci = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())
+    assert aci["spec"]["external"] == {}
+    assert overrides(directory) == '{"platform":{"external":{}}}'
+
+
+@pytest.mark.parametrize(("profile", "kind", "written"), [
+    ("4.22", "UserManaged", {"type": "UserManaged"}), ("4.22", "OpenShiftManagedDefault", None), ("4.20", "UserManaged", None),
+])  # fmt: skip
+def test_user_managed_load_balancers_are_handed_on(
+    directory: Any, make: Any, profile: str, kind: str, written: dict[str, str] | None
+) -> None:
+    platform = {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "loadBalancer": {"type": kind}}}
+    directory.write("install-config.yaml", make.install_config(platform=platform, controlPlane={"name": "master", "replicas": 3}))
+    directory.create("cluster-manifests", release_profile=profile)
+    spec = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())["spec"]
+    assert spec.get("loadBalancer") == written
+
+
+def test_long_scalars_are_folded(sno: Any, make: Any) -> None:
+    """As sigs.k8s.io/yaml writes them: the bytes of manifests are compared with upstream's."""
+    sno.write("install-config.yaml", make.install_config(sshKey=f"{ED25519} a@b long comment long comment"))
+    sno.create("cluster-manifests")
+    text = (sno.path / "cluster-manifests" / "infraenv.yaml").read_text()
+    assert f"  sshAuthorizedKey: {ED25519}\n    a@b long comment long comment\n" in text
+
+
+def test_what_is_ignored_is_shown(directory: Any, make: Any) -> None:
+    section = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "defaultMachinePlatform": {}, "externalBridge": "br"}
+    config = make.install_config(platform={"baremetal": section}, controlPlane={"name": "master", "replicas": 3})
+    directory.write("install-config.yaml", config)
+    directory.create("cluster-manifests")
+    assert "platform.baremetal.defaultMachinePlatform: &{} is ignored" in directory.said("warning")
+    assert "platform.baremetal.externalBridge: br is ignored" in directory.said("warning")
+    vsphere = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "loadBalancer": {"type": "UserManaged"},
+               "defaultMachinePlatform": {"cpus": 4}}  # fmt: skip
+    directory.write("install-config.yaml", config | {"platform": {"vsphere": vsphere}})
+    directory.create("cluster-manifests")
+    assert "platform.vsphere.loadBalancer: &{UserManaged} is ignored" in directory.said("warning")
+    assert 'platform.vsphere.defaultMachinePlatform: {"cpus":4} is ignored' in directory.said("warning")
+
+
+def test_mirrors_of_unknown_registries_and_mixed_architectures(directory: Any, make: Any) -> None:
+    section = {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"]}}
+    sources = [{"source": "quay.io/a", "mirrors": ["m.test:5000/a", "quay.io/b"]}]
+    config = make.install_config(
+        platform=section, controlPlane={"name": "master", "replicas": 3}, imageContentSources=sources,
+        compute=[{"name": "worker", "replicas": 1, "architecture": "arm64"}],
+    )  # fmt: skip
+    directory.write("install-config.yaml", config)
+    directory.create("cluster-manifests")
+    assert [text for text in directory.said("warning") if "skipping" not in text] == [
+        "Could not determine release architecture for multi arch cluster configuration. Make sure the release is a multi "
+        "architecture payload.",
+        "imageContentSources is deprecated, please use ImageDigestSources",
+        'Mirror registry "m.test:5000" is not found in pullSecret',
+        "The imageDigestSources configuration in install-config.yaml should have at least one source field matching the "
+        f"releaseImage value {make.release}",
+    ]
 
 
 def test_without_a_release(sno: Any) -> None:

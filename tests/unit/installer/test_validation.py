@@ -138,7 +138,7 @@ REFUSED = {
     "repository tag": ({"imageDigestSources": [{"source": "quay.io/a/b:latest"}]}, 'imageDigestSources[0].source: Invalid value: "quay.io/a/b:latest": must be repository--not reference'),  # noqa: E501
     "repository case": ({"imageDigestSources": [{"source": "quay.io/A/b"}]}, "failed to parse: invalid reference format: repository name must be lowercase"),
     "repository host": ({"imageDigestSources": [{"source": "a/b"}]}, "imageDigestSources[0].source: Invalid value: \"a/b\": the repository provided is invalid: a lowercase RFC 1123 subdomain"),  # noqa: E501
-    "old baseline": ({"capabilities": {"baselineCapabilitySet": "v4.11"}}, "additionalEnabledCapabilities: Invalid value: []: the marketplace capability requires the OperatorLifecycleManager capability"),  # noqa: E501
+    "old baseline": ({"capabilities": {"baselineCapabilitySet": "v4.11"}}, "additionalEnabledCapabilities: Invalid value: null: the marketplace capability requires the OperatorLifecycleManager capability"),  # noqa: E501
     "no proxy end": ({"proxy": {"httpProxy": "http://p", "noProxy": "a,"}}, 'violated by element 1 ""'),
     "sno workers": ({"compute": [{"name": "worker", "replicas": 1}]}, "Total number of compute replicas must be 0 when controlPlane.replicas is 1 for platform none or external. Found 1"),  # noqa: E501
     "sno baremetal": (merged(COMPACT, {"controlPlane": {"replicas": 1}}), "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"),
@@ -150,6 +150,7 @@ REFUSED = {
     "no credentials": (merged(COMPACT, {"controlPlane": {"replicas": 2}}), "controlPlane.fencing.credentials: Forbidden: there should be exactly two fencing credentials to support the two node cluster, instead 0 credentials were found"),  # noqa: E501
     "credential": (credentials({}, CREDENTIAL), "at least one of hostname or macaddress must be provided"),
     "credential ipmi": (credentials({**CREDENTIAL, "address": "ipmi://1.2.3.4:623"}, CREDENTIAL), "fencing only supports redfish-compatible BMC addresses, IPMI is not supported"),  # noqa: E501
+    "credential ipmi without port": (credentials({**CREDENTIAL, "address": "ipmi://1.2.3.4"}, CREDENTIAL), 'IPMI is not supported, controlPlane.fencing.credentials[0].address: Invalid value: "ipmi://1.2.3.4": failed to parse redfish address, no port number found'),  # noqa: E501
     "credential twice": (credentials(CREDENTIAL, CREDENTIAL), 'controlPlane.fencing.credentials[1].hostName: Duplicate value: "m0"'),
     # proxy and mirrors
     "proxy": ({"proxy": {"noProxy": "a"}}, "proxy: Required value: must include httpProxy or httpsProxy"),
@@ -169,7 +170,17 @@ REFUSED = {
     "capability": ({"capabilities": {"baselineCapabilitySet": "v1"}}, 'capabilities.baselineCapabilitySet: Unsupported value: "v1"'),
     "marketplace": ({"capabilities": {"baselineCapabilitySet": "None", "additionalEnabledCapabilities": ["marketplace", "Ingress"]}}, "the marketplace capability requires the OperatorLifecycleManager capability"),  # noqa: E501
     "partitioning": ({"cpuPartitioningMode": "x"}, 'cpuPartitioningMode: Unsupported value: "x": supported values: "AllNodes", "None"'),
-    "stream": ({"osImageStream": "x"}, "osImageStream: Forbidden: Unsupported OS Image Stream. Supported values are: rhel-9, rhel-10"),
+    "gated dns": (bare(dnsRecordsType="External", loadBalancer={"type": "UserManaged"}), "platform.baremetal.dnsRecordsType: Forbidden: this field is protected by the OnPremDNSRecords feature gate"),  # noqa: E501
+    "gated dns vsphere": (platform("vsphere", dnsRecordsType="External"), "[platform.vsphere.dnsRecordsType: Invalid value: \"External\": external DNS records can only be configured with user-managed loadbalancers, platform.vsphere.dnsRecordsType: Forbidden: "),  # noqa: E501
+    "gated disks": ({"controlPlane": {"diskSetup": [{"type": "etcd"}]}}, "controlPlane.diskSetup: Forbidden: this field is protected by the MultiDiskSetup feature gate"),  # noqa: E501
+    "gated disks of workers": ({"compute": [{"name": "worker", "replicas": 0, "diskSetup": [{"type": "etcd"}]}]}, "compute.diskSetup: Forbidden: "),
+    "gated management": ({"controlPlane": {"management": "ClusterAPI"}, "featureSet": "TechPreviewNoUpgrade"}, "controlPlane.management: Forbidden: this field is protected by the ClusterAPIControlPlaneInstall feature gate"),  # noqa: E501
+    "gated management of workers": ({"compute": [{"name": "worker", "replicas": 0, "management": "ClusterAPI"}]}, "compute.management: Forbidden: this field is protected by the ClusterAPIComputeInstall feature gate"),  # noqa: E501
+    "gate off": ({"controlPlane": {"diskSetup": [1]}, "featureSet": "CustomNoUpgrade", "featureGates": ["MultiDiskSetup=F"]}, "controlPlane.diskSetup: Forbidden"),  # noqa: E501
+    "no capabilities": (merged(COMPACT, {"capabilities": {"baselineCapabilitySet": "None"}}), "additionalEnabledCapabilities: Invalid value: null: platform baremetal requires the baremetal capability"),  # noqa: E501
+    "publish after credentials": (merged(COMPACT, {"publish": "Internal", "credentialsMode": "Manual"}), '[credentialsMode: Invalid value: "Manual": cannot be set when using the "baremetal" platform, publish: Invalid value: "Internal": Internal publish'),  # noqa: E501
+    "both sources": ({"imageContentSources": [{"source": "A"}], "imageDigestSources": [{"source": "B"}]}, 'imageDigestSources[0].source: Invalid value: "B": failed to parse: invalid reference format, imageContentSources: Invalid value: "External": cannot set imageContentSources and imageDigestSources at the same time'),  # noqa: E501
+    "stream": ({"osImageStream": "x"}, 'osImageStream: Unsupported value: "x": supported values: "rhel-9", "rhel-10"'),
 }  # fmt: skip
 
 
@@ -209,6 +220,12 @@ ACCEPTED = {
         "clusterNetwork": None, "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}],
     }},
     "tech preview": {"featureSet": "TechPreviewNoUpgrade", "cpuPartitioningMode": "AllNodes", "fips": True},
+    "gates on": {
+        "controlPlane": {"diskSetup": [{"type": "etcd"}], "management": "ClusterAPI"}, "featureSet": "CustomNoUpgrade",
+        "featureGates": ["MultiDiskSetup=true", "ClusterAPIControlPlaneInstall=1"],
+    },
+    "dev preview": {"controlPlane": {"management": "ClusterAPI"}, "featureSet": "DevPreviewNoUpgrade"},
+    "vcenters alone": platform("vsphere", vcenters=[{}]),
 }  # fmt: skip
 
 
@@ -242,7 +259,8 @@ AGENT_REFUSED = {
     "worker": ({"hosts": [HOST, {"hostname": "w", "role": "worker", "interfaces": [{"macAddress": "52:54:00:00:00:02"}]}]}, "the number of worker hosts defined (1) exceeds the configured Compute replicas (0)"),  # noqa: E501
     "too many": ({"hosts": [{**HOST, "role": "master"}, {"role": "master", "interfaces": [{"macAddress": "52:54:00:00:00:02"}]}]}, "the number of master hosts defined (2) exceeds the configured ControlPlane replicas (1)"),  # noqa: E501
     "rendezvous worker": ({"hosts": [{**HOST, "role": "worker", "networkConfig": {"interfaces": [{"name": "eth0", "ipv4": {"address": [{"ip": "192.168.111.20", "prefix-length": 24}]}}]}}]}, "Host m0 has role 'worker' and has the rendezvousIP assigned to it."),  # noqa: E501
-    "nmstate": ({"hosts": [{**HOST, "networkConfig": {"interfaces": [{"name": "eth0", "type": "ethernet", "state": "up", "ipv4": {"enabled": True, "address": [{"ip": "x", "prefix-length": 24}]}}]}}]}, "staticNetwork configuration is not valid: 1 error occurred: * failed to validate network yaml for host 0, failed to execute 'nmstatectl gc', error: "),  # noqa: E501
+    "no network": ({"hosts": [{**HOST, "networkConfig": {}}]}, "1 error occurred:\n\t* failed to validate network yaml for host 0, nmstate generated an empty NetworkManager config file content\n\n"),  # noqa: E501
+    "nmstate": ({"hosts": [{**HOST, "networkConfig": {"interfaces": [{"name": "eth0", "type": "ethernet", "state": "up", "ipv4": {"enabled": True, "address": [{"ip": "x", "prefix-length": 24}]}}]}}]}, "staticNetwork configuration is not valid: 1 error occurred:\n\t* failed to validate network yaml for host 0, failed to execute 'nmstatectl gc', error: "),  # noqa: E501
 }  # fmt: skip
 
 
@@ -349,7 +367,7 @@ def test_scalars_are_taken_for_strings(text: str, expected: str) -> None:
 def test_whole_floats_are_integers() -> None:
     assert decode_file("replicas: 3.0", "x.yaml", Struct("Pool", {"replicas": INT})) == {"replicas": 3}
     for text in ("3.5", '"3"', "true"):
-        with pytest.raises(InstallerError, match=r"cannot unmarshal \w+ into Go struct field Pool.replicas of type int64"):
+        with pytest.raises(InstallerError, match=r"cannot unmarshal (number 3\.5|string|bool) into Go struct field Pool.replicas of type int64"):
             decode_file(f"replicas: {text}", "x.yaml", Struct("Pool", {"replicas": INT}))
 
 
