@@ -109,7 +109,9 @@ def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
     assert f"    {cause}\n    task at " in done.stdout
 
 
-def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
     def said(hypervisor: str, message: str) -> str:
         (tmp_path / "p.yml").write_text(f"hypervisor: {{kind: {hypervisor}}}\n")
         __, changes = rundir.prepare(tmp_path, str(tmp_path / "p.yml"), ROOT / "config_examples", "ut")
@@ -121,11 +123,13 @@ def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.
 
     nameless = "virthost.ut.test.metalkube.org:5000/lab/release: its name does not resolve"
     assert said("local", nameless) == (
-        "have this host's resolver ask 192.168.111.1 for ut.test.metalkube.org, "
-        "as with  resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org"
+        "resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org  "
+        "# this host's resolver has to ask the lab for ut.test.metalkube.org"
     )
     assert said("sandbox", nameless) == ""
-    assert said("sandbox", "192.168.111.1:5000: Connection refused") == "agentlab prepare --cluster ut  starts what the lab serves, where it does not run"
+    assert said("sandbox", "192.168.111.1:5000: Connection refused") == (
+        "bin/agentlab prepare --cluster ut  # starts the lab's services that do not run"
+    )
     assert said("sandbox", "quay.io: Connection refused") == ""
 
 
