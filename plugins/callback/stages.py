@@ -24,7 +24,10 @@ options:
 """
 
 import json
+import os
 import re
+import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -104,12 +107,21 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------------ what is shown
 
+    def _print(self, text: str, color: str | None = None) -> None:
+        try:
+            self._display.display(text, color=color)
+        except BrokenPipeError:
+            # Whoever read this has left, as head does. The run goes on, and says nothing any more.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+
     def _show(self, text: str, colour: str | None = None) -> None:
         with self._lock:
             if self._headed != self._stage:
                 self._headed = self._stage
-                self._display.display(f"\n{self._stage}", color=C.COLOR_HIGHLIGHT)
-            self._display.display(text, color=colour)
+                self._print(f"\n{self._stage}", color=C.COLOR_HIGHLIGHT)
+            self._print(text, color=colour)
 
     def _line(self, status: str, result: Any, colour: str | None, more: str = "") -> None:
         host = f" [{result.host.get_name()}]" if self._hosts > 1 else ""
@@ -117,7 +129,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         self._show(f"  {status:<8}{took:>7}  {self._task}{host}{more}", colour)
 
     def _progress(self, level: str, text: str) -> None:
-        self._show(f"  {'':<17}{text}", {"info": None}.get(level, C.COLOR_WARN))
+        # A message may have lines of its own.
+        self._show(textwrap.indent(text, " " * 19), {"info": None}.get(level, C.COLOR_WARN))
 
     def _follow(self) -> None:
         self._unfollow()
@@ -197,10 +210,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         total = {kind: sum(getattr(stats, kind).values()) for kind in ("ok", "changed", "failures", "dark")}
         took = _elapsed(time.monotonic() - self._begin)
         if total["failures"] or total["dark"]:
-            self._display.display(f"\nfailed after {took}", color=C.COLOR_ERROR)
+            self._print(f"\nfailed after {took}", color=C.COLOR_ERROR)
         else:
             changed = f"{total['changed']} changed" if total["changed"] else "nothing changed"
-            self._display.display(f"\ndone in {took}, {changed}", color=C.COLOR_OK)
+            self._print(f"\ndone in {took}, {changed}", color=C.COLOR_OK)
 
     # ------------------------------------------------------------------------------------------ failures
 

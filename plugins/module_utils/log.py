@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 LEVELS = ("trace", "debug", "info", "warning", "error", "fatal")
+ALIASES = {"warn": "warning", "panic": "fatal"}
+"""Other names that logrus has for some of them."""
 COLOURS = {"trace": 37, "debug": 37, "info": 36, "warning": 33, "error": 31, "fatal": 31}
 LOG_FILE = ".openshift_install.log"
 _PLAIN = re.compile(r"[A-Za-z0-9\-._/@^+]+")
@@ -62,6 +64,14 @@ class Log:
                     self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {line}".rstrip())
                 else:
                     self.emit(f"level={level} msg={line}" if line else f"level={level}")
+
+
+def level_of(text: str) -> str:
+    """Return a level as `Log` takes it; as logrus, in any case and by any of its names. Raises `ValueError`."""
+    level = ALIASES.get(text.lower(), text.lower())
+    if level not in LEVELS:
+        raise ValueError(f'not a valid logrus Level: "{text}"')
+    return level
 
 
 def _to_stderr(line: str) -> None:

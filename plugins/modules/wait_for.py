@@ -76,6 +76,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
@@ -104,6 +105,10 @@ def main() -> None:
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
         outcome = wait_for(params["event"], directory, log, Recorder(Path(params["record"])),
                            stall=params["stall_minutes"] * 60, controller=params["plan"] is not None, skip_password=True, **watch)
+        if not outcome.exit_code and params["plan"] and params["plan"]["hypervisor"]["kind"] == "sandbox":
+            # Upstream's last lines are for a cluster that the reader's host can reach.
+            command = Access(params["plan"], directory).kubectl("get", "nodes")
+            log("info", f"Names and addresses of the cluster exist in the lab's network only; this enters it:\n    {command}")
         result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console,
                   "seconds": round(time.monotonic() - start, 1)}
         if outcome.exit_code:

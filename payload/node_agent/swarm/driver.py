@@ -37,6 +37,7 @@ LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
 BY_PEOPLE = ("install", "role", "set up", "remove")
 SETTING_UP = 16  # clusters that are registered or removed at a time
+LAST_LOOK_SECONDS = 20.0
 REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
 SHOWN = 20  # clusters that a message names
 
@@ -311,7 +312,25 @@ class Swarm:
         except TimeoutError:
             pass
         finally:
-            await cancel([over])
+            late = [cluster for cluster, leader in zip(self.clusters, leaders, strict=True) if not leader.done()]
+            await cancel([over, *leaders])
+        await bounded([self._unfinished(cluster, of[cluster.number]) for cluster in late], SETTING_UP)
+
+    async def _unfinished(self, cluster: Cluster, hosts: list[Host]) -> None:
+        """Keep what the service says of a cluster that is not installed when the time is over."""
+        body: dict[str, Any] = {"status": cluster.status}
+        if not self.stopped:
+            me = install.as_controller(cluster, self.settings)
+            numbers = {host.me.host_id: host.number for host in hosts}
+            look = hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
+            try:
+                body = await asyncio.wait_for(self.talk(look, me), LAST_LOOK_SECONDS) or body
+            except (TimeoutError, Frozen):
+                body["status_info"] = "the service does not answer"
+        end = "installed" if body.get("status") == "installed" else "unfinished"
+        self.stats.ends[end] += 1
+        if end != "installed":
+            self.stats.fail(cluster.name, end, body, {host.me.host_id: host.failure for host in hosts})
 
     async def _over(self, leaders: list[asyncio.Task[None]]) -> None:
         await asyncio.gather(*leaders)

@@ -26,10 +26,11 @@ def parser() -> argparse.ArgumentParser:
                 table("topologies", {name: shape.text for name, shape in TOPOLOGIES.items()}),
                 table("failures", FAILURES),
                 table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
-                "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what people do).",
+                "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do).",
                 "merge makes one report of several machines' reports; pack writes the swarm as one executable file,\n"
                 "for machines with Python 3.11, aiohttp and cryptography.",
-                "Exit code 0: every cluster was installed, or --duration is over; 1: some were not, or could not be removed;\n"
+                "Exit code 0: every cluster was installed (with --allow-unfinished, or --no-install: none has failed); 1: some were not, or\n"
+                "could not be removed;\n"
                 "2: it could not begin; 130: it was stopped.",
             )
         ),
@@ -62,12 +63,12 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--hardware", default="vm", metavar="NAME=SHARE,...", help="what the hosts are made of (default vm)")
     group.add_argument("--discover", action="store_true", help="take the clusters and infra-envs that are there; register none")
     group.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="carry only this part of the swarm; other machines carry the others")
-    word("--name", "of the clusters, before their number")
+    word("--name", "cluster name prefix")
     word("--base-domain", "of the clusters", "DOMAIN")
     word("--openshift-version", "of the clusters", "VERSION")
     word("--release-image", "of the clusters; without it the service's for the version", "PULLSPEC")
     group.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, as lso,metallb (REST mode)")
-    word("--agent-version", "image that the agents say they are; without it the service's own", "PULLSPEC")
+    word("--agent-version", "agent image reported by the simulated hosts; without it the service's own", "PULLSPEC")
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
     group.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")
     group.add_argument("--keep", action="store_true", help="do not delete what was registered")
@@ -87,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     number("--write-reports", "progress reports while the disk is written", int, "N")
     number("--logs-kib", "size of a host's log archive", int, "KIB")
     number("--duration", "after which it ends; 0: when every cluster is installed or has failed")
+    group.add_argument("--allow-unfinished", action="store_true", help="clusters that are not installed when --duration is over are no failure")
     number("--stall", "after which a cluster is given up when nothing of it changes")
     number("--seed", "of everything random that must be the same again", int, "N")
 
@@ -183,9 +185,24 @@ def pack(argv: list[str]) -> int:
     return 0
 
 
+def reason(cluster: dict[str, Any]) -> str:
+    """Why a cluster was not installed: what its first host says that is not well, else what it says itself."""
+    from .report import said
+
+    return next((f"{host['name']}: {said(host)}" for host in cluster["hosts"] if said(host)), "") or said(cluster)
+
+
 def conclude(report: dict[str, Any]) -> int:
     """Say what came of it, in one line unless something was left behind. Returns the exit code, see `main`."""
     used, ends = report["resources"], report["ends"]
+    for cluster in report["failed"]:
+        injected = sorted({host["simulated"] for host in cluster["hosts"] if host["simulated"]})
+        print(
+            f"agentlab swarm: {cluster['cluster']}: {cluster['end']}, {cluster['status']}"
+            + (f"; injected: {', '.join(injected)}" if injected else "")
+            + (f": {why}" if (why := reason(cluster)) else ""),
+            file=sys.stderr,
+        )
     others = {name: count for name, count in ends.items() if name != "installed"}
     gave_up = sum(report["gave_up"].values())
     for name in report["left"]:
@@ -199,11 +216,14 @@ def conclude(report: dict[str, Any]) -> int:
     )
     if report["stopped"]:
         return 130
+    settings = report["settings"]
+    if settings.get("allow_unfinished") or not settings.get("install", True):
+        others.pop("unfinished", None)
     return 1 if others or gave_up or report["left"] else 0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0: every cluster was installed (or the time that was asked for is over); 1: some were not, or could not be removed;
+    """0: every cluster was installed (or may be unfinished when the time is over); 1: some were not, or could not be removed;
     2: it could not begin; 130: it was stopped."""
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["merge"]:

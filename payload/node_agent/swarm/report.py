@@ -273,10 +273,16 @@ def failures(report: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Rows for each cluster that was not installed: itself, then its hosts that are not well or were to fail."""
     rows: list[tuple[Any, ...]] = []
     for cluster in report["failed"]:
-        rows.append((cluster["cluster"], "", cluster["end"], "", f"{cluster['status']}: {cluster['info']}"))
+        rows.append((cluster["cluster"], "", f"{cluster['end']}: {cluster['status']}", "", said(cluster)))
         for host in cluster["hosts"]:
-            rows.append(("", host["name"], host["status"], host["simulated"], host["info"]))
+            rows.append(("", host["name"], host["status"], host["simulated"], said(host)))
     return rows
+
+
+def said(thing: dict[str, Any]) -> str:
+    """What the service says of a cluster or host: its failing validations, where its status does not name them already."""
+    more = [text for text in thing.get("validations") or () if text not in thing["info"]]
+    return "; ".join(filter(None, [thing["info"], *more]))
 
 
 def page(report: dict[str, Any]) -> str:
@@ -321,7 +327,7 @@ def page(report: dict[str, Any]) -> str:
         plot("Memory of the swarm", "MiB", {"rss_mib": "resident"}),
         plot("Processor time of the swarm", "percent of a core", {"cpu_percent": "used"}),
         "</div>",
-        texts("Clusters that failed", ("Cluster", "Host", "End or status", "Simulated failure", "What the service says"), failures(report),
+        texts("Clusters that were not installed", ("Cluster", "Host", "Status", "Injected failure", "What the service says"), failures(report),
               "None."),
         texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
         grid("Operations, milliseconds", "Operation", report["operations"].items()),
@@ -332,7 +338,8 @@ def page(report: dict[str, Any]) -> str:
         + "</dl>",
     ]  # fmt: skip
     head = "".join(f'<dt>{name}</dt><dd class="{look}">{html.escape(text)}</dd>' for name, text, look in facts)
-    title = f"Swarm: {ends[0]}{'' if well else ', with errors'}"
+    others = "".join(f", {count} {name}" for name, count in report["ends"].items() if name != "installed")
+    title = f"Swarm: {ends[0]}{others}{', with errors' if report['errors'] or not (well or others) else ''}"
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{STYLE}</style><h1>{html.escape(title)}</h1><dl>{head}</dl>{''.join(parts)}</html>\n"

@@ -35,9 +35,13 @@ TOPOLOGIES = {
     "compact": Topology(3, 0, 3, "three control-plane nodes"),
     "ha": Topology(3, 0, 5, "three control-plane nodes and workers"),
     "tna": Topology(2, 1, 3, "two control-plane nodes and an arbiter"),
-    "4_masters": Topology(4, 0, 4, "four control-plane nodes"),
-    "5_masters": Topology(5, 0, 5, "five control-plane nodes"),
+    "4control": Topology(4, 0, 4, "four control-plane nodes"),
+    "5control": Topology(5, 0, 5, "five control-plane nodes"),
 }
+
+
+# What upstream calls them, whose profiles here have the names above.
+ALIASES = {"4_masters": "4control", "5_masters": "5control"}
 
 
 class Profile(NamedTuple):
@@ -134,6 +138,7 @@ class Settings:
     `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
+    `allow_unfinished`: clusters that are not installed when `duration` is over are no failure.
     `operators`: OLM operators that each cluster is registered with. `stall`: a cluster of which nothing changes for so long is given up.
     """
 
@@ -173,6 +178,7 @@ class Settings:
     install: bool = True
     keep: bool = False
     duration: float = 0.0
+    allow_unfinished: bool = False
     stall: float = 3600.0
     connections: int = 512
     seed: int = 1
@@ -189,6 +195,7 @@ class Settings:
                 raise SwarmError(f"--{name.replace('_', '-')} {value}: must be {wanted}")
         if not LABEL.fullmatch(self.name):
             raise SwarmError(f"--name {self.name!r}: must be lower-case letters, digits and hyphens, no more than 42")
+        self.topology = {alias(name): share for name, share in self.topology.items()}
         of_kind("--topology", self.topology, TOPOLOGIES, sizes=True)
         of_kind("--hardware", self.hardware, PROFILES)
         for name in self.topology:
@@ -233,6 +240,12 @@ def of_kind(flag: str, shares: dict[str, float], known: Collection[str], sizes: 
     unknown = {name for name in shares if (name.partition(":")[0] if sizes else name) not in known}
     if unknown or not shares or not all(0 < share < math.inf for share in shares.values()):
         raise SwarmError(f"{flag} {', '.join(sorted(unknown or shares)) or 'nothing'}: must be of {', '.join(known)}, shares above 0")
+
+
+def alias(name: str) -> str:
+    """The name of a topology, or of one of a size, for any of its names."""
+    kind, colon, hosts = name.partition(":")
+    return f"{ALIASES.get(kind, kind)}{colon}{hosts}"
 
 
 def topology(name: str) -> Topology:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
@@ -13,7 +14,8 @@ from typing import Any
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
 SMALLEST, STEP = 1e-5, math.log(1.02)
-MOST_SAMPLES, MOST_FAILED, MOST_MESSAGES = 3600, 200, 1000
+NOT_WELL = frozenset({"error", "insufficient", "disconnected", "preparing-failed", "pending-for-input", "discovering"})
+MOST_SAMPLES, MOST_FAILED, MOST_MESSAGES = 3600, 2000, 1000
 RATES = ("requests_per_s", "errors_per_s", "cpu_percent")
 WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")
 
@@ -60,6 +62,15 @@ class Histogram:
         named = {f"p{percent:g}": self.percentile(percent) for percent in PERCENTILES}
         values = {"mean": mean, **named, "max": self.largest}
         return {"count": self.count} | {f"{name}_ms": round(value * 1000, 3) for name, value in values.items()}
+
+
+def failing(thing: dict[str, Any]) -> list[str]:
+    """Messages of the validations that a cluster or host fails, as the service has them."""
+    try:
+        groups = json.loads(thing.get("validations_info") or "{}")
+        return [str(check["message"])[:200] for group in groups.values() for check in group if check["status"] in ("failure", "error")][:10]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def resident_bytes() -> int:
@@ -120,12 +131,15 @@ class Stats:
             return
         hosts = [
             {"name": host.get("requested_hostname") or host["id"], "status": host.get("status", ""), "info": host.get("status_info", "")[:400],
-             "simulated": simulated.get(host["id"], "")}
+             "simulated": simulated.get(host["id"], ""), "validations": failing(host)}
             for host in body.get("hosts") or ()
-            if simulated.get(host["id"]) or host.get("status") in ("error", "insufficient", "disconnected", "preparing-failed")
+            if simulated.get(host["id"]) or host.get("status") in NOT_WELL
         ]  # fmt: skip
+        hosts.sort(key=lambda host: not (host["simulated"] or host["validations"]))
         info = body.get("status_info", "")[:400]
-        self.failed.append({"cluster": name, "end": end, "status": body.get("status", ""), "info": info, "hosts": hosts[:20]})
+        self.failed.append(
+            {"cluster": name, "end": end, "status": body.get("status", ""), "info": info, "validations": failing(body), "hosts": hosts[:20]}
+        )
 
     def late(self, seconds: float) -> None:
         self.lateness.add(seconds)

@@ -27,12 +27,12 @@ _LAB = {
     "wait": "wait until the cluster is installed",
     "validate": "check the installed cluster",
     "gather": "collect logs, and name the first cause of a failure",
-    "deploy": "plan, prepare, configure, image, boot, wait, validate",
+    "deploy": "plan, prepare, configure, image, boot, wait, validate; run again, it resumes",
     "destroy": "remove all that a run created",
 }
 
 LAB: dict[str, Verb] = {
-    "plan": Verb("show the plan of a profile: --format table, yaml or svg", "plan"),
+    "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
@@ -48,25 +48,58 @@ TOOLS: dict[str, Verb] = {
     "pack": Verb("coreos-installer's verb: pack minimal-iso", "iso", "pack"),
     "nmstate": Verb("turn nmstate into NetworkManager keyfiles", "nmstate"),
     "swarm": Verb("load an assisted service (--url) with many agents", "swarm"),
-    "serve": Verb("start one of the lab's stand-ins by itself", "serve"),
+    "serve": Verb("start one of the lab's simulators by itself", "serve"),
     "payload": Verb("build the lab payload, and look into it", "payload"),
 }
 
 VERBS = {**LAB, **TOOLS}
 
 
+AGENT = ("create", "graph", "wait-for")
+"""The verbs of `openshift-install agent`; `agentlab agent create image` is the same as without the word."""
+_HELP_WORDS = ("-h", "--help", "help")
+# What other tools call it, or have and we have not -> the verb, or what to do.
+_OTHER = {
+    **dict.fromkeys(("up", "start", "run", "install", "resume"), "`agentlab deploy` installs a cluster, or resumes where it stopped"),
+    **dict.fromkeys(("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"),
+    **dict.fromkeys(("list", "ls"), "each directory in runs/ is a cluster"),
+    "status": "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any",
+    "logs": "they are in runs/<cluster>/logs; `agentlab gather` collects those of every host",
+    "ssh": "`agentlab exec -- ssh -i runs/<cluster>/ssh/id_ecdsa core@ADDRESS`",
+    "console": "`agentlab exec -- virsh -c qemu:///system console DOMAIN`",
+    **dict.fromkeys(("kubectl", "oc", "kubeconfig"), "`agentlab exec -- kubectl --kubeconfig runs/<cluster>/auth/kubeconfig get nodes`"),
+    "check": "`agentlab plan` validates a profile, `agentlab validate` an installed cluster",
+}
+
+
 def _verb_first(argv: list[str]) -> list[str]:
-    """`--dir D --log-level L create image`, as openshift-install takes it, with the verb in front."""
-    at = 0
-    while at < len(argv) and argv[at].partition("=")[0] in ("--dir", "--log-level"):
-        at += 1 if "=" in argv[at] else 2
-    return [*argv[at : at + 1], *argv[:at], *argv[at + 1 :]]
+    """`agent --dir D --log-level L create image`, as openshift-install takes it, with the verb in front and without `agent`."""
+    at, before = 0, []
+    while at < len(argv):
+        if argv[at].partition("=")[0] in ("--dir", "--log-level"):
+            taken = 1 if "=" in argv[at] else 2
+            before += argv[at : at + taken]
+            at += taken
+        elif argv[at] == "agent" and "agent" not in argv[:at]:
+            at += 1
+        else:
+            break
+    # `agent` alone, or before a verb that openshift-install has not, is a misspelled verb.
+    if "agent" in argv[:at] and argv[at : at + 1] and argv[at] not in AGENT and argv[at] not in _HELP_WORDS:
+        return argv
+    return [*argv[at : at + 1], *before, *argv[at + 1 :]]
 
 
 def main(argv: list[str]) -> int:
     """Run the verb in `argv` and return its exit status."""
     argv = _verb_first(argv)
-    if not argv or argv[0] in ("-h", "--help", "help"):
+    if argv[:1] in (["--version"], ["version"]):
+        from .version import main as version
+
+        return version(argv[1:])
+    if argv[:1] == ["help"] and argv[1:] and not argv[1].startswith("-"):
+        argv = [*argv[1:], "--help"]
+    if not argv or argv[0] in _HELP_WORDS:
         say(_help())
         return 0
     name, rest = argv[0], argv[1:]
@@ -74,8 +107,12 @@ def main(argv: list[str]) -> int:
     if verb is None:
         import difflib
 
-        near = difflib.get_close_matches(name, VERBS, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`agentlab help` lists them"
+        near = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.7)
+        if name == "agent":
+            name, hint = " ".join(argv[:2]), f"those of openshift-install are agent {', agent '.join(AGENT)}"
+            say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
+            return 2
+        hint = _OTHER.get(name) or (f"did you mean {near[0]}?" if near else "`agentlab help` lists them")
         say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
         return 2
     from .. import signals
@@ -97,7 +134,7 @@ def main(argv: list[str]) -> int:
 def _help() -> str:
     lines = [
         "usage: agentlab VERB [PROFILE or path] [--cluster NAME] [options]",
-        "       agentlab VERB --help says more",
+        "       agentlab help VERB, or VERB --help, shows the options of a verb; agentlab --version",
         "",
     ]
     for title, verbs in (("The lab", LAB), ("Tools, which need no lab", TOOLS)):

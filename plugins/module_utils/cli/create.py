@@ -9,13 +9,11 @@ from pathlib import Path
 
 from .._deps import MissingLibrary
 from ..files import explain
-from ..log import LEVELS
+from ..log import LEVELS, level_of
 from ..signals import Terminated
 
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
 _INTERRUPTED = 8
-# Also by the other names that logrus has for some.
-_LEVELS = {**dict(zip(LEVELS, LEVELS, strict=True)), "warn": "warning", "panic": "fatal"}
 _TARGETS = {
     "agent-config-template": "a template of agent-config.yaml with every field",
     "cluster-manifests": "the ZTP manifests of install-config.yaml and agent-config.yaml",
@@ -63,7 +61,7 @@ def main(argv: list[str]) -> int:
     level = getattr(arguments, "log_level", "info")
     try:
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-        log = Log(directory, _LEVELS.get(level.lower(), level))
+        log = Log(directory, level_of(level))
     except ValueError as error:
         Log(None).fatal(f"invalid log-level: {error}")
         return 1

@@ -21,6 +21,7 @@ from ..coreos.errors import CoreosError
 from ..coreos.iso import LiveIso
 from ..coreos.iso9660 import Iso9660, open_image
 from ..files import explain
+from . import coreos_help
 from .terminal import say
 
 Command = Callable[[argparse.Namespace], None]
@@ -32,19 +33,24 @@ def option(*names: str, **settings: Any) -> Option:
     return names, settings
 
 
-def many(*names: str, metavar: str) -> Option:
-    return names, {"action": "append", "default": [], "metavar": metavar}
+def many(*names: str, metavar: str, help: str) -> Option:
+    return names, {"action": "append", "default": [], "metavar": metavar, "help": f"{help}; may be repeated"}
 
 
-ISO = option("input", metavar="ISO")
+ISO = option("input", metavar="ISO", help="the live ISO image")
 OUTPUT = option("-o", "--output", metavar="path", help="write to a new file, or - for stdout, instead of in place")
 FORCE = option("-f", "--force", action="store_true", help="overwrite what is embedded already")
 KEYFILES = option("-k", "--keyfile", action="append", required=True, metavar="path", help="NetworkManager keyfile")
 DIRECTORY = option("-C", "--directory", metavar="path", help="extract to a directory instead of stdout")
 WISHES = [
-    option(f"--{wish.name.replace('_', '-')}", metavar="path")
-    if wish.name == "dest_device"
-    else many(f"--{wish.name.replace('_', '-')}", metavar="value")
+    (
+        (f"--{wish.name.replace('_', '-')}",),
+        {
+            "metavar": coreos_help.CUSTOMIZE[wish.name][0],
+            "help": coreos_help.CUSTOMIZE[wish.name][1],
+            **({} if wish.name == "dest_device" else {"action": "append", "default": []}),
+        },
+    )
     for wish in dataclasses.fields(customize.Wishes)
 ]
 
@@ -270,23 +276,24 @@ def _deprecated(old: str, new: str, command: Command) -> Command:
 
 
 _IGNITION_FILE = option("-i", "--ignition-file", metavar="path", help="Ignition config to embed [default: stdin]")
-_FILTER = option("filter", nargs="*", metavar="glob")
+_FILTER = option("filter", nargs="*", metavar="glob", help="names of files (default: all)")
 _DEV: Tree = {
     "show": {
         "iso": (
             _dev_show_iso,
-            [ISO, option("--ignition", action="store_true"), option("--kargs", action="store_true")],
+            [ISO, option("--ignition", action="store_true", help="show where the Ignition config lies"),
+             option("--kargs", action="store_true", help="show where the kernel arguments lie")],
         ),
-        "initrd": (_dev_show_initrd, [option("input", metavar="initrd"), _FILTER]),
+        "initrd": (_dev_show_initrd, [option("input", metavar="initrd", help="the initramfs image, or - for stdin"), _FILTER]),
     },
     "extract": {
         "initrd": (
             _dev_extract_initrd,
             [
-                option("input", metavar="initrd"),
+                option("input", metavar="initrd", help="the initramfs image, or - for stdin"),
                 _FILTER,
-                option("-C", "--directory", default=".", metavar="path"),
-                option("-v", "--verbose", action="store_true"),
+                option("-C", "--directory", default=".", metavar="path", help="directory to extract to (default .)"),
+                option("-v", "--verbose", action="store_true", help="list the files that are extracted"),
             ],
         )
     },
@@ -295,9 +302,9 @@ _PACK: Tree = {
     "minimal-iso": (
         _pack_minimal,
         [
-            option("full", metavar="FULL_ISO"),
-            option("minimal", metavar="MINIMAL_ISO"),
-            option("--consume", action="store_true"),
+            option("full", metavar="FULL_ISO", help="the full ISO, which gets what restores the minimal one"),
+            option("minimal", metavar="MINIMAL_ISO", help="the minimal ISO made of it"),
+            option("--consume", action="store_true", help="delete the minimal ISO afterwards"),
         ],
     )
 }
@@ -306,9 +313,9 @@ _ISO: Tree = {
         _customize,
         [
             *WISHES,
-            many("--live-karg-append", metavar="arg"),
-            many("--live-karg-delete", metavar="arg"),
-            many("--live-karg-replace", metavar="k=o=n"),
+            many("--live-karg-append", metavar="arg", help="append a kernel argument of the live system"),
+            many("--live-karg-delete", metavar="arg", help="delete a kernel argument of the live system"),
+            many("--live-karg-replace", metavar="k=o=n", help="replace the value of a kernel argument of the live system"),
             FORCE,
             OUTPUT,
             ISO,
@@ -328,32 +335,32 @@ _ISO: Tree = {
         "modify": (
             _kargs_modify,
             [
-                many("-a", "--append", metavar="KARG"),
-                many("-d", "--delete", metavar="KARG"),
-                many("-r", "--replace", metavar="KARG=OLDVAL=NEWVAL"),
+                many("-a", "--append", metavar="KARG", help="append a kernel argument"),
+                many("-d", "--delete", metavar="KARG", help="delete a kernel argument"),
+                many("-r", "--replace", metavar="KARG=OLDVAL=NEWVAL", help="replace the value of a kernel argument"),
                 OUTPUT,
                 ISO,
             ],
         ),
         "reset": (_kargs_reset, [OUTPUT, ISO]),
-        "show": (_kargs_show, [option("-d", "--default", action="store_true"), ISO]),
+        "show": (_kargs_show, [option("-d", "--default", action="store_true", help="show those that the image was made with"), ISO]),
     },
     "extract": {
-        "pxe": (_extract_pxe, [ISO, option("-o", "--output-dir", default=".", metavar="PATH")]),
+        "pxe": (_extract_pxe, [ISO, option("-o", "--output-dir", default=".", metavar="PATH", help="directory to write to (default .)")]),
         "minimal-iso": (
             _extract_minimal,
             [
                 ISO,
-                option("output", nargs="?", default="-", metavar="OUTPUT_ISO"),
-                option("--output-rootfs", metavar="PATH"),
-                option("--rootfs-url", metavar="URL"),
+                option("output", nargs="?", default="-", metavar="OUTPUT_ISO", help="where to write the minimal ISO (default: stdout)"),
+                option("--output-rootfs", metavar="PATH", help="extract the rootfs image to a file as well"),
+                option("--rootfs-url", metavar="URL", help="URL that the minimal ISO fetches its rootfs from"),
             ],
         ),
     },
     "reset": (_reset, [OUTPUT, ISO]),
     "embed": (
         _deprecated("embed", "ignition embed", _ignition_embed),
-        [option("-c", "--config", dest="ignition_file", metavar="path"), FORCE, OUTPUT, ISO],
+        [option("-c", "--config", dest="ignition_file", metavar="path", help="Ignition config to embed [default: stdin]"), FORCE, OUTPUT, ISO],
     ),
     "show": (_deprecated("show", "ignition show", _ignition_show), [ISO]),
     "remove": (_deprecated("remove", "ignition remove", _ignition_remove), [OUTPUT, ISO]),
@@ -362,12 +369,13 @@ _ISO: Tree = {
 }
 
 
-def _grow(parser: argparse.ArgumentParser, tree: Tree) -> None:
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
+def _grow(parser: argparse.ArgumentParser, tree: Tree, path: str) -> None:
+    words = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for word, branch in tree.items():
-        sub = words.add_parser(word, allow_abbrev=False)
+        text = coreos_help.COMMANDS[f"{path} {word}"]
+        sub = words.add_parser(word, allow_abbrev=False, help=text, description=f"{text[:1].upper()}{text[1:]}.")
         if isinstance(branch, dict):
-            _grow(sub, branch)
+            _grow(sub, branch, f"{path} {word}")
             continue
         command, options = branch
         sub.set_defaults(command=command)
@@ -377,8 +385,10 @@ def _grow(parser: argparse.ArgumentParser, tree: Tree) -> None:
 
 def run(prog: str, tree: Tree, argv: list[str]) -> int:
     """Run the command that `argv` names in a tree of words; print an error as coreos-installer does."""
-    parser = argparse.ArgumentParser(prog=prog, allow_abbrev=False)
-    _grow(parser, tree)
+    verb = prog.removeprefix("agentlab ")
+    text = coreos_help.COMMANDS[verb]
+    parser = argparse.ArgumentParser(prog=prog, allow_abbrev=False, description=f"{text[:1].upper()}{text[1:]}.")
+    _grow(parser, tree, verb)
     args = parser.parse_args(argv)
     try:
         args.command(args)

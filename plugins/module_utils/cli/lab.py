@@ -7,23 +7,29 @@ import contextlib
 import importlib.util
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents import load_json, load_yaml, read_file
 from ..packages import PackageError, distribution, missing
-from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, run_dir
+from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
 from .terminal import say
+
+if TYPE_CHECKING:
+    from ..plan.access import Access
 
 STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 # Where logs of the cluster can be had when these fail.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
+# After these the cluster is installed.
+_INSTALLED = ("deploy", "wait", "validate")
 _MAKES_MACHINES = {"prepare", "deploy"}
 # These need the files that a profile names, or create what would be in vain without them.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
@@ -83,7 +89,7 @@ def run(verb: str, argv: list[str]) -> int:
         stages = _stages(getattr(args, "stop_after", None))
         status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock)
         if status == INTERRUPTED:
-            say(f"\ninterrupted: agentlab {verb} --cluster {args.cluster}  goes on from there", sys.stderr)
+            say(f"\ninterrupted; to resume: {program()} {verb} --cluster {args.cluster}", sys.stderr)
             return status
         if (
             status
@@ -96,6 +102,8 @@ def run(verb: str, argv: list[str]) -> int:
             _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock)
         if status:
             _explain(directory)
+        elif verb in _INSTALLED and not args.check and getattr(args, "stop_after", None) in (None, *_INSTALLED):
+            _conclude(directory)
         return status
 
 
@@ -208,6 +216,7 @@ def _booted(directory: Path) -> bool:
 
 def _explain(directory: Path) -> None:
     from ..plan import rundir
+    from ..plan.access import Access
 
     try:
         failure = load_json(read_file(directory / FAILURE), name=FAILURE)
@@ -218,22 +227,31 @@ def _explain(directory: Path) -> None:
         plan = rundir.load_plan(directory)
     except ValueError:
         return
-    if step := _next(plan, failure["message"]):
+    if step := _next(Access(plan, directory, program()), failure["message"]):
         say(f"     Next: {step}", sys.stderr)
 
 
-def _next(plan: Mapping[str, Any], message: str) -> str | None:
+def _conclude(directory: Path) -> None:
+    """Say what there is, and how to reach it from where this is read."""
+    from ..plan import rundir
+    from ..plan.access import Access, closing
+
+    client = next((name for name in ("kubectl", "oc") if shutil.which(name)), "kubectl")
+    lines = closing(Access(rundir.load_plan(directory), directory, program()), client=client)
+    say("\n" + "\n".join(lines))
+
+
+def _next(access: Access, message: str) -> str | None:
     """What to do about a failure that has to do with the lab's services or their names."""
-    services, cluster = plan["services"], plan["cluster"]
+    plan = access.plan
+    services = plan["services"]
     if not any(services[name] in message for name in ("address", "host")):
         return None
     if "does not resolve" in message and plan["hypervisor"]["kind"] != "sandbox":
         # Nothing of the host is changed, its resolver neither.
-        bridge, server = plan["networks"][0]["bridge"], services["address"]
-        return (f"have this host's resolver ask {server} for {cluster['domain']}, "
-                f"as with  resolvectl dns {bridge} {server}; resolvectl domain {bridge} ~{cluster['domain']}")
+        return f"{access.resolver()}  # this host's resolver has to ask the lab for {plan['cluster']['domain']}"
     if _SILENT.search(message):
-        return f"agentlab prepare --cluster {cluster['name']}  starts what the lab serves, where it does not run"
+        return f"{access.verb('prepare')}  # starts the lab's services that do not run"
     return None
 
 

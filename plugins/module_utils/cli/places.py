@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -15,6 +16,12 @@ DEFAULT_PROFILE = "sno_ipv4"
 def run_dir(cluster: str) -> Path:
     """Return the run directory of a cluster: `runs/<cluster>` of the checkout, or of `AGENTLAB_RUNS`."""
     return Path(os.environ.get("AGENTLAB_RUNS") or ROOT / "runs").absolute() / cluster
+
+
+def program() -> str:
+    """Return how agentlab is called from the present directory."""
+    path = ROOT / "bin" / "agentlab"
+    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -100,11 +100,15 @@ def _customize(args: argparse.Namespace) -> None:
 
 _IGNITION_FILE = option("-i", "--ignition-file", metavar="path", help="Ignition config to wrap [default: stdin]")
 _OUTPUT = option("-o", "--output", metavar="path", help="write to a file instead of stdout")
-_INITRD = option("input", nargs="?", metavar="initrd")
+_INITRD = option("input", nargs="?", metavar="initrd", help="the initramfs image (default: stdin)")
 _PXE: Tree = {
     "customize": (
         _customize,
-        [*WISHES, option("-o", "--output", required=True, metavar="path"), option("input", metavar="path")],
+        [
+            *WISHES,
+            option("-o", "--output", required=True, metavar="path", help="write the initramfs image to a new file, or - for stdout"),
+            option("input", metavar="path", help="the live initramfs image"),
+        ],
     ),
     "ignition": {
         "wrap": (_ignition_wrap, [_IGNITION_FILE, _OUTPUT]),

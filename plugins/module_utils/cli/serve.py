@@ -1,4 +1,4 @@
-"""`agentlab serve STAND-IN`: one of the lab's stand-ins by itself, in the foreground."""
+"""`agentlab serve SIMULATOR`: one of the lab's simulators by itself, in the foreground."""
 
 from __future__ import annotations
 
@@ -93,12 +93,18 @@ def assisted_service(argv: list[str]) -> int:
         return 1
 
 
-STAND_INS: dict[str, Callable[[list[str]], int]] = {"assisted-service": assisted_service}
+SIMULATORS: dict[str, Callable[[list[str]], int]] = {"assisted-service": assisted_service}
 
 
 def main(argv: list[str]) -> int:
-    """Starts the stand-in that the first argument names."""
-    if not argv or argv[0] not in STAND_INS:
-        say(f"usage: agentlab serve {'|'.join(STAND_INS)} [options]", sys.stderr)
-        return 0 if argv[:1] in (["-h"], ["--help"]) else 2
-    return STAND_INS[argv[0]](argv[1:])
+    """Start the simulator that the first argument names."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab serve", description="Start one of the lab's simulators by itself, in the foreground.", allow_abbrev=False
+    )
+    names = parser.add_subparsers(dest="name", required=True, metavar="SIMULATOR", title="simulators")
+    for name, function in SIMULATORS.items():
+        names.add_parser(name, help=(function.__doc__ or "").partition(";")[0], add_help=False)
+    if argv[:1] and argv[0] in SIMULATORS:
+        return SIMULATORS[argv[0]](argv[1:])
+    parser.parse_args(argv)
+    return 0

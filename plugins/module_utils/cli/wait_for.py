@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..assisted.view import LiveView
-from ..log import LEVELS, Log
+from ..log import LEVELS, Log, level_of
 from ..waitfor import EVENTS, Recorder, wait_for
 
 
@@ -17,7 +17,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="agentlab wait-for", description="Wait for install-time events")
     top.add_argument("event", choices=EVENTS)
     top.add_argument("--dir", type=Path, default=Path(), help="assets directory (default .)")
-    top.add_argument("--log-level", choices=(*LEVELS[1:-1], "warn"), default="info")
+    top.add_argument("--log-level", default="info", metavar="LEVEL",
+                     help="least severe messages to show (default info): " + ", ".join(LEVELS))
     top.add_argument("--skip-password-print", action="store_true", help="do not print the kubeadmin password")
     top.add_argument("--stall-timeout", type=float, default=0, metavar="MINUTES",
                      help="give up when nothing changes for so long (default: never; upstream's limits apply all the same)")
@@ -27,7 +28,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
-    level = "warning" if args.log_level == "warn" else args.log_level
+    try:
+        level = level_of(args.log_level)
+    except ValueError as error:
+        Log(None)("fatal", f"invalid log-level: {error}")
+        return 1
     with ExitStack() as stack:
         view = stack.enter_context(LiveView()) if sys.stderr.isatty() else None
         log = Log(args.dir if args.dir.is_dir() else None, level, emit=view.print if view else None)

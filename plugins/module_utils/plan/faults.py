@@ -127,7 +127,7 @@ KINDS: dict[str, Fault] = {
     "duplicate_hostname": Fault(
         "the node has the host name of another", "validation hostname-unique", {"node": _TEXT, "of": _TEXT}, ("node", "of"), in_plan=True
     ),
-    "extra_host": Fault("a machine more, extra-0, boots the image (DHCP)", "host ... is not of this plan", in_plan=True),
+    "extra_host": Fault("a machine more, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True),
 }
 
 SCHEMA: dict[str, Any] = {

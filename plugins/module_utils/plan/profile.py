@@ -115,6 +115,10 @@ def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:
 def _missing(name: str, folder: FilePath | None) -> Problem:
     known = sorted(path.stem for path in folder.glob("*.y*ml")) if folder else []
     near = difflib.get_close_matches(FilePath(name).stem.lower(), known, n=3)
+    if scenario(name.upper()) is not None:
+        # Only the case is another one; the profile of that name and the scenario may differ.
+        same = [one for one in near if one == name.lower()]
+        near = [*same, f"the scenario {name.upper()}"]
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     elif known:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..assisted.monitor import host_name
@@ -17,6 +18,7 @@ from ..cluster.pods import NAMESPACE, broken
 from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
 from ..documents import load_json
+from ..plan.access import Access
 from ..plan.faults import EXTRA
 
 SURE, LIKELY = 60.0, 360.0
@@ -85,7 +87,7 @@ class Facts:
     cluster, events: as the service last told them; nodes, operators, pods: of the OpenShift API; reachable: host name -> ssh
     answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
     other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token;
-    refused: host name -> what its agent tells of having been refused.
+    refused: host name -> what its agent reports of having been refused; run_dir: the run directory, absolute.
     """
 
     plan: dict[str, Any]
@@ -102,6 +104,22 @@ class Facts:
     rendezvous_ip: str = ""
     refusal: str = ""
     refused: dict[str, str] = field(default_factory=dict)
+    run_dir: Path | None = None
+
+    @property
+    def access(self) -> Access:
+        """The commands that lead into the lab."""
+        return Access(self.plan, self.run_dir or Path("runs") / self.plan["cluster"]["name"])
+
+    def console(self, name: str) -> str:
+        """What shows the console log of a node, by its host name."""
+        domain = next((node["domain"] for node in self.plan["nodes"] if node["name"] == name.split(".")[0]), None)
+        return self.access.console(domain) if domain else "read its console log"
+
+    def again(self) -> str:
+        """What starts over with a profile that was corrected."""
+        profile = f"{self.access.run_dir}/profile.yaml"
+        return f"correct {profile}, then: {self.access.verb('destroy')} && {self.access.verb('deploy', profile)}"
 
 
 def causes(facts: Facts) -> list[Cause]:
@@ -117,14 +135,14 @@ def causes(facts: Facts) -> list[Cause]:
 def _services(facts: Facts) -> Iterator[Cause]:
     if error := facts.services.get("registry"):
         # Once hosts have registered they may have what they need.
-        yield Cause(f"the lab's registry does not answer: {error}", "agentlab prepare  starts it again", LIKELY if facts.cluster else SURE)
+        yield Cause(f"the lab's registry does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again", LIKELY if facts.cluster else SURE)
 
 
 def _other_services(facts: Facts) -> Iterator[Cause]:
     """Those that an installation does not depend on once the machines are booted."""
     for name in ("ntp", "bmc", "http"):
         if error := facts.services.get(name):
-            yield Cause(f"the lab's {name} does not answer: {error}", "agentlab prepare  starts it again")
+            yield Cause(f"the lab's {name} does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again")
 
 
 def _domains(facts: Facts) -> Iterator[Cause]:
@@ -133,12 +151,12 @@ def _domains(facts: Facts) -> Iterator[Cause]:
     for node in facts.plan["nodes"]:
         state = facts.domains.get(node["domain"])
         if state is None:
-            yield Cause(f"VM {node['domain']} does not exist", "agentlab prepare  defines it, agentlab boot  starts it", SURE)
+            yield Cause(f"VM {node['domain']} does not exist", f"{facts.access.verbs('prepare', 'boot')}  # defines it and starts it", SURE)
         elif state == "paused":
-            yield Cause(f"VM {node['domain']} ({node['name']}) is paused", f"agentlab exec -- virsh resume {node['domain']}", LIKELY)
+            yield Cause(f"VM {node['domain']} ({node['name']}) is paused", facts.access.virsh("resume", node["domain"]), LIKELY)
         elif state != "running":
             yield Cause(f"VM {node['domain']} ({node['name']}) is {state}",
-                        "agentlab boot  starts it; its console log tells how it ended", SURE)
+                        f"{facts.access.verb('boot')}  # starts it; how it ended: {facts.access.console(node['domain'])}", SURE)
 
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
@@ -154,7 +172,7 @@ def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], patience: 
         for sign, meaning in signs:
             if match := sign.search(text):
                 said = CONTROLS.sub("", match.group(0)).strip()[:200]
-                yield Cause(f"{domain}: {meaning}: {said}", f"read the console log of {domain}", patience)
+                yield Cause(f"{domain}: {meaning}: {said}", facts.access.console(domain), patience)
                 break
 
 
@@ -162,7 +180,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
     address = facts.rendezvous_ip or facts.plan["rendezvous_ip"]
     if facts.refusal:
         yield Cause(f"the assisted service at {address}:8090 refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
-                    "have its tokens expired? was the rendezvous host booted from this run's image?  agentlab image, agentlab boot  begin anew", SURE)
+                    f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run", SURE)
     if facts.cluster is not None or facts.nodes is not None:
         return
     hopeless = any(unit.broken(name) for name, unit in facts.node_zero.items())
@@ -171,17 +189,20 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
             yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} "
                         + ("is still starting" if not unit.ailing(name) else "fails again and again" if unit.restarts else "has failed")
                         + (f": {unit.said[:300]}" if unit.said else ""),
-                        f"agentlab exec -- ssh core@{address} journalctl -u {name}",
+                        facts.access.ssh(address, f"sudo journalctl --no-pager -u {name}"),
                         SURE if hopeless and unit.ailing(name) else None)
     holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
     holder = holders[0] if holders else None
     if not facts.node_zero:
         if holder is None:
-            yield Cause(f"rendezvousIP {address} is not the address of any node of the plan", "set it to a control-plane node's address", SURE)
+            yield Cause(f"rendezvousIP {address} is not the address of any node of the plan",
+                        f"set rendezvousIP in {facts.access.run_dir}/agent-config.yaml to the address of a control-plane node, then: "
+                        f"{facts.access.verbs('image', 'boot')}", SURE)
         elif facts.reachable and not facts.reachable.get(holder):
-            yield Cause(f"the rendezvous host {holder} ({address}) does not answer on the network", "read its console log")
+            yield Cause(f"the rendezvous host {holder} ({address}) does not answer on the network",
+                        facts.console(holder))
         else:
-            yield Cause(f"the assisted service at {address}:8090 never answered", "read the journal of the rendezvous host")
+            yield Cause(f"the assisted service at {address}:8090 never answered", facts.access.ssh(address, "sudo journalctl --no-pager -b"))
 
 
 def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
@@ -203,13 +224,13 @@ def _registered(facts: Facts) -> Iterator[Cause]:
             continue
         if said := facts.refused.get(name):
             yield Cause(f"host {name} is refused by the assisted service: {said}",
-                        "was it booted from an image of another run? agentlab boot  boots it from this one's", LIKELY)
+                        f"{facts.access.verb('boot')}  # boots it from this run's image, where it was booted from another one", LIKELY)
         else:
             yield Cause(f"host {name} never registered",
-                        f"is its VM up, and can it reach {facts.rendezvous_ip or facts.plan['rendezvous_ip']}? read its console log", LIKELY)
+                        f"{facts.console(name)}  # does it reach {facts.rendezvous_ip or facts.plan['rendezvous_ip']}?", LIKELY)
     for host in hosts:
         if _planned(facts, host) is None:
-            yield Cause(f"host {host_name(host)} is not of this plan; {len(hosts)} hosts registered, {len(planned)} are expected",
+            yield Cause(f"host {host_name(host)} is not part of this plan ({len(hosts)} hosts registered, {len(planned)} expected)",
                         "power the extra machine off: the installation starts only with exactly the expected hosts", LIKELY)
 
 
@@ -229,7 +250,7 @@ def _preparation(facts: Facts) -> Iterator[Cause]:
     for (name, reason), times in failed.items():
         if times >= RESTARTS:
             yield Cause(f"host {name} fails to prepare for the installation, again and again: {reason}",
-                        "mend what the message names; the service tries again by itself", LIKELY)
+                        "fix the condition above; the service retries automatically", LIKELY)
 
 
 def _hosts(facts: Facts) -> Iterator[Cause]:
@@ -237,17 +258,17 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
         if status in BROKEN:
             yield Cause(f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
-                        "see its logs in this report", BROKEN[status])
+                        f"ls {facts.access.run_dir}/report/hosts/{name}  # its logs, after  {facts.access.verb('gather')}", BROKEN[status])
         elif status in ("insufficient", "pending-for-input"):
             for message, patience in _failing(host):
-                yield Cause(f"host {name} fails a validation: {message}", "mend the host or the profile, then deploy again", patience)
+                yield Cause(f"host {name} fails a validation: {message}", facts.again(), patience)
 
 
 def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:
     """Validations that fail without holding a host back."""
     for host in (facts.cluster or {}).get("hosts") or []:
         for message, __ in _failing(host, of) if host["status"] != "installed" else ():
-            yield Cause(f"host {host_name(host)} fails a validation: {message}", "mend the host or the profile, then deploy again")
+            yield Cause(f"host {host_name(host)} fails a validation: {message}", facts.again())
 
 
 def _large_packets(facts: Facts) -> Iterator[Cause]:
@@ -264,17 +285,18 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
     if facts.cluster is None or facts.nodes is not None:
         return
     for message, patience in _failing(facts.cluster):
-        yield Cause(f"the cluster fails a validation: {message}", "mend the profile, then deploy again", patience)
+        yield Cause(f"the cluster fails a validation: {message}", facts.again(), patience)
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
-        yield Cause(f"last error event: {last['message']}", "see events.json in this report")
+        yield Cause(f"last error event: {last['message']}", f"less {facts.access.run_dir}/logs/events.json")
 
 
 def _pods(facts: Facts) -> Iterator[Cause]:
     """Containers that end or do not start; that one has not started yet is a symptom of what comes after. The controller's are first."""
     for pod in sorted(facts.pods, key=lambda pod: pod["metadata"].get("namespace") != NAMESPACE):
         if said := broken(pod):
-            yield Cause(f"pod {pod_name(pod)}: {said}", f"see its log on {pod['spec'].get('nodeName', 'its node')}", LIKELY)
+            namespace, name = pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]
+            yield Cause(f"pod {pod_name(pod)}: {said}", facts.access.kubectl("describe", "pod", "-n", namespace, name), LIKELY)
 
 
 def _joined(facts: Facts) -> Iterator[Cause]:
@@ -285,14 +307,16 @@ def _joined(facts: Facts) -> Iterator[Cause]:
     for host in (facts.cluster or {}).get("hosts") or []:
         name, stage = host_name(host), (host.get("progress") or {}).get("current_stage")
         if name not in there and stage and (not host.get("bootstrap") or stage == "Rebooting"):
-            yield Cause(f"host {name} has not joined the cluster: its last stage is {stage}", "read its console log and its journal")
+            yield Cause(f"host {name} has not joined the cluster: its last stage is {stage}",
+                        facts.console(name))
 
 
 def _operators(facts: Facts) -> Iterator[Cause]:
     for node in facts.nodes or []:
         ready = next((c for c in (node.get("status") or {}).get("conditions") or [] if c["type"] == "Ready"), None)
         if not ready or ready["status"] != "True":
-            yield Cause(f"node {node['metadata']['name']} is not Ready: {(ready or {}).get('message', 'no condition')}", "see its journal")
+            yield Cause(f"node {node['metadata']['name']} is not Ready: {(ready or {}).get('message', 'no condition')}",
+                        facts.access.kubectl("describe", "node", node["metadata"]["name"]))
     for message in operator_report(facts.operators or []):
         if message.level == "error" or " Progressing is " in message.text:
-            yield Cause(message.text, "see clusteroperators.json in this report")
+            yield Cause(message.text, facts.access.kubectl("get", "clusteroperators"))

@@ -45,7 +45,7 @@ class Gatherer:
     def __init__(self, plan: dict[str, Any], run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
         self.plan, self.run_dir, self.out, self.auth = plan, run_dir, Gathered(directory), auth
         self.state_dir = Path(plan["hypervisor"]["state_dir"])
-        self.facts = Facts(plan=plan, rendezvous_ip=rendezvous_ip(plan, run_dir))
+        self.facts = Facts(plan=plan, rendezvous_ip=rendezvous_ip(plan, run_dir), run_dir=run_dir.absolute())
         self.injected: list[str] = []
         self.secrets = [p.read_text().strip() for p in (run_dir / "auth").glob("kubeadmin-password")]
 

@@ -103,7 +103,7 @@ class Probe:
     def __init__(self, plan: dict[str, Any], run_dir: Path) -> None:
         self.plan, self.run_dir = plan, run_dir
         self.address = rendezvous_ip(plan, run_dir)
-        self.facts, self.asked = Facts(plan=plan, rendezvous_ip=self.address), 0.0
+        self.facts, self.asked = Facts(plan=plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
 
     def __call__(self, seen: Seen) -> Sequence[Cause]:

@@ -95,7 +95,7 @@ def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
     guest.iso(base / "runs" / CLUSTER / "agent.x86_64.iso", "an image")
     refused("exec", None, 0, "--", "sh", "-c", f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1")
     said = refused("boot")
-    assert said == f"     Next: agentlab prepare --cluster {CLUSTER}  starts what the lab serves, where it does not run"
+    assert said == f"     Next: bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's services that do not run"
     failure = json.loads((base / "runs" / CLUSTER / "logs/failure.json").read_text())["message"]
     assert failure.startswith("BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
     assert failure.endswith("): cannot connect: Connection refused")

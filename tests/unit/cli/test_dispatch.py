@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab, version
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +48,129 @@ def test_a_misspelled_verb_names_the_nearest() -> None:
     done = agentlab("deplyo")
     assert done.returncode == 2
     assert done.stderr == "agentlab: there is no verb 'deplyo'; did you mean deploy?\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("status", "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any"),
+        ("up", "`agentlab deploy` installs a cluster, or resumes where it stopped"),
+        ("ssh", "`agentlab exec -- ssh -i runs/<cluster>/ssh/id_ecdsa core@ADDRESS`"),
+        ("destory", "did you mean destroy?"),
+        ("xyzzy", "`agentlab help` lists them"),
+    ],
+)
+def test_a_verb_that_other_tools_have(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`status` was answered with: did you mean nmstate?"""
+    assert cli.main([name]) == 2
+    assert capsys.readouterr().err == f"agentlab: there is no verb {name!r}; {hint}\n"
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["version"]])
+def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(argv) == 0
+    galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text())
+    assert re.match(rf"agentlab {re.escape(galaxy['version'])}( \([0-9a-f]+(-dirty)?\))?\nlab payload ", capsys.readouterr().out)
+
+
+def test_the_version_of_an_installed_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "ROOT", tmp_path)
+    (tmp_path / "MANIFEST.json").write_text('{"collection_info": {"version": "9.8.7"}}')
+    assert version.collection() == "9.8.7"
+    assert version._commit() == ""
+
+
+@pytest.mark.parametrize("argv", [["help", "plan"], ["plan", "--help"]])
+def test_help_of_a_verb(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(argv)
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: agentlab plan ")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["agent", "create", "image", "--dir", "d", "--log-level", "debug"],
+        ["agent", "--dir", "d", "create", "image", "--log-level=debug"],
+        ["--dir=d", "agent", "--log-level", "debug", "create", "image"],
+        ["--dir", "d", "create", "--log-level", "debug", "image"],
+    ],
+)
+def test_the_words_of_openshift_install_are_taken(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`agentlab agent create image` was refused, so that nobody could call agentlab in place of openshift-install."""
+    seen: list[argparse.Namespace] = []
+    monkeypatch.setattr(create, "main", lambda rest: seen.append(create._parser().parse_args(rest)) or 0)
+    assert cli.main(argv) == 0
+    assert (str(seen[0].dir), seen[0].log_level, seen[0].target) == ("d", "debug", "image")
+
+
+@pytest.mark.parametrize("argv", [["agent", "deploy"], ["agent", "agent", "create"]])
+def test_words_that_openshift_install_has_not(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(argv) == 2
+    assert capsys.readouterr().err.endswith("; those of openshift-install are agent create, agent graph, agent wait-for\n")
+
+
+@pytest.mark.parametrize("level", ["trace", "Trace", "warn", "panic", "ERROR", "bogus", ""])
+def test_both_verbs_take_the_same_levels(level: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """create took `trace`, which wait-for refused."""
+    codes = {}
+    for verb in (["create", "cluster-manifests"], ["wait-for", "install-complete"]):
+        codes[verb[0]] = cli.main([*verb, "--dir", str(tmp_path), "--log-level", level])
+        refused = f'invalid log-level: not a valid logrus Level: "{level}"' in capsys.readouterr().err
+        assert refused == (level in ("bogus", ""))
+    assert all(codes.values())
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            assert {choice.dest for choice in action._choices_actions} == set(action.choices)
+            assert all(choice.help for choice in action._choices_actions)
+            for sub in action.choices.values():
+                yield from parsers(sub)
+
+
+@pytest.mark.parametrize("name", ["iso", "pxe", "dev", "pack", "serve"])
+def test_every_command_and_option_is_explained(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`agentlab iso --help` listed no command, and 15 options of customize had no word."""
+    made: list[argparse.ArgumentParser] = []
+    parse = argparse.ArgumentParser.parse_args
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", lambda self, argv=None: made.append(self) or parse(self, argv))
+    with pytest.raises(SystemExit) as end:
+        cli.main([name, "--help"])
+    assert end.value.code == 0
+    shown = capsys.readouterr()
+    assert not shown.err
+    found = list(parsers(made[0]))
+    assert len(found) > 1
+    for parser in found[1:]:
+        if parser.prog == f"{found[0].prog} {parser.prog.split()[-1]}":
+            assert parser.prog.split()[-1] in shown.out
+        for action in parser._actions:
+            assert action.help or isinstance(action, argparse._SubParsersAction), (parser.prog, action.dest)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("snO_ipv4", "did you mean sno_ipv4 or the scenario SNO_IPV4?"), ("ha_ipv4v6_dhcp", "did you mean the scenario HA_IPV4V6_DHCP?")],
+)
+def test_a_profile_in_the_wrong_case(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", name]) == 2
+    assert capsys.readouterr().err == f"{name}: there is no such profile; {hint}\n"
+
+
+def test_a_pipe_that_nobody_reads_any_more(tmp_path: Path) -> None:
+    """`| head` gave warnings of Ansible for each line that came after it."""
+    command = [sys.executable, "-m", PACKAGE, "configure", "compact_ipv4", "--cluster", "piped"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)}) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert errors == ""
+    assert process.returncode == 0
+    assert (tmp_path / "piped/agent-config.yaml").exists()
 
 
 def test_plan_writes_only_when_asked(tmp_path: Path) -> None:
@@ -109,7 +236,9 @@ def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
     assert f"    {cause}\n    task at " in done.stdout
 
 
-def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
     def said(hypervisor: str, message: str) -> str:
         (tmp_path / "p.yml").write_text(f"hypervisor: {{kind: {hypervisor}}}\n")
         __, changes = rundir.prepare(tmp_path, str(tmp_path / "p.yml"), ROOT / "config_examples", "ut")
@@ -121,11 +250,13 @@ def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.
 
     nameless = "virthost.ut.test.metalkube.org:5000/lab/release: its name does not resolve"
     assert said("local", nameless) == (
-        "have this host's resolver ask 192.168.111.1 for ut.test.metalkube.org, "
-        "as with  resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org"
+        "resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org  "
+        "# this host's resolver has to ask the lab for ut.test.metalkube.org"
     )
     assert said("sandbox", nameless) == ""
-    assert said("sandbox", "192.168.111.1:5000: Connection refused") == "agentlab prepare --cluster ut  starts what the lab serves, where it does not run"
+    assert said("sandbox", "192.168.111.1:5000: Connection refused") == (
+        "bin/agentlab prepare --cluster ut  # starts the lab's services that do not run"
+    )
     assert said("sandbox", "quay.io: Connection refused") == ""
 
 

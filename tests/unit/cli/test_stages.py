@@ -20,7 +20,7 @@ PLAYBOOK = """
   tasks:
     - name: Take a while
       ansible.builtin.shell: |
-        echo 'time="2026-01-01T00:00:00Z" level=info msg="Cluster is \\\\"ready\\\\""' >> {run}/.openshift_install.log
+        echo 'time="2026-01-01T00:00:00Z" level=info msg="Cluster is \\\\"ready\\\\"\\\\n    run this"' >> {run}/.openshift_install.log
         echo 'time="2026-01-01T00:00:00Z" level=debug msg=noise' >> {run}/.openshift_install.log
         echo 'time="2026-01-01T00:00:01Z" level=warning msg=careful' >> {run}/.openshift_install.log
       changed_when: true
@@ -66,6 +66,7 @@ def test_a_run(tmp_path: Path) -> None:
         == f"""
 First stage
                    Cluster is "ready"
+                       run this
                    careful
   changed T  Take a while
   ok T  Show

@@ -143,6 +143,46 @@ def test_failures(service: FakeAssisted) -> None:
     assert len(service.clusters) == 1  # the one to keep
 
 
+def test_clusters_that_are_unfinished_when_the_time_is_over(
+    service: FakeAssisted, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One was insufficient for 14 minutes, occurred nowhere in the report, and the exit code was 0."""
+    fast = {**FAST, "duration": 3.0}
+    __, result = run(Settings(service.url, clusters=2, topology={"compact": 1}, failures={"isolated": 0.5}, seed=1, **fast))
+    assert result["ends"].get("unfinished") and sum(result["ends"].values()) == 2
+    unfinished = [cluster for cluster in result["failed"] if cluster["end"] == "unfinished"]
+    assert len(unfinished) == result["ends"]["unfinished"]
+    assert all(cluster["status"] not in ("", "installed") for cluster in unfinished)
+    assert any(host["simulated"] == "isolated" for cluster in unfinished for host in cluster["hosts"])
+    page = report.page(result)
+    assert all(cluster["cluster"] in page for cluster in unfinished) and "isolated" in page
+    assert f"{result['ends']['unfinished']} unfinished" in page.partition("</title>")[0]
+    assert main.conclude(result) == 1
+    assert f"agentlab swarm: {unfinished[0]['cluster']}: unfinished, {unfinished[0]['status']}; injected: isolated" in capsys.readouterr().err
+    for allowed in ({"allow_unfinished": True}, {"install": False}):
+        assert main.conclude({**result, "settings": result["settings"] | allowed}) == 0
+    assert main.conclude({**result, "settings": result["settings"] | {"allow_unfinished": True}, "ends": {"unfinished": 1, "error": 1}}) == 1
+
+
+def test_a_cluster_that_failed_is_listed_with_its_validations() -> None:
+    checks = json.dumps({"hardware": [{"id": "has-min-memory", "status": "failure", "message": "Require at least 8 GiB RAM, found only 1 GiB"},
+                                      {"id": "has-inventory", "status": "success", "message": "fine"}]})  # fmt: skip
+    stats = Stats(clusters=1)
+    host = {"id": "h", "requested_hostname": "master-0", "status": "insufficient", "status_info": "Host cannot be installed", "validations_info": checks}
+    stats.fail("swarm-4", "unfinished", {"status": "insufficient", "hosts": [host, {"id": "k", "status": "known"}], "validations_info": "{"}, {"h": "memory"})
+    [cluster] = stats.failed
+    assert [one["name"] for one in cluster["hosts"]] == ["master-0"]
+    assert report.failures({"failed": [cluster]}) == [
+        ("swarm-4", "", "unfinished: insufficient", "", ""),
+        ("", "master-0", "insufficient", "memory", "Host cannot be installed; Require at least 8 GiB RAM, found only 1 GiB"),
+    ]
+
+
+def test_topologies_have_the_names_of_profiles() -> None:
+    named = Settings("http://x", topology={"4_masters": 1, "5control:6": 1, "sno": 1})
+    assert list(named.topology) == ["4control", "5control:6", "sno"]
+
+
 def test_polls_at_least_every_so_often(service: FakeAssisted) -> None:
     service.interval = 3600
     __, result = run(Settings(service.url, topology={"sno": 1}, poll_limit=0.2, **FAST))
@@ -408,7 +448,7 @@ def test_page_is_safe_and_complete(tmp_path: Path) -> None:
     tags = Tags()
     tags.feed(page)
     assert not {"script", "img", "link"} & tags.seen and "http" not in " ".join(tags.addresses)
-    for text in ("0 of 2 clusters installed, with errors", "disk", "Clusters that failed", "could not be removed"):
+    for text in ("0 of 2 clusters installed, 1 error, with errors", "disk", "Clusters that were not installed", "could not be removed"):
         assert text in page
 
 

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
 
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, Facts, Unit, causes
 
 
@@ -10,7 +15,8 @@ def node(n):
             "nics": [{"mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}]}
 
 
-PLAN = {"nodes": [node(0), node(1)], "rendezvous_ip": "192.0.2.20"}
+PLAN = {"cluster": {"name": "ostest"}, "hypervisor": {"kind": "sandbox", "state_dir": "/var/lib/agentlab/ostest"},
+        "nodes": [node(0), node(1)], "rendezvous_ip": "192.0.2.20"}
 RUNNING = {"ostest_master_0": "running", "ostest_master_1": "running"}
 
 
@@ -50,7 +56,7 @@ def test_host_whose_token_is_refused():
 
 def test_extra_host():
     hosts = [host(0, "known"), host(1, "known"), host(7, "known")]
-    assert first(domains=RUNNING, cluster={"status": "ready", "hosts": hosts}).startswith("host master-7 is not of this plan; 3 hosts")
+    assert first(domains=RUNNING, cluster={"status": "ready", "hosts": hosts}).startswith("host master-7 is not part of this plan (3 hosts")
 
 
 def test_failing_validation():
@@ -190,3 +196,76 @@ def test_what_a_console_remarks_comes_after_what_explains_it():
 def test_wrong_rendezvous_ip():
     found = causes(Facts(plan=PLAN, rendezvous_ip="192.0.2.99", domains=RUNNING))
     assert found[0].text == "rendezvousIP 192.0.2.99 is not the address of any node of the plan"
+
+
+def pod(name, said):
+    status = {"name": "c", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 1, "message": said}}}
+    return {"metadata": {"name": name, "namespace": "assisted-installer"}, "spec": {"nodeName": "master-0"},
+            "status": {"phase": "Running", "containerStatuses": [status]}}
+
+
+def test_a_container_that_ends_comes_before_what_it_causes():
+    nodes = [{"metadata": {"name": "master-0"}, "status": {"conditions": [{"type": "Ready", "status": "False", "message": "not yet"}]}}]
+    assert first(domains=RUNNING, nodes=nodes, pods=[pod("assisted-installer-controller-7", "required key CLUSTER_ID missing value")]) == (
+        "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value")
+
+
+EVERYTHING = (
+    {"services": {"registry": "refused", "ntp": "refused"}},
+    {"domains": {"ostest_master_0": "paused"}},
+    {"domains": RUNNING | {"ostest_master_1": "shut off"}},
+    {"domains": RUNNING, "consoles": {"ostest_master_0": "Kernel panic - not syncing: VFS"}},
+    {"refusal": "GET http://192.0.2.20:8090: HTTP 401: x"},
+    {"node_zero": {"assisted-service": Unit("failed")}},
+    {"rendezvous_ip": "192.0.2.99"},
+    {"reachable": {"master-0": False}},
+    {"domains": RUNNING},
+    {"cluster": {"status": "insufficient", "hosts": [host(0, "insufficient", failing="too small")]}, "refused": {"master-1": "HTTP 401"}},
+    {"cluster": {"status": "insufficient", "hosts": [host(0, "known")]}},
+    {"cluster": {"status": "error", "hosts": [host(0, "error", "x"), host(1, "installing")]}, "events": [{"severity": "error", "message": "x"}]},
+    {"nodes": [{"metadata": {"name": "master-0"}}], "pods": [pod("x", "y")],
+     "cluster": {"status": "installing", "hosts": [host(1, "installing") | {"progress": {"current_stage": "Rebooting"}}]},
+     "operators": [{"metadata": {"name": "etcd"}, "status": {"conditions": [{"type": "Degraded", "status": "True", "message": "m"}]}}]},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["sandbox", "ssh"])
+@pytest.mark.parametrize("facts", EVERYTHING)
+def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
+    """It was `agentlab exec -- ssh core@...` without the key, for a cluster of another name."""
+    plan = PLAN | {"cluster": {"name": "my-lab"}, "hypervisor": PLAN["hypervisor"] | {"kind": kind, "host": "h", "user": "me"}}
+    found = causes(Facts(plan=plan, run_dir=Path("/work/runs/my-lab"), **facts))
+    assert found
+    for cause in found:
+        step = cause.step.removeprefix("correct /work/runs/my-lab/profile.yaml, then: ")
+        if step.startswith("set rendezvousIP in /work/runs/my-lab/agent-config.yaml"):
+            step = step.partition(", then: ")[2]
+        for command in step.partition("  # ")[0].split(" && "):
+            program, *words = shlex.split(command)
+            if program != "bin/agentlab":
+                assert program in ("tail", "less", "ls", "virsh", "ssh"), cause
+                continue
+            assert words[words.index("--cluster") + 1] == "my-lab"
+            if words[0] == "exec":
+                inner = words[words.index("--") + 1 :]
+                assert inner[0] != "ssh" or inner[inner.index("-i") + 1] == "/work/runs/my-lab/ssh/id_ecdsa"
+                assert inner[0] != "kubectl" or inner[2] == "/work/runs/my-lab/auth/kubeconfig"
+            else:
+                assert lab._parser(words[0]).parse_args(words[1:]).cluster == "my-lab"
+
+
+def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
+    names = {"domain": "my-lab.test", "name": "my-lab"}
+    plan = PLAN | {"cluster": names, "networks": [{"bridge": "br"}], "services": {"address": "192.0.2.1"}}
+    lines = closing(Access(plan, Path("/work/my runs/my-lab"), "/work/bin/agentlab"))
+    rows = {line[2:12].strip(): line[13:] for line in lines[1:]}
+    assert rows["nodes"] == "master-0 192.0.2.20, master-1 192.0.2.21"
+    words = shlex.split(rows["API"])
+    assert words[:5] == ["/work/bin/agentlab", "exec", "--cluster", "my-lab", "--"]
+    assert words[5:] == ["kubectl", "--kubeconfig", "/work/my runs/my-lab/auth/kubeconfig", "get", "nodes,clusterversion,clusteroperators"]
+    assert shlex.split(rows["ssh"])[-2:] == ["/work/my runs/my-lab/ssh/id_ecdsa", "core@192.0.2.20"]
+    assert rows["remove it"] == "/work/bin/agentlab destroy --cluster my-lab"
+    assert rows["console"] == "https://console-openshift-console.apps.my-lab.test"
+    assert "in the lab's network only" in lines[0]
+    local = closing(Access(plan | {"hypervisor": {"kind": "local", "state_dir": "/x"}}, Path("/r")))
+    assert any("resolvectl dns br 192.0.2.1" in line for line in local)

@@ -61,7 +61,13 @@ def test_units(node: Path) -> None:
 def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that may just be booting is left alone, and later asked seldom, and no more once the service answers."""
     now, asked = [1000.0], []
-    plan: dict[str, Any] = {"rendezvous_ip": "192.0.2.1", "hypervisor": {"kind": "ssh"}, "nodes": [], "boot": {"mode": "manual"}}
+    plan: dict[str, Any] = {
+        "cluster": {"name": "one"},
+        "rendezvous_ip": "192.0.2.1",
+        "hypervisor": {"kind": "ssh"},
+        "nodes": [],
+        "boot": {"mode": "manual"},
+    }
 
     def units(run_dir: Path, address: str) -> dict[str, probe.Unit]:
         asked.append(now[0])

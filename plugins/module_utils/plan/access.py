@@ -1,0 +1,91 @@
+"""The commands that lead into a cluster's lab: each can be run as it is printed, in the checkout.
+
+Names and addresses of a lab exist in its own network only, so that most commands begin with `agentlab exec`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAM = "bin/agentlab"
+SSH_OPTIONS = ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR")
+"""Host keys of nodes are made when they are installed, and made again with each installation."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach what belongs to a plan whose run directory is `run_dir`; `program` is how agentlab is called."""
+
+    plan: Mapping[str, Any]
+    run_dir: Path
+    program: str = PROGRAM
+
+    def verb(self, name: str, *arguments: str) -> str:
+        """A verb of agentlab."""
+        return shlex.join([*shlex.split(self.program), name, *arguments, "--cluster", self.plan["cluster"]["name"]])
+
+    def verbs(self, *names: str) -> str:
+        """Some verbs, one after the other."""
+        return " && ".join(self.verb(name) for name in names)
+
+    def inside(self, *command: str) -> str:
+        """A command where the cluster's network is."""
+        return f"{self.verb('exec')} -- {shlex.join(command)}"
+
+    def ssh(self, address: str, *command: str) -> str:
+        """A command, or a shell, on a node."""
+        return self.inside("ssh", *SSH_OPTIONS, "-i", str(self.run_dir / "ssh" / "id_ecdsa"), f"core@{address}", *command)
+
+    def kubectl(self, *arguments: str, client: str = "kubectl") -> str:
+        """A command of kubectl or oc."""
+        return self.inside(client, "--kubeconfig", str(self.run_dir / "auth" / "kubeconfig"), *arguments)
+
+    def virsh(self, *arguments: str) -> str:
+        """A command of virsh, on the hypervisor."""
+        hypervisor = self.plan["hypervisor"]
+        if hypervisor["kind"] == "ssh":
+            user = f"{hypervisor['user']}@" if hypervisor["user"] else ""
+            return shlex.join(["virsh", "-c", f"qemu+ssh://{user}{hypervisor['host']}/system", *arguments])
+        return self.inside("virsh", "-c", "qemu:///system", *arguments)
+
+    def console(self, domain: str) -> str:
+        """What shows the console log of a machine."""
+        hypervisor = self.plan["hypervisor"]
+        command = ["tail", "-n", "200", f"{hypervisor['state_dir']}/console/{domain}.log"]
+        if hypervisor["kind"] == "ssh":
+            user = f"{hypervisor['user']}@" if hypervisor["user"] else ""
+            return shlex.join(["ssh", f"{user}{hypervisor['host']}", shlex.join(command)])
+        return shlex.join(command)
+
+    def resolver(self) -> str:
+        """What makes this host's resolver ask the lab for the cluster's names."""
+        bridge, server, domain = self.plan["networks"][0]["bridge"], self.plan["services"]["address"], self.plan["cluster"]["domain"]
+        return f"resolvectl dns {bridge} {server}; resolvectl domain {bridge} ~{domain}"
+
+
+def closing(access: Access, *, client: str = "kubectl") -> list[str]:
+    """Return the lines that follow a success: what there is, and the commands that lead to it."""
+    plan, run_dir = access.plan, access.run_dir
+    cluster, hypervisor = plan["cluster"], plan["hypervisor"]
+    sandbox = hypervisor["kind"] == "sandbox"
+    first = plan["nodes"][0]
+    logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['state_dir']}/console")
+    rows = [
+        ("nodes", ", ".join(f"{node['name']} {node['nics'][0]['addresses'][0]['ip']}" for node in plan["nodes"])),
+        ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
+        ("ssh", access.ssh(first["nics"][0]["addresses"][0]["ip"])),
+        ("shell", access.verb("shell")),
+        ("console", f"https://console-openshift-console.apps.{cluster['domain']}"),
+        ("password", f"of kubeadmin: {run_dir}/auth/kubeadmin-password"),
+        ("logs", logs),
+        ("remove it", access.verb("destroy")),
+    ]
+    if not sandbox:
+        rows.insert(1, ("names", access.resolver()))
+    where = "in the lab's network only, which `exec` and `shell` enter" if sandbox else "once this host's resolver asks the lab for them"
+    lines = [f"The cluster {cluster['name']} is installed. Its names and addresses work {where}:"]
+    return [*lines, *(f"  {name:<10} {value}" for name, value in rows)]
