@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
+
 HEADERS = {"agentAuth": "X-Secret-Key", "userAuth": "Authorization", "watcherAuth": "Watcher-Authorization"}
 EXPIRED = "The provided authentication token has expired. Please generate a new token and try again."
 
@@ -73,14 +75,14 @@ class Local:
         try:
             head, body, sign = token.split(".")
             raw = _decode(sign)
-            if json.loads(_decode(head)).get("alg") != "ES256" or len(raw) != 64:
+            if load_json(_decode(head), name="token").get("alg") != "ES256" or len(raw) != 64:
                 raise ValueError
             signature = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
             self._key.verify(signature, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
-            claims = json.loads(_decode(body))
+            claims = load_json(_decode(body), name="token")
             if not isinstance(claims, dict):
                 raise ValueError
-        except (ValueError, AttributeError, InvalidSignature, RecursionError):
+        except (ValueError, AttributeError, InvalidSignature):
             raise Refused(401, "authentication failed: the token is not valid") from None
         return claims
 

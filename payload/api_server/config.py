@@ -5,12 +5,13 @@ Source of names and defaults: the environment variables of assisted-service.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from ...plugins.module_utils.documents import load_json
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -154,7 +155,7 @@ class Config:
         if not text:
             return default
         try:
-            return json.loads(text)
+            return load_json(text, name=name)
         except ValueError as err:
             raise ValueError(f"environment variable {name} is not JSON: {err}") from None
 

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json, load_yaml_all
 from . import inventory as inv
 from . import state, steps, validations
 from .config import Config, requirements_for
@@ -122,14 +123,14 @@ class Engine:
         for host in self.hosts.values():
             self._join(host)
             if "inventory" in host:
-                self.inventories[host["id"]] = json.loads(host["inventory"])
+                self.inventories[host["id"]] = load_json(host["inventory"], name="inventory")
             # Who was away was the service: hosts have their time anew.
             dict.__setitem__(host, "_checked_in", self.clock())
             if host.get("validations_info"):
                 self.results[host["id"]] = self._previous(host["validations_info"])
         for host in self.hosts.values():
             if host.get("connectivity") and host.get("cluster_id") in self.clusters:
-                self._heard(self.clusters[host["cluster_id"]], host, json.loads(host["connectivity"]))
+                self._heard(self.clusters[host["cluster_id"]], host, load_json(host["connectivity"], name="connectivity"))
         for cluster in self.clusters.values():
             if cluster.get("validations_info"):
                 self.results[cluster["id"]] = self._previous(cluster["validations_info"])
@@ -140,7 +141,7 @@ class Engine:
     def _previous(text: str) -> Results:
         return {
             entry["id"]: (category, entry["status"], entry["message"])
-            for category, entries in json.loads(text).items()
+            for category, entries in load_json(text, name="validations_info").items()
             for entry in entries
         }
 
@@ -190,7 +191,7 @@ class Engine:
     def static_networks(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The static network configs of a host's infra-env."""
         infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
-        found: list[dict[str, Any]] = json.loads(infra_env.get("static_network_config") or "[]")
+        found: list[dict[str, Any]] = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
         return found
 
     def hosts_of(self, cluster_id: str) -> dict[str, Document]:
@@ -222,10 +223,8 @@ class Engine:
         for __, content in self.store.files(cluster_id, "manifest/"):
             if b"agentlab-settings" not in content:
                 continue
-            import yaml
-
-            with contextlib.suppress(yaml.YAMLError, RecursionError, ValueError):
-                for document in yaml.load_all(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            with contextlib.suppress(ValueError, AttributeError):
+                for document in load_yaml_all(content, name="manifest"):
                     if (
                         isinstance(document, dict)
                         and document.get("kind") == "ConfigMap"
@@ -492,7 +491,7 @@ class Engine:
         self.reach[cluster["id"]] = Reach()
         for host in self.hosts_of(cluster["id"]).values():
             if host.get("connectivity"):
-                self._heard(cluster, host, json.loads(host["connectivity"]))
+                self._heard(cluster, host, load_json(host["connectivity"], name="connectivity"))
         self._groups.pop(cluster["id"], None)
         self.touch_cluster(cluster["id"])
         self.touch_hosts(cluster["id"])
@@ -735,7 +734,7 @@ class Engine:
         }
         text = json.dumps(shown, separators=(",", ":"))
         if cluster["status"] in BEFORE_INSTALL and text != old:
-            earlier = json.loads(old or "{}")
+            earlier = load_json(old or "{}", name="validations_info")
             before = {name: frozenset(group) for name, group in earlier.get("majority_groups", {}).items()}
             for name in {*before, *found}:
                 self.dirty.update(before.get(name, frozenset()) ^ found.get(name, frozenset()))
@@ -790,7 +789,7 @@ class Engine:
         """Validations of a kind (host, cluster) that the user wants ignored, where they may be."""
         found: set[str] = set()
         with contextlib.suppress(ValueError, TypeError):
-            found = set(json.loads(cluster.get(f"ignored_{kind}_validations") or "[]"))
+            found = set(load_json(cluster.get(f"ignored_{kind}_validations") or "[]", name="ignored validations"))
         return frozenset(results if "all" in found else found) - validations.NEVER_IGNORED[kind]
 
     def _tell(self, before: Results | None, after: Results, failed: str, fixed: str, **where: Any) -> None:
@@ -829,7 +828,7 @@ class Engine:
         def after(name: str) -> bool:
             return since > self.seconds(name, cluster["id"])
 
-        images = json.loads(host.get("images_status") or "{}")
+        images = load_json(host.get("images_status") or "{}", name="images_status")
 
         def done_without() -> bool:
             others = [
@@ -907,7 +906,7 @@ class Engine:
 
     def _disk_done(self, host: Mapping[str, Any]) -> bool:
         disk = host.get("installation_disk_id", "")
-        tested = json.loads(host.get("disks_info") or "{}").get(disk, {}).get("disk_speed", {}).get("tested")
+        tested = load_json(host.get("disks_info") or "{}", name="disks_info").get(disk, {}).get("disk_speed", {}).get("tested")
         persistent = self.inventories.get(host["id"], {}).get("boot", {}).get("device_type") == "persistent"
         return bool(tested or persistent or "--save-part" in str(host.get("installer_args", "")))
 

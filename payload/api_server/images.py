@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
+from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
 from . import prepare, versions
 from .calls import Call, Download, handler
@@ -166,7 +167,7 @@ def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]
 
 def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:
     """`host<N>/<name>` -> text: keyfiles of each host of the infra-env, and the names its interfaces have in them."""
-    entries = json.loads(infra_env.get("static_network_config") or "[]")
+    entries = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
     if not entries:
         return {}
     return {f"host{number}/{name}": text for number, files in enumerate(static_networks(entries)) for name, text in files.items()}
@@ -191,7 +192,7 @@ def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
     kernel, rootfs = (_url(base, f"/boot-artifacts/{name}", query) for name in ("kernel", "rootfs"))
     more = "".join(
         f" {entry['value']}"
-        for entry in json.loads(infra_env.get("kernel_arguments") or "[]")
+        for entry in load_json(infra_env.get("kernel_arguments") or "[]", name="kernel_arguments")
         if entry.get("operation", "append") == "append" and entry.get("value")
     )
     return f"#!ipxe\ninitrd --name initrd {initrd}\nkernel {kernel} initrd=initrd coreos.live.rootfs_url={rootfs} {_KARGS}{more}\nboot\n"
@@ -287,5 +288,5 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
         "systemd": {"units": units},
     }
     text = infra_env.get("ignition_config_override")
-    merged: dict[str, Any] = json.loads(prepare.override(json.dumps(config).encode(), text)) if text else config
+    merged: dict[str, Any] = load_json(prepare.override(json.dumps(config).encode(), text), name="ignition_config_override") if text else config
     return merged

@@ -28,8 +28,6 @@ LEAST_FREE = 64 * 2**20
 MAX_HELD = 256 * 2**20
 #: Largest manifest: a ConfigMap may not be larger.
 MAX_MANIFEST = 2**20
-#: Nodes that a YAML manifest may have once its aliases are written out.
-MAX_YAML_NODES = 1_000_000
 
 #: How long a connection may take to its first whole request.
 HEAD_SECONDS = 30.0

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...plugins.module_utils.documents import DocumentError, load_json
 from .tables import FINALIZING_STAGES, STAGES_ALL
 
 Check = Callable[[Any, str, bool], Any]
@@ -666,17 +667,9 @@ class Models:
 MODELS = Models(TEXT)
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
-
-
 def parse_json(raw: bytes | str) -> Any:
-    """JSON as the service accepts it: no NaN, no lone surrogates, no nesting that Python cannot walk. Invalid otherwise."""
+    """JSON as the service accepts it: no NaN, bounded in size, values and depth. Invalid otherwise."""
     try:
-        text = raw.decode() if isinstance(raw, bytes) else raw
-        value = json.loads(text, parse_constant=_no_constant)
-        if "\\ud" in text or "\\uD" in text:
-            json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as err:
-        raise Invalid(f"the body is not JSON: {str(err)[:200]}") from None
-    return value
+        return load_json(raw, name="the body")
+    except DocumentError as err:
+        raise Invalid(f"the body is not JSON: line {err.line}, column {err.column}: {err.problem}"[:250]) from None

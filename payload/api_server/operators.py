@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...plugins.module_utils.documents import load_yaml_all
 from . import features, versions
 from .facts import is_sno, role_of, schedulable_masters
 
@@ -762,7 +763,7 @@ def _config_map(custom: list[dict[str, str]]) -> dict[str, Any]:
     for entry in custom:
         name = entry["name"]
         files: list[str] = []
-        for document in filter(None, yaml.safe_load_all(base64.b64decode(entry["content"]))):
+        for document in filter(None, load_yaml_all(base64.b64decode(entry["content"]), name=entry["name"])):
             files.append(f"{name}-{len(files) + 1:02d}.yaml")
             data[files[-1]] = base64.b64encode(yaml.safe_dump(document, sort_keys=True).strip().encode()).decode()
         if files:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from ...plugins.module_utils.documents import load_json, load_yaml
 from . import operators, validations
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[st
 def host_config(config: dict[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, Any]:
     """A role's config for one host: with its name, and its NetworkManager keyfiles when its network is static."""
     made = add_file(config, "/etc/hostname", 0o644, f"{host['requested_hostname']}\n")
-    for name, text in keyfiles(json.loads(host.get("inventory") or "{}"), networks).items():
+    for name, text in keyfiles(load_json(host.get("inventory") or "{}", name="inventory"), networks).items():
         made = add_file(made, f"/etc/NetworkManager/system-connections/{quote(name, safe='._-')}", 0o600, text)
     return made
 
@@ -198,7 +199,7 @@ def rename(texts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]
 
 def override(content: bytes, text: str) -> bytes:
     """A host's config with the user's override: lists of files, units and users are joined, the rest replaced."""
-    config, extra = json.loads(content), json.loads(text)
+    config, extra = load_json(content, name="ignition"), load_json(text, name="ignition override")
     for section, key in (("storage", "files"), ("systemd", "units"), ("passwd", "users")):
         names = {"files": "path", "units": "name", "users": "name"}
         added = (extra.get(section) or {}).get(key) or []
@@ -212,7 +213,7 @@ def override(content: bytes, text: str) -> bytes:
 def day2_ignition(e: Engine, cluster: Mapping[str, Any], host: Mapping[str, Any], fetched: str) -> bytes:
     """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name."""
     try:
-        config = json.loads(fetched)
+        config = load_json(fetched, name="ignition")
         config["ignition"]["version"]
     except (ValueError, KeyError, TypeError):
         name = str(cluster.get("api_vip_dns_name", ""))
@@ -266,7 +267,7 @@ def add_ca(plain: bytes, pem: str) -> bytes:
             raise ValueError("a PEM block is not a certificate") from None
     import yaml
 
-    config = yaml.safe_load(plain)
+    config = load_yaml(plain, name="kubeconfig")
     for entry in config["clusters"]:
         known = base64.b64decode(entry["cluster"].get("certificate-authority-data", ""))
         entry["cluster"]["certificate-authority-data"] = base64.b64encode(pem.strip().encode() + b"\n" + known).decode()
@@ -320,11 +321,11 @@ def install_config_text(task: Job) -> str:
     }
     if proxy:
         config["proxy"] = proxy
-    return yaml.safe_dump(_merge(config, json.loads(cluster.get("install_config_overrides") or "{}")), sort_keys=False)
+    return yaml.safe_dump(_merge(config, load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")), sort_keys=False)
 
 
 def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
-    nics = json.loads(host.get("inventory") or "{}").get("interfaces", [])
+    nics = load_json(host.get("inventory") or "{}", name="inventory").get("interfaces", [])
     mac = next(
         (nic.get("mac_address", "") for nic in nics if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")), ""
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+
+from ...plugins.module_utils.documents import load_json
 
 REGISTRIES = Path("/etc/containers/registries.conf")
 CA_BUNDLE = Path("/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem")
@@ -37,6 +38,6 @@ def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, 
 
     text = REGISTRIES.read_text(encoding="utf-8") if REGISTRIES.is_file() else ""
     bundle = CA_BUNDLE.read_text(encoding="utf-8") if CA_BUNDLE.is_file() else ""
-    registry = Registry(json.loads(pull_secret or "{}").get("auths", {}), bundle, mirrors(text, mirror))
+    registry = Registry(load_json(pull_secret or "{}", name="pull secret").get("auths", {}), bundle, mirrors(text, mirror))
     images: dict[str, str] = Release(pullspec, registry).images
     return images

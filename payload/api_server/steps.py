@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
 from .network import contains, in_networks, network
 from .validations import WILDCARD, control_planes, domain, machine_cidrs, role_of, user_managed
@@ -169,7 +170,7 @@ def _vips(v: StepView) -> list[str] | None:
 
 def _disk_speed(v: StepView) -> list[str] | None:
     disk = v.host.get("installation_disk_id", "")
-    known = json.loads(v.host.get("disks_info") or "{}").get(disk, {}).get("disk_speed", {}).get("tested")
+    known = load_json(v.host.get("disks_info") or "{}", name="disks_info").get(disk, {}).get("disk_speed", {}).get("tested")
     persistent = v.inventory.get("boot", {}).get("device_type") == "persistent"
     if not disk or known or persistent or "--save-part" in str(v.host.get("installer_args", "")):
         return None
@@ -177,7 +178,7 @@ def _disk_speed(v: StepView) -> list[str] | None:
 
 
 def _images(v: StepView) -> list[str] | None:
-    known = json.loads(v.host.get("images_status") or "{}")
+    known = load_json(v.host.get("images_status") or "{}", name="images_status")
     images = [image for image in v.needed_images if image not in known]
     if not images:
         return None
@@ -201,7 +202,7 @@ def _api_vip(v: StepView) -> list[str] | None:
 
 def installer_args(v: StepView) -> list[str]:
     """Arguments of coreos-installer for a host: the user's, and what keeps its network after the reboot."""
-    args = [str(arg) for arg in json.loads(v.host.get("installer_args") or "[]")]
+    args = [str(arg) for arg in load_json(v.host.get("installer_args") or "[]", name="installer_args")]
     if v.infra_env.get("static_network_config"):
         return args if "--copy-network" in args else [*args, "--copy-network"]
     for nic in v.inventory.get("interfaces", ()):

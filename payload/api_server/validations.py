@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
 from . import operators
 from .connectivity import Reach
@@ -97,7 +98,7 @@ class View:
     @functools.cached_property
     def collisions(self) -> dict[str, list[str]]:
         """Addresses that several MACs answered for, by any host's report."""
-        return json.loads(self.cluster.get("ip_collisions") or "{}")
+        return load_json(self.cluster.get("ip_collisions") or "{}", name="ip_collisions")
 
     @functools.cached_property
     def families(self) -> set[str]:
@@ -143,7 +144,7 @@ class HostView:
         """What the host resolved a name to, addresses and canonical names; None when it was not asked for."""
         if self._resolved is None:
             self._resolved = {}
-            for entry in json.loads(self.host.get("domain_name_resolutions") or "{}").get("resolutions", ()):
+            for entry in load_json(self.host.get("domain_name_resolutions") or "{}", name="domain_name_resolutions").get("resolutions", ()):
                 found = [*entry.get("ipv4_addresses", ()), *entry.get("ipv6_addresses", ()), *entry.get("cnames", ())]
                 self._resolved.setdefault(entry.get("domain_name", ""), []).extend(found)
         return self._resolved.get(name)
@@ -317,7 +318,7 @@ def disk_encryption(v: HostView) -> Result:
         answer = v.host.get("tang_connectivity")
         if not answer:
             return PENDING, "Disk encryption check was not performed yet"
-        if not json.loads(answer).get("is_success"):
+        if not load_json(answer, name="answer").get("is_success"):
             return FAILURE, f"Could not validate that all Tang servers are reachable and working: {answer}"
     else:
         tpm = v.inventory.get("tpm_version", "none")
@@ -330,7 +331,7 @@ def disk_encryption(v: HostView) -> Result:
 
 def disk_speed(v: HostView) -> Result:
     info = (
-        json.loads(v.host.get("disks_info") or "{}")
+        load_json(v.host.get("disks_info") or "{}", name="disks_info")
         .get(v.host.get("installation_disk_id", ""), {})
         .get("disk_speed", {})
     )
@@ -520,7 +521,7 @@ def platform_network(v: HostView) -> Result:
 
 @_before_reboot
 def ntp_synced(v: HostView) -> Result:
-    sources = json.loads(v.host.get("ntp_sources") or "[]")
+    sources = load_json(v.host.get("ntp_sources") or "[]", name="ntp_sources")
     if any(source.get("source_state") == "synced" for source in sources):
         return SUCCESS, "Host NTP is synced"
     return FAILURE, "Host couldn't synchronize with any NTP server"
@@ -550,7 +551,7 @@ def time_synced(v: HostView) -> Result:
 
 
 def failed_images(v: HostView) -> list[str]:
-    images = json.loads(v.host.get("images_status") or "{}")
+    images = load_json(v.host.get("images_status") or "{}", name="images_status")
     return [
         name
         for name, image in images.items()
@@ -746,7 +747,7 @@ def non_overlapping(v: HostView) -> Result:
 def ignition_downloadable(v: HostView) -> Result:
     if not is_day2(v.cluster):
         return HIDDEN, ""
-    answer = json.loads(v.host.get("api_vip_connectivity") or "{}")
+    answer = load_json(v.host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
     if not answer:
         return PENDING, "Ignition is not yet available, pending API connectivity"
     if answer.get("is_success"):
@@ -1096,7 +1097,7 @@ def _free(v: View, ip: str, cidr: str) -> str:
     lists = [
         set(entry.get("free_addresses", ()))
         for host in v.hosts.values()
-        for entry in json.loads(host.get("free_addresses") or "[]")
+        for entry in load_json(host.get("free_addresses") or "[]", name="free_addresses")
         if entry.get("network") == cidr
     ]
     # Only addresses that all hosts found free are.
@@ -1201,7 +1202,7 @@ def c_network_type(v: View) -> Result:
 def c_custom_manifests(v: View) -> Result:
     kind = v.cluster.get("network_type", "")
     with contextlib.suppress(ValueError, AttributeError):
-        overrides = json.loads(v.cluster.get("install_config_overrides") or "{}")
+        overrides = load_json(v.cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
         kind = (overrides.get("networking") or {}).get("networkType") or kind
     if kind not in ("Cilium", "Calico", "CiscoACI", "None"):
         return SUCCESS, "No custom manifests are required"

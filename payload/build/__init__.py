@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan.faults import FAILS
+from ...plugins.module_utils.plan.presets import LAB_VERSION
 from ..images import base, code, components, oci, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
 
-VERSION = "4.22.0-lab"
+
 VOLUME_ID = "lab-os-4.22.0"  # at most 16 characters: what Joliet has room for
 KEPT = 8  # payloads: run directories refer to the base ISO of theirs
 ISO_NAME = "coreos-x86_64.iso"
@@ -80,10 +82,10 @@ class Builder:
                 (_IMAGES / "oci.py").read_text(),
             )
         )
-        keys["iso"] = _hash((keys, scripts, glue, VERSION, VOLUME_ID))
+        keys["iso"] = _hash((keys, scripts, glue, LAB_VERSION, VOLUME_ID))
         sources = [(str(path), _digest((code.ROOT / path).read_bytes())) for path in code.sources()]
         changes = {name: _source_digest(name, source) for name, source in sorted(self.overrides.items())}
-        keys["payload"] = _hash((keys["iso"], _digest_files(_IMAGES), glue, sources, changes, VERSION))[
+        keys["payload"] = _hash((keys["iso"], _digest_files(_IMAGES), glue, sources, changes, LAB_VERSION))[
             :16
         ]
         return keys
@@ -178,7 +180,7 @@ class Builder:
             rootfs.copy(tree, root)
             releases = kernel.install(parts, root)
             shutil.copy2(parts / "usr/lib/dracut/modules.d/30ignition/ignition", root / "usr/libexec/ignition")
-            rootfs.finish(self.distro, root, VERSION, VOLUME_ID)
+            rootfs.finish(self.distro, root, LAB_VERSION, VOLUME_ID)
             self._share(root, bottom, work)
             modules = root / "usr/lib/modules" / releases
             initrd.build(self.distro, parts, root, releases, work / "initrd", modules / "initramfs.img", VOLUME_ID)
@@ -210,7 +212,7 @@ class Builder:
             "coreos": oci.Node(),
             f"coreos/{ISO_NAME}": oci.Node(out / ISO_NAME, mode=0o644),
             f"coreos/{ISO_NAME}.sha256": oci.Node(f"{digest}\n".encode(), mode=0o644),
-            "coreos/coreos-stream.json": oci.Node(iso.stream(VERSION, ISO_NAME, digest), mode=0o644),
+            "coreos/coreos-stream.json": oci.Node(iso.stream(LAB_VERSION, ISO_NAME, digest), mode=0o644),
         }
         _save(out / "layer", oci.write_layer(out / "layer.tar", files, compression=""))
 
@@ -252,21 +254,21 @@ class Builder:
         layout = oci.Layout.create(out / "oci")
         os.link(image / ISO_NAME, out / ISO_NAME)
         images, pullspecs = self._components(layout, out / ".work", image, bottom)
-        top = oci.write_layer(out / ".layer", release.nodes(VERSION, pullspecs, bottom / "tree/usr/bin/busybox"))
+        top = oci.write_layer(out / ".layer", release.nodes(LAB_VERSION, pullspecs, bottom / "tree/usr/bin/busybox"))
         os.rename(out / ".layer", layout.blob(top.digest))
         images["release"] = layout.add_image(
             oci.Image(
                 [top],
                 entrypoint=["/usr/bin/cluster-version-operator"],
-                environment={"VERSION": VERSION},
-                labels={"io.openshift.release": VERSION, "name": "agentlab/release"},
+                environment={"VERSION": LAB_VERSION},
+                labels={"io.openshift.release": LAB_VERSION, "name": "agentlab/release"},
             )
         )
         layout.write_index(images)
         shutil.rmtree(out / ".work", ignore_errors=True)
         described = {
             "hash": keys["payload"],
-            "version": VERSION,
+            "version": LAB_VERSION,
             "release": f"{release.REGISTRY}/{release.RELEASE_REPOSITORY}@{images['release'].digest}",
             "images": {
                 name: {"pullspec": spec, "digest": spec.rpartition("@")[2]} for name, spec in sorted(pullspecs.items())
@@ -389,7 +391,7 @@ def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = N
 def describe(directory: Path) -> dict[str, Any]:
     """payload.json of a payload's directory, with the directory itself and `iso` as full paths."""
     try:
-        value: dict[str, Any] = json.loads((directory / "payload.json").read_text())
+        value: dict[str, Any] = load_json(read_file(directory / "payload.json"), name=str(directory / "payload.json"))
     except FileNotFoundError:
         raise BuildError(
             f"{directory} holds no payload: payload.json is missing; run 'agentlab payload build'"
@@ -435,7 +437,7 @@ def _save(path: Path, layer: oci.Descriptor) -> None:
 
 
 def _load(path: Path) -> oci.Descriptor:
-    return oci.Descriptor(**json.loads(path.with_suffix(".json").read_text()))
+    return oci.Descriptor(**load_json(read_file(path.with_suffix(".json")), name=str(path.with_suffix(".json"))))
 
 
 def _digest(data: bytes) -> str:

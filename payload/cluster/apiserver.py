@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
 from aiohttp import web
 
+from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml
 from . import printers, protobuf
 from .patch import PatchError, json_patch, merge_patch, strategic_merge_patch
 from .resources import Registry, Resource, subresources
@@ -706,8 +706,8 @@ async def _body(request: web.Request) -> Any:
     try:
         if content_type == protobuf.CONTENT_TYPE:
             return protobuf.decode(data)
-        return yaml.safe_load(data) if "yaml" in content_type else json.loads(data)
-    except (ValueError, yaml.YAMLError) as error:
+        return load_yaml(data, name="the body") if "yaml" in content_type else load_json(data, name="the body")
+    except DocumentError as error:
         raise ApiError(400, "BadRequest", f"the body cannot be read: {error}") from None
 
 

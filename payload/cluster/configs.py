@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
+import copy
 import gzip
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +13,7 @@ Config = dict[str, Any]
 
 def merge(base: Config, *others: Mapping[str, Any]) -> Config:
     """Return `base` with the files, links, directories, units and users of `others`; the last that has an entry wins."""
-    merged: Config = json.loads(json.dumps(base))
+    merged: Config = copy.deepcopy(dict(base))
     for other in others:
         for section, lists in (
             ("storage", {"files": "path", "directories": "path", "links": "path"}),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from ...plugins.module_utils.documents import load_json, read_file
 from . import facts as cluster_facts
 from . import machine_config_server, replication
 from . import nodes as node_list
@@ -49,7 +50,7 @@ class ControlPlane:
         self.store = Store(options.data_dir)
         self.registry = Registry()
         self.learn()
-        tokens = json.loads((etc / "tokens.json").read_text())
+        tokens = load_json(read_file(etc / "tokens.json"), name=str(etc / "tokens.json"))
         access = Access(
             {token: User(user["name"], (*user["groups"], "system:authenticated")) for token, user in tokens.items()}
         )
@@ -182,7 +183,7 @@ class ControlPlane:
         if self.store.uid:
             return
         self.store.begin_epoch(1)
-        for obj in json.loads((self.options.bootstrap_dir / "manifests.json").read_text()):
+        for obj in load_json(read_file(self.options.bootstrap_dir / "manifests.json"), name=str(self.options.bootstrap_dir / "manifests.json")):
             resource = self.registry.for_object(obj)
             if resource.namespaced:
                 obj["metadata"].setdefault("namespace", "default")
@@ -212,7 +213,7 @@ class ControlPlane:
 
     def write_single_node(self) -> None:
         """Write the disk config of the single node, which holds the store."""
-        base = json.loads((self.options.bootstrap_dir / "master-base.ign").read_text())
+        base = load_json(read_file(self.options.bootstrap_dir / "master-base.ign"), name=str(self.options.bootstrap_dir / "master-base.ign"))
         snapshot = json.dumps(self.store.snapshot(), separators=(",", ":")).encode()
         machine_config = self.store.get(
             "machineconfigs.machineconfiguration.openshift.io", "", self._rendered("master")

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import yaml
-
+from ...plugins.module_utils.documents import load_yaml
 from . import cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
@@ -123,7 +122,7 @@ class Controllers:
         # The cloud provider's part, which needs somebody to log in as.
         tainted = [node for node in self.store.items("nodes") if cloud.tainted(node)]
         config = self.store.find("configmaps", "kube-system", "cluster-config-v1")
-        if not (tainted and config and cloud.credentials(yaml.safe_load(config["data"]["install-config"]))):
+        if not (tainted and config and cloud.credentials(load_yaml(config["data"]["install-config"], name="install-config"))):
             return
         for node in tainted:
             taints = [taint for taint in node["spec"]["taints"] if taint["key"] != cloud.UNINITIALIZED]

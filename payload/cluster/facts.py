@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
+
+from ...plugins.module_utils.documents import load_json, read_file
 
 FACTS_FILE = Path("/etc/kubernetes/cluster.json")
 
@@ -86,7 +87,7 @@ def host_facts(host: Mapping[str, Any]) -> HostFacts:
     """Return what matters of one `host` model."""
     inventory = host.get("inventory") or {}
     if isinstance(inventory, str):
-        inventory = json.loads(inventory)
+        inventory = load_json(inventory, name="inventory")
     addresses = [
         address.partition("/")[0]
         for nic in inventory.get("interfaces") or ()
@@ -108,7 +109,7 @@ def host_facts(host: Mapping[str, Any]) -> HostFacts:
 
 def load(path: Path = FACTS_FILE) -> ClusterFacts:
     """Read the facts on a node."""
-    loaded: ClusterFacts = json.loads(path.read_text())
+    loaded: ClusterFacts = load_json(read_file(path), name=str(path))
     return loaded
 
 

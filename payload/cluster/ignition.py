@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from . import seed
 from .configs import Config, data_file, merge
 from .facts import ClusterFacts, build, single_node
@@ -339,7 +340,7 @@ def _unit(name: str, description: str, start: str, extra: str = "", restart: str
 
 
 def _overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(cluster.get("install_config_overrides") or "{}")
+    found: dict[str, Any] = load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
     return found
 
 
@@ -369,8 +370,8 @@ def _documents(manifests: Mapping[str, str]) -> list[Config]:
     found: list[Config] = []
     for name, text in sorted(manifests.items()):
         try:
-            documents = list(yaml.safe_load_all(text))
-        except yaml.YAMLError as error:
+            documents = list(load_yaml_all(text, name="text"))
+        except DocumentError as error:
             raise ValueError(f"manifest {name} is no YAML: {error}") from None
         for document in documents:
             if document is None:

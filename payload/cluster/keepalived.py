@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import subprocess
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ...plugins.module_utils.documents import load_json
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ def interface_for(networks: Sequence[str], links: list[dict[str, Any]] | None = 
     `links` is the output of `ip -json address`. Raises LookupError if there is none.
     """
     if links is None:
-        links = json.loads(
-            subprocess.run(["ip", "-json", "address"], check=True, capture_output=True, text=True).stdout
+        links = load_json(
+            subprocess.run(["ip", "-json", "address"], check=True, capture_output=True, text=True).stdout, name="ip address"
         )
     wanted = [ipaddress.ip_network(cidr, strict=False) for cidr in networks]
     for link in links:

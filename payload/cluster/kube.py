@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ...plugins.module_utils.documents import load_json, load_yaml, read_file
 
 Object = dict[str, Any]
 MERGE = "application/merge-patch+json"
@@ -44,7 +44,7 @@ class KubeClient:
     @classmethod
     def from_kubeconfig(cls, path: Path) -> KubeClient:
         """Read server, CA and token of the current context."""
-        config = yaml.safe_load(path.read_text())
+        config = load_yaml(read_file(path), name=str(path))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         return cls(
             cluster["server"], base64.b64decode(cluster["certificate-authority-data"]).decode(), token=user["token"]
@@ -113,7 +113,7 @@ class KubeClient:
             if answer.status != 200:
                 raise KubeError(answer.status, answer.read().decode(errors="replace"))
             for line in answer:
-                event = json.loads(line)
+                event = load_json(line, name="event")
                 yield event["type"], event["object"]
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise KubeError(0, f"{self.server}: {error}") from None
@@ -156,12 +156,12 @@ class KubeClient:
         if answer.status >= 400:
             raise KubeError(answer.status, _message(text))
         return (
-            json.loads(text) if answer.getheader("Content-Type", "").startswith("application/json") else text.decode()
+            load_json(text, name="the answer") if answer.getheader("Content-Type", "").startswith("application/json") else text.decode()
         )
 
 
 def _message(text: bytes) -> str:
     try:
-        return str(json.loads(text)["message"])
+        return str(load_json(text, name="the answer")["message"])
     except (ValueError, KeyError, TypeError):
         return text.decode(errors="replace")[:500]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import logging
 import os
 import signal
@@ -20,6 +19,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from ...plugins.module_utils.documents import load_json, read_file
 from . import cloud
 from . import facts as cluster_facts
 from .conditions import condition, merged
@@ -115,7 +115,7 @@ class Kubelet:
             time.sleep(RETRY_SECONDS)
 
     def _role(self) -> str:
-        pointer = json.loads((self.etc / "machine-config.json").read_text())
+        pointer = load_json(read_file(self.etc / "machine-config.json"), name=str(self.etc / "machine-config.json"))
         role: str = pointer["url"].rsplit("/", 1)[1]
         return role
 
@@ -204,7 +204,7 @@ class Kubelet:
         if self.facts["platform"] in cloud.PLATFORMS:
             taints.append({"key": cloud.UNINITIALIZED, "value": "true", "effect": "NoSchedule"})
         try:
-            annotations = json.loads(self._read(ANNOTATIONS))
+            annotations = load_json(self._read(ANNOTATIONS), name=ANNOTATIONS)
         except FileNotFoundError:
             annotations = {}
         metadata = {"name": self.name, "labels": labels, "annotations": annotations}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import base64
 import gzip
-import json
 import os
 import ssl
 import subprocess
@@ -22,6 +21,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from ...plugins.module_utils.documents import LIMITS, load_json, read_file
 
 NODE_CONFIG = Path("/etc/kubernetes/machine-config.json")
 ANCHORS = "/etc/pki/ca-trust/source/anchors/"
@@ -111,13 +112,13 @@ def fetch(url: str, ca: str) -> dict[str, Any]:
         },
     )
     with urllib.request.urlopen(request, timeout=20, context=context) as answer:
-        config: dict[str, Any] = json.load(answer)
+        config: dict[str, Any] = load_json(answer.read(LIMITS.size + 1), name="the machine config")
     return config
 
 
 def firstboot(node_config: Path, root: Path, run: Run) -> int:
     """Fetch the node's config, as long as it takes (as Ignition does), apply it and start its units."""
-    wanted = json.loads(node_config.read_text())
+    wanted = load_json(read_file(node_config), name=str(node_config))
     said = ""
     while True:
         try:

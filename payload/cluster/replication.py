@@ -20,6 +20,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from ...plugins.module_utils.documents import load_json
 from .apiserver import MASTERS, Access, ApiError, User
 from .facts import url_host
 from .leadership import Elected, Leadership
@@ -219,7 +220,7 @@ class Member:
         assert self._session is not None
         async with self._session.get(f"{url}{PREFIX}/{what}", timeout=PEER_TIMEOUT) as answer:
             answer.raise_for_status()
-            found: dict[str, Any] = await answer.json()
+            found: dict[str, Any] = load_json(await answer.read(), name=url)
             return found
 
     # Following
@@ -246,7 +247,7 @@ class Member:
             async for message in socket:
                 if message.type != aiohttp.WSMsgType.TEXT:
                     return
-                content = json.loads(message.data)
+                content = load_json(message.data, name="message")
                 if "objects" in content:
                     self.store.load(content)
                     self.in_sync = True

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from functools import lru_cache
 from pathlib import Path
+
+from ...plugins.module_utils.documents import load_json, read_file
 
 SETTINGS_FILE = Path("/etc/agentlab/settings.json")
 
@@ -13,7 +14,7 @@ SETTINGS_FILE = Path("/etc/agentlab/settings.json")
 @lru_cache(maxsize=4)
 def _file_settings(path: str) -> dict[str, str]:
     try:
-        loaded = json.loads(Path(path).read_text())
+        loaded = load_json(read_file(Path(path)), name=str(Path(path)))
     except FileNotFoundError:
         return {}
     return {str(name): value for name, value in loaded.items()}

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypedDict
 
+from ...plugins.module_utils.documents import load_json, read_file
+
 Object = dict[str, Any]
 Name = tuple[str, str]
 
@@ -211,7 +213,7 @@ class Store:
 
     def _load_directory(self, directory: Path) -> None:
         try:
-            self._set(json.loads((directory / "snapshot.json").read_text()))
+            self._set(load_json(read_file(directory / "snapshot.json"), name=str(directory / "snapshot.json")))
         except FileNotFoundError:
             return
         for event in _read_log(directory / "log.jsonl"):
@@ -266,7 +268,7 @@ def _read_log(path: Path) -> Iterable[Event]:
         return
     for line in lines:
         try:
-            yield json.loads(line)
+            yield load_json(line, name="log")
         except ValueError:
             return
 

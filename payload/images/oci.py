@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from ...plugins.module_utils.documents import load_json, read_file
 from ..machine_os.distro import run
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -173,10 +174,10 @@ class Layout:
         try:
             if path.stat().st_size > MOST_DOCUMENT:
                 raise ImageError(f"{path}: is longer than {MOST_DOCUMENT} bytes")
-            value = json.loads(path.read_text())
+            value = load_json(read_file(path), name=str(path))
         except (FileNotFoundError, NotADirectoryError):
             raise ImageError(f"{self.path} is not an OCI image layout: {missing}" if path.name == "index.json" else f"{self.path}: {missing}") from None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise ImageError(f"{path}: is not JSON: {error}") from None
         if not isinstance(value, dict):
             raise ImageError(f"{path}: must be an object")

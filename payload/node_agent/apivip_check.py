@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from . import fields, rest
 from .program import dumps, marshal
 from .program import main as program
@@ -47,8 +47,8 @@ def fetch(request: dict[str, Any]) -> str:
     if not text:
         raise ValueError(f"server responded with status code {answer.status} but the response was empty")
     try:
-        json.loads(text)
-    except (ValueError, RecursionError) as error:
+        load_json(text, name="ignition")
+    except ValueError as error:
         what = "response is not valid json" if len(text) <= SHOWN else f"expected ignition but got non-valid json, first {SHOWN} bytes are"
         raise ValueError(f"{what}:\n{text[:SHOWN]}\nparse error is: {error}") from None
     return text
@@ -88,7 +88,7 @@ def step(args: list[str], context: Context) -> Result:
     except ValueError as error:
         return failed(url, f"ignition file download failed: {error}")
     try:
-        return Result(marshal({"url": url, "is_success": True, "ignition": dumps(filtered(checked(json.loads(text))))}))
+        return Result(marshal({"url": url, "is_success": True, "ignition": dumps(filtered(checked(load_json(text, name="ignition"))))}))
     except ValueError as error:
         return failed(url, f"response is not a valid ignition file:\n{text[:SHOWN]}\nparse error is: {error}")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from . import fields, host
 from .protocol import Result
 from .steps import Context, argument
@@ -97,7 +98,7 @@ def network_by_hand(tui_log: Path = TUI_LOG, keyfiles: Path = KEYFILES) -> bool:
 
 def with_network(request: dict[str, Any]) -> dict[str, Any]:
     """The request, with the flag that copies the live system's connections when some were made by hand."""
-    words = json.loads(request.get("installer_args") or "[]")
+    words = load_json(request.get("installer_args") or "[]", name="installer_args")
     if COPY_NETWORK in words or not network_by_hand():
         return request
     return {**request, "installer_args": json.dumps([*words, COPY_NETWORK])}
@@ -106,8 +107,8 @@ def with_network(request: dict[str, Any]) -> dict[str, Any]:
 def must_gather(text: str) -> dict[str, str]:
     """Images by operator; a plain pullspec is the release's. ValueError: an operator that nobody knows."""
     try:
-        images = json.loads(text)
-    except (ValueError, RecursionError):
+        images = load_json(text, name="text")
+    except ValueError:
         images = {"ocp": text}
     unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {fields.shown(text)}
     if wrong := [image for image in images.values() if not isinstance(image, str) or not fields.IMAGE.fullmatch(image)] if not unknown else []:
@@ -151,8 +152,8 @@ def validate(request: dict[str, Any]) -> None:
 
 def _words(text: str) -> list[str]:
     try:
-        words = json.loads(text)
-    except (ValueError, RecursionError):
+        words = load_json(text, name="text")
+    except ValueError:
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) and word.isprintable() for word in words):
         raise ValueError(f"install: installer_args must be a JSON list of strings, got {fields.shown(text)}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from . import host
 
 SYS = Path("/sys/class/net")
@@ -55,7 +55,7 @@ def ip(*args: str) -> list[dict[str, Any]]:
     """`ip -j ...` decoded; empty when it fails. Empty objects, which `ip -j` writes for filtered rows, are dropped."""
     result = host.run(["ip", "-j", *args])
     try:
-        return [row for row in json.loads(result.output or "[]") if row]
+        return [row for row in load_json(result.output or "[]", name="ip") if row]
     except ValueError:
         return []
 

@@ -8,7 +8,6 @@ Paths, status codes, delays and the reply cache follow openshift/assisted-instal
 
 from __future__ import annotations
 
-import json
 import random
 import time
 import uuid
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from ...plugins.module_utils.documents import load_json
 from . import fields
 
 API = "/api/assisted-install/v2"
@@ -182,7 +182,7 @@ def runner_request(command: dict[str, Any]) -> dict[str, Any]:
     args = command.get("args") or []
     if not isinstance(args, list) or len(args) != 1:
         raise ValueError(f"next step runner cmd accepts 1 params in args, given args {args}")
-    request = json.loads(args[0]) if isinstance(args[0], str) else None
+    request = load_json(args[0], name="arguments") if isinstance(args[0], str) else None
     if not isinstance(request, dict):
         raise ValueError(f"next step runner arguments should be an object: {args[0]}")
     missing = [name for name in ("infra_env_id", "host_id") if not request.get(name)]
@@ -290,4 +290,4 @@ def wants_restart(step_type: str, result: Result) -> bool:
     """A successful upgrade makes the runner exit, so that the agent registers again with the new image."""
     if step_type != "upgrade-agent" or result.exit_code != 0:
         return False
-    return bool(json.loads(result.output).get("result") == "success")
+    return bool(load_json(result.output, name="output").get("result") == "success")

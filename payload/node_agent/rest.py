@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from .protocol import Request, Response
 
 TIMEOUT = 60.0
@@ -154,8 +155,8 @@ def decoded(response: Response) -> Response:
         return response
     text = raw.decode(errors="replace")
     try:
-        return response._replace(body=json.loads(text) if text.strip() else None)
-    except (ValueError, RecursionError):
+        return response._replace(body=load_json(text, name="the answer") if text.strip() else None)
+    except ValueError:
         return response._replace(body=None if response.ok else {"code": response.status, "reason": text[:512]})
 
 

@@ -6,12 +6,12 @@ Modules are imported when their step comes for the first time: on an emulated pr
 from __future__ import annotations
 
 import importlib
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...plugins.module_utils.documents import load_json
 from . import fields, host
 from .flags import Dry
 from .journal import log
@@ -91,8 +91,8 @@ def _decoded(name: str, text: str) -> Any:
     if len(text) > MOST_ARGUMENT:
         raise ValueError(f"{name}: argument has {len(text)} characters, {MOST_ARGUMENT} is the limit")
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return load_json(text, name="text")
+    except ValueError as error:
         raise ValueError(f"{name}: argument is not JSON: {error}") from None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from . import fields, rest
 from .program import main as program
 from .program import marshal
@@ -33,7 +33,7 @@ def ask(server: dict[str, Any]) -> dict[str, Any]:
     if answer.status != 200:
         raise ValueError(f"HTTP GET failure. {answer.error or f'Status Code: {answer.status}'}")
     try:
-        advertised = json.loads(answer.body)
+        advertised = load_json(answer.body, name="advertisement")
     except ValueError as error:
         raise ValueError(f"Error unmarshaling tang response of {where}: {error}") from None
     if not isinstance(advertised, dict):

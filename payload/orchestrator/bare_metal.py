@@ -6,10 +6,10 @@ the control plane only (`metal3.io/v1alpha1`, `machine.openshift.io/v1beta1`).
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
 from ..cluster.kube import KubeClient
 from ..cluster.store import now
 
@@ -53,7 +53,7 @@ def _update(kube: KubeClient, host: dict[str, Any], free: list[str], provisionin
         dropped = PAUSED
     else:
         if annotations.get(STATUS):
-            kube.patch(f"{HOSTS}/{name}/status", {"status": {"lastUpdated": now(), **json.loads(annotations[STATUS])}})
+            kube.patch(f"{HOSTS}/{name}/status", {"status": {"lastUpdated": now(), **load_json(annotations[STATUS], name=STATUS)}})
         dropped = STATUS
     if not host["spec"].get("consumerRef"):
         if not free:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import logging
 import signal
 import sys
@@ -21,8 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all, read_file
 from ..cluster import nodes as node_list
 from ..cluster.conditions import condition, is_true, merged
 from ..cluster.kube import KubeClient, KubeError
@@ -300,7 +298,7 @@ class Controller:
             host = find_host(hosts, node)
             if host is None:
                 continue
-            labels = json.loads(host["node_labels"])
+            labels = load_json(host["node_labels"], name="node_labels")
             if not labels.items() <= node["metadata"].get("labels", {}).items():
                 kube.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": labels}})
                 log.info("Successfully patched label for host %s", node["metadata"]["name"])
@@ -573,7 +571,7 @@ class Controller:
             return False
         text = self.service.download(f"{self._cluster_path}/downloads/files?file_name=custom_manifests.json")
         names = {operator["name"] for operator in operators}
-        return self._apply_all(self.kube, [entry["content"] for entry in json.loads(text or b"[]") if entry["name"] in names])
+        return self._apply_all(self.kube, [entry["content"] for entry in load_json(text or b"[]", name="olm operators") if entry["name"] in names])
 
     def apply_without_service(self, kube: KubeClient) -> bool:
         """Apply the operators' manifests from the ConfigMap that the service left: it is gone when they can be."""
@@ -582,7 +580,7 @@ class Controller:
             return False
         contents: list[str] = []
         for name in (name for name in data if name.endswith(".metadata.yaml")):
-            operator = yaml.safe_load(data[name])
+            operator = load_yaml(data[name], name="olm manifest")
             place = {"namespace": operator["namespace"], "subscription_name": operator["subscriptionName"]}
             if not self._version_of(place, kube):
                 return False
@@ -592,7 +590,7 @@ class Controller:
     def _apply_all(self, kube: KubeClient, contents: list[str]) -> bool:
         """Apply manifests, base64 of YAML each; tell whether all of them were taken."""
         registry = Registry()
-        documents = [document for content in contents for document in yaml.safe_load_all(base64.b64decode(content)) if document]
+        documents = [document for content in contents for document in load_yaml_all(base64.b64decode(content), name="olm manifest") if document]
         results = [self._apply(kube, registry, document) for document in documents]  # one that is refused holds up no other
         return all(results)
 
@@ -725,7 +723,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the controller."""
     options = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
-    config = json.loads(options.config.read_text())
+    config = load_json(read_file(options.config), name=str(options.config))
     kube = KubeClient(options.server, options.ca.read_text(), token=config["token"])
     service = Service(config["base_url"], config["service_token"], retries=CONTROLLER_RETRIES)
     controller = Controller(kube, service, config)

@@ -24,8 +24,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
 from ..cluster import nodes as node_list
 from ..cluster.conditions import is_true
 from ..cluster.configs import merge
@@ -144,7 +143,7 @@ class Installer:
         log.info("Getting bootstrap.ign file")
         data = self.service.download(f"{self._cluster_path}/downloads/files?file_name=bootstrap.ign")
         self.save("bootstrap.ign", data)
-        units = apply(json.loads(data), self.host.root, self.host.run)
+        units = apply(load_json(data, name="ignition"), self.host.root, self.host.run)
         log.info("Done extracting ignition to filesystem")
         self.check_hostname()
         self.host.run(["systemctl", "start", "--no-block", *units])
@@ -338,8 +337,8 @@ class Installer:
         log.info("Getting %s file", name)
         data = self.service.download(path)
         if self.single:
-            pointer = json.loads(data)
-            rendered = json.loads(self.host.path(f"{BOOTSTRAP_DIR}/master.ign").read_text())
+            pointer = load_json(data, name="ignition")
+            rendered = load_json(read_file(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")), name=str(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")))
             merged = merge(pointer, rendered)
             for section in ("files", "links", "directories"):
                 # What is the host's own (name, network) stays; units and the cluster's files are bootkube's.
@@ -390,7 +389,7 @@ class Installer:
 
     def write_image(self, ignition_file: str) -> None:
         """Write the disk, telling every five percent; three tries."""
-        arguments = json.loads(self.options.installer_args or "[]")
+        arguments = load_json(self.options.installer_args or "[]", name="installer_args")
         command = [
             "coreos-installer",
             "install",
@@ -505,7 +504,7 @@ def machine_config_requests(text: str) -> list[tuple[str, str]]:
 
 def host_addresses(host: dict[str, Any]) -> set[str]:
     """Return the addresses in a host's inventory, without prefix length, in canonical form."""
-    inventory = json.loads(host.get("inventory") or "{}")
+    inventory = load_json(host.get("inventory") or "{}", name="inventory")
     return {
         str(ipaddress.ip_interface(address).ip)
         for nic in inventory.get("interfaces") or ()
@@ -605,7 +604,7 @@ def live_settings(host: Host) -> Path:
     if target.exists():
         return target
     for manifest in sorted(host.path("/etc/assisted/extra-manifests").glob("*.y*ml")):
-        for document in yaml.safe_load_all(manifest.read_text()):
+        for document in load_yaml_all(read_file(manifest), name=str(manifest)):
             if (
                 isinstance(document, dict)
                 and document.get("kind") == "ConfigMap"

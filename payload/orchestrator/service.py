@@ -14,6 +14,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from ...plugins.module_utils.documents import load_json
+
 PREFIX = "/api/assisted-install"
 # Upstream's rules: what is not there yet is asked for again 10 times, what is busy or cannot be reached 360 times (the controller: 15).
 NOT_YET, BUSY = frozenset({404, 423, 425}), frozenset({0, 408, 429, *range(500, 600)})
@@ -60,7 +62,7 @@ class Service:
 
     def get(self, path: str) -> Any:
         """Return the decoded answer of a GET."""
-        return json.loads(self.call("GET", path))
+        return load_json(self.call("GET", path), name="the answer")
 
     def download(self, path: str) -> bytes:
         """Return a file."""
@@ -69,7 +71,7 @@ class Service:
     def send(self, method: str, path: str, body: Any) -> Any:
         """Send JSON and return the decoded answer, None if it is empty."""
         answer = self.call(method, path, json.dumps(body).encode(), "application/json")
-        return json.loads(answer) if answer.strip() else None
+        return load_json(answer, name="the answer") if answer.strip() else None
 
     def upload(self, path: str, name: str, data: bytes) -> None:
         """Post a file as the multipart field `upfile`."""
@@ -109,7 +111,7 @@ class Service:
 
 def _reason(body: bytes) -> str:
     try:
-        answer = json.loads(body)
+        answer = load_json(body, name="the answer")
         return str(answer.get("reason") or answer.get("message") or body.decode())
     except (ValueError, AttributeError):
         return body.decode(errors="replace")[:500]

@@ -5,13 +5,11 @@ Then the installer and the controller remove the taint, as upstream's do.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
+from ...plugins.module_utils.documents import load_json, load_yaml
 from ..cluster.cloud import PLATFORMS, UNINITIALIZED, credentials
 from ..cluster.kube import KubeClient
 
@@ -28,7 +26,7 @@ def platform_of(cluster: Mapping[str, Any]) -> str:
 
 def platform_in(install_config: str) -> str:
     """Return the type of the platform in an install-config, empty if it has none."""
-    return next(iter((yaml.safe_load(install_config) or {}).get("platform") or ()), "")
+    return next(iter((load_yaml(install_config, name="install-config") or {}).get("platform") or ()), "")
 
 
 def must_go(platform: str, version: str, invoker: str, cluster: Mapping[str, Any] | None, install_config: str = "") -> bool:
@@ -38,8 +36,8 @@ def must_go(platform: str, version: str, invoker: str, cluster: Mapping[str, Any
     """
     if platform == "vsphere" and invoker == AGENT_BASED and _release(version) >= CREDENTIALS_SINCE:
         if cluster is None:
-            return not credentials(yaml.safe_load(install_config or "{}"), ["server"])
-        return not credentials(json.loads(cluster.get("install_config_overrides") or "{}"))
+            return not credentials(load_yaml(install_config or "{}", name="install-config"), ["server"])
+        return not credentials(load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides"))
     return platform in PLATFORMS
 
 

@@ -139,7 +139,7 @@ def load_json(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> Any:
 
 
 def _decode(decoder: json.JSONDecoder, text: str, name: str, limits: Limits) -> Any:
-    if any(_SURROGATE.search(text, at, at + _PIECE + 2) for at in range(0, len(text), _PIECE)):
+    if "\\u" in text and any(_SURROGATE.search(text, at, at + _PIECE + 2) for at in range(0, len(text), _PIECE)):
         text = _ESCAPE.sub(lambda match: "\\ufffd" if match[0][1] == "u" and len(match[0]) == 6 else match[0], text)
     if _dense(text) > limits.nodes and _values(text, limits.nodes) > limits.nodes:
         raise DocumentError(name, 1, 1, f"has more than {limits.nodes} values")
@@ -166,6 +166,8 @@ def _dense(text: str) -> int:
 
 
 def _count(text: str, characters: str) -> int:
+    if len(text) <= _PIECE:
+        return sum(map(text.count, characters))
     # In pieces, between which other threads may run.
     return sum(text.count(one, at, at + _PIECE) for at in range(0, len(text), _PIECE) for one in characters)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import tempfile
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json
 from . import hints as root_hints
 from .register import ClientError, load
 from .rest import Rest, RestError
@@ -103,7 +103,7 @@ def update_for(
             credentials = entry
     if credentials:
         params = fencing_params(credentials)
-        if json.loads(host.get("fencing_credentials") or "{}") != params:
+        if load_json(host.get("fencing_credentials") or "{}", name="fencing_credentials") != params:
             update["fencing_credentials"] = params
     return update
 
@@ -117,7 +117,7 @@ def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: lis
         if not host.get("inventory"):
             pending.add(host["id"])
             continue
-        inventory = json.loads(host["inventory"])
+        inventory = load_json(host["inventory"], name="inventory")
         config = next((entry for entry in configs if entry.matches(inventory)), None)
         if config is not None:
             matched.add(config.name)

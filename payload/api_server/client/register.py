@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all, read_file
 from .rest import Rest, RestError
 
 LOG = logging.getLogger("agent-installer-client")
@@ -38,17 +39,12 @@ class ClientError(Exception):
 
 def load(path: Path) -> list[dict[str, Any]]:
     """The documents of a YAML file; ClientError when it is missing or broken."""
-    import yaml
-
     try:
-        documents = list(
-            yaml.load_all(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        )
+        found = load_yaml_all(read_file(path), name=str(path))
     except OSError as err:
         raise ClientError(f"{path}: {err.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise ClientError(f"{path} is not YAML: {' '.join(str(err).split())}") from None
-    found = [document for document in documents if document is not None]
+    except DocumentError as err:
+        raise ClientError(f"not YAML: {err}") from None
     if not all(isinstance(document, dict) for document in found):
         raise ClientError(f"{path}: every document should be an object")
     return found
@@ -184,7 +180,7 @@ def register_cluster(rest: Rest, folder: Path, extra: Path, environment: Mapping
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return load_json(text, name=OVERRIDES)
     except ValueError:
         raise ClientError(f"annotation {OVERRIDES} of the AgentClusterInstall is not JSON") from None
 
@@ -320,7 +316,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = load_json(read_file(path), name=str(path))
     except ValueError as err:
         raise ClientError(f"{path} is not JSON: {err}") from None
     return value if isinstance(value, dict) else {}

@@ -7,6 +7,8 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json
+
 
 class RestError(Exception):
     """A call that failed: HTTP status (0 when there was no answer) and the service's reason."""
@@ -42,12 +44,12 @@ class Rest:
             raise RestError(method, path, 0, str(getattr(err, "reason", err))) from None
         if not raw:
             return None
-        return json.loads(raw) if kind.startswith("application/json") else raw
+        return load_json(raw, name="the answer") if kind.startswith("application/json") else raw
 
 
 def _reason(raw: bytes) -> str:
     try:
-        value = json.loads(raw)
+        value = load_json(raw, name="the answer")
         return str(value.get("reason") or value.get("message") or raw.decode())
     except (ValueError, AttributeError):
         return raw.decode("utf-8", "replace")[:500]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
 from .. import state, validations
 from ..calls import Call, handler
@@ -156,7 +157,7 @@ def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
     disk = inv.find_disk(e.inventories.get(host["id"], {}), path)
     if disk is None:
         return
-    host["disks_info"] = json.dumps({**json.loads(host.get("disks_info") or "{}"), disk["id"]: info})
+    host["disks_info"] = json.dumps({**load_json(host.get("disks_info") or "{}", name="disks_info"), disk["id"]: info})
     cluster: Mapping[str, Any] = e.cluster_of(host) or {}
     limit = validations.requirement(e.table(cluster), cluster, validations.role_of(host)).get(
         "installation_disk_speed_threshold_ms", 0
@@ -167,7 +168,7 @@ def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
 
 
 def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
-    known = json.loads(host.get("images_status") or "{}")
+    known = load_json(host.get("images_status") or "{}", name="images_status")
     wanted = set(e.needed_images(e.cluster_of(host) or {}))
     images = output.get("images") or [
         {"name": name, "result": "failure"} for name in wanted if name not in known and code != 0

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
 from .. import refusals, state, validations
 from ..calls import Call, Download, handler
@@ -373,7 +374,7 @@ def install_host(e: Engine, call: Call) -> Any:
         raise ApiError(
             409, f"Host {host['id']} is in status {host['status']}, it can be installed in status known only"
         )
-    answer = json.loads(host.get("api_vip_connectivity") or "{}")
+    answer = load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
     from .. import prepare
 
     e.store.put_file(

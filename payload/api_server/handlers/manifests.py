@@ -7,10 +7,10 @@ import binascii
 import re
 from typing import Any
 
+from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from .. import limits, operators, refusals
 from ..calls import Call, Download, handler
 from ..engine import ApiError, Engine
-from ..models import parse_json
 from ..store import Document
 from ..tables import BEFORE_INSTALL
 
@@ -30,39 +30,23 @@ def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
         raise ApiError(400, f"failed to base64-decode cluster manifest content for cluster {cluster_id}") from None
     if len(content) > limits.MAX_MANIFEST:
         raise ApiError(400, f"Manifest content {where} exceeds the maximum file size of 1MiB")
-    import yaml
-
     json_file, patch = path.endswith(".json"), ".patch" in path.rpartition("/")[2]
     try:
         if json_file:
-            parse_json(content)
+            load_json(content, name=path)
         else:
-            found = list(yaml.load_all(content.decode(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-            if _written_out(found, {}) > limits.MAX_YAML_NODES:
-                raise ValueError("document contains excessive aliasing")
+            found = load_yaml_all(content, name=path)
             if patch and not all(isinstance(entry, list) for entry in found):
                 raise ValueError("it should be a list of operations")
-    except (ValueError, yaml.YAMLError, RecursionError) as err:
-        reason = " ".join(str(err).split())[:300]
+    except ValueError as err:
+        reason = f"yaml: line {err.line}: {err.problem}" if isinstance(err, DocumentError) else str(err)
+        reason = " ".join(reason.split())[:300]
         if json_file:
             raise ApiError(400, f"Manifest content {where} has an illegal JSON format") from None
         if patch:
             raise ApiError(400, f"Patch content {where} is invalid: {reason}") from None
         raise ApiError(400, f"Manifest content {where} has an invalid YAML format: {reason}") from None
     return content
-
-
-def _written_out(value: Any, known: dict[int, int]) -> int:
-    """How many nodes a document has when its aliases are written out; ValueError when it contains itself."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = -1
-        entries = [*value, *value.values()] if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_written_out(entry, known) for entry in entries)
-    if known[id(value)] < 0:
-        raise ValueError("document contains itself")
-    return known[id(value)]
 
 
 @handler

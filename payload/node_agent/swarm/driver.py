@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ....plugins.module_utils._deps import optional
+from ....plugins.module_utils.documents import load_json
 from .. import protocol
 from ..protocol import API, Dispatch, Freeze, Identity, Request, Response, Talk, Wait
 from . import hub, install, noop
@@ -104,7 +105,7 @@ class Swarm:
                 request.method, base + request.path, headers=self._headers(me, request), **body
             ) as answer:
                 raw = await answer.read()
-                decoded = json.loads(raw) if raw and (elsewhere or answer.content_type == "application/json") else None
+                decoded = load_json(raw, name="the answer") if raw and (elsewhere or answer.content_type == "application/json") else None
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             response = Response(0, None, why(error))
@@ -163,12 +164,12 @@ class Swarm:
         result = noop.answer(host, step)
         await self.talk(protocol.reply(host.me, host.cache, step, result), host.me, host)
         if protocol.wants_restart(kind, result):
-            host.me.agent_version = json.loads(result.output)["agent_image"]
+            host.me.agent_version = load_json(result.output, name="output")["agent_image"]
             host.silent = True
         if kind == "logs-gather":
             await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
         if kind == "install" and result.exit_code == 0:
-            wanted = json.loads(step["args"][0])
+            wanted = load_json(step["args"][0], name="args")
             host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not tell it
             if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
                 self._lives[host.me.host_id].cancel()  # it has rebooted into the installed system

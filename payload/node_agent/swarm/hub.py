@@ -8,7 +8,6 @@ the unit `agent.service` in the discovery Ignition that InfraEnv's status names.
 from __future__ import annotations
 
 import base64
-import json
 import re
 import ssl
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ....plugins.module_utils._deps import optional
+from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml, load_yaml_all, read_file
 from ..protocol import Request, Response, Talk, Wait
 from .hardware import Cluster, existing_cluster
 from .settings import Settings, SwarmError
@@ -53,7 +53,7 @@ class Hub:
     def from_kubeconfig(cls, path: Path) -> Hub:
         """The current context. SwarmError names the file and what is wrong with it."""
         try:
-            config = yaml.safe_load(path.read_text())
+            config = load_yaml(read_file(path), name=str(path))
             context = next(entry["context"] for entry in config["contexts"] if entry["name"] == config["current-context"])
             cluster = next(entry["cluster"] for entry in config["clusters"] if entry["name"] == context["cluster"])
             user = next(entry["user"] for entry in config["users"] if entry["name"] == context["user"])
@@ -70,7 +70,7 @@ class Hub:
             return cls(cluster["server"].rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}, tls)
         except StopIteration:
             raise SwarmError(f"--kubeconfig {path}: current-context names no context, cluster or user that is there") from None
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise SwarmError(f"--kubeconfig {path}: {type(error).__name__}: {error}") from None
 
 
@@ -152,8 +152,8 @@ def laid_over(base: Object, over: Object) -> Object:
 def load_template(path: Path) -> dict[str, Object]:
     """Kind -> what is laid over the swarm's resources of that kind. SwarmError names file and document."""
     try:
-        documents = [document for document in yaml.safe_load_all(path.read_text()) if document]
-    except (OSError, yaml.YAMLError) as error:
+        documents = [document for document in load_yaml_all(read_file(path), name=str(path)) if document]
+    except (OSError, DocumentError) as error:
         raise SwarmError(f"--template {path}: {error}") from None
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") not in PLACES:
@@ -201,7 +201,7 @@ def conditions(found: Object) -> str:
 def agent_unit(config: Any, name: str) -> tuple[dict[str, str], str]:
     """Flags of the agent and its token, as its unit in an Ignition config has them. SwarmError: they are not there."""
     if isinstance(config, bytes | str):
-        config = json.loads(config)
+        config = load_json(config, name="config")
     units = ((config or {}).get("systemd") or {}).get("units") or ()
     text = next((unit.get("contents", "") for unit in units if unit.get("name") == "agent.service"), "")
     command = re.search(r"^ExecStart=\S*agent (.*)$", text, re.MULTILINE)

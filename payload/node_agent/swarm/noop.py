@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import random
 from collections.abc import Callable
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json
 from ..program import dumps
 from ..protocol import Result
 from .hardware import Host
@@ -25,7 +25,7 @@ def connectivity(host: Host, args: list[str]) -> Result:
     reached = host.failure != "isolated"
     nic = host.inventory()["interfaces"][0]["name"] if args else ""
     remote = []
-    for other in json.loads(args[0]):
+    for other in load_json(args[0], name="arguments"):
         pairs = [(entry["mac"], ip) for entry in other["nics"] for ip in entry.get("ip_addresses") or ()]
         l3 = [
             {"remote_ip_address": ip, "successful": reached}
@@ -45,7 +45,7 @@ def free_addresses(host: Host, args: list[str]) -> Result:
     """The last addresses of each network are free, and the VIPs."""
     answer = []
     vips = (host.cluster.api_vip, host.cluster.ingress_vip)
-    for cidr in json.loads(args[0]):
+    for cidr in load_json(args[0], name="arguments"):
         network = ipaddress.IPv4Network(cidr)
         last = range(max(network.num_addresses - 2 - FREE_ADDRESSES, 0), max(network.num_addresses - 1, 1))
         free = {str(network[at]) for at in last} | {vip for vip in vips if vip and ipaddress.ip_address(vip) in network}
@@ -54,11 +54,11 @@ def free_addresses(host: Host, args: list[str]) -> Result:
 
 
 def verify_vips(host: Host, args: list[str]) -> Result:
-    return Result(dumps([{**wanted, "verification": "succeeded"} for wanted in json.loads(args[0])]))
+    return Result(dumps([{**wanted, "verification": "succeeded"} for wanted in load_json(args[0], name="arguments")]))
 
 
 def ntp(host: Host, args: list[str]) -> Result:
-    names = [name for name in json.loads(args[0]).get("ntp_source", "").split(",") if name] or [host.cluster.gateway]
+    names = [name for name in load_json(args[0], name="arguments").get("ntp_source", "").split(",") if name] or [host.cluster.gateway]
     state = "unreachable" if host.failure == "ntp" else "synced"
     return Result(dumps({"ntp_sources": [{"source_name": name, "source_state": state} for name in names]}))
 
@@ -67,7 +67,7 @@ def domains(host: Host, args: list[str]) -> Result:
     """The cluster's names lead to its VIPs (to the host itself on a single node), a wildcard leads nowhere."""
     single = host.cluster.masters == 1
     answer = []
-    for entry in json.loads(args[0])["domains"]:
+    for entry in load_json(args[0], name="arguments")["domains"]:
         name = entry["domain_name"]
         label = name.partition(".")[0]
         address = ""
@@ -85,14 +85,14 @@ def domains(host: Host, args: list[str]) -> Result:
 
 def disk_speed(host: Host, args: list[str]) -> Result:
     slow = host.failure == "disk"
-    return Result(dumps({"path": json.loads(args[0])["path"], "io_sync_duration": 250 if slow else 1}))
+    return Result(dumps({"path": load_json(args[0], name="arguments")["path"], "io_sync_duration": 250 if slow else 1}))
 
 
 def images(host: Host, args: list[str]) -> Result:
     failed = host.failure == "image"
     pulled = {"result": "success", "size_bytes": IMAGE_BYTES, "time": IMAGE_SECONDS,
               "download_rate": IMAGE_BYTES / 1e6 / IMAGE_SECONDS}  # fmt: skip
-    answer = [{"name": name, **({"result": "failure"} if failed else pulled)} for name in json.loads(args[0])["images"]]
+    answer = [{"name": name, **({"result": "failure"} if failed else pulled)} for name in load_json(args[0], name="arguments")["images"]]
     return Result(dumps({"images": answer}), "podman pull failed" if failed else "", 2 if failed else 0)
 
 
@@ -105,18 +105,18 @@ def dhcp(host: Host, args: list[str]) -> Result:
 
 
 def tang(host: Host, args: list[str]) -> Result:
-    servers = json.loads(json.loads(args[0])["tang_servers"])
+    servers = load_json(load_json(args[0], name="arguments")["tang_servers"], name="tang_servers")
     answers = [{"tang_url": f"{one['url']}/adv/{one['thumbprint']}", "payload": "e30", "signatures": []} for one in servers]
     return Result(dumps({"is_success": True, "tang_server_response": answers}))
 
 
 def api_vip(host: Host, args: list[str]) -> Result:
     ignition = dumps({"ignition": {"version": "3.2.0"}, "storage": {}})
-    return Result(dumps({"is_success": True, "url": json.loads(args[0])["url"], "ignition": ignition}))
+    return Result(dumps({"is_success": True, "url": load_json(args[0], name="arguments")["url"], "ignition": ignition}))
 
 
 def upgrade(host: Host, args: list[str]) -> Result:
-    return Result(dumps({"agent_image": json.loads(args[0])["agent_image"], "result": "success"}))
+    return Result(dumps({"agent_image": load_json(args[0], name="arguments")["agent_image"], "result": "success"}))
 
 
 def nothing(host: Host, args: list[str]) -> Result:

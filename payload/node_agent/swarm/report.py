@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json, read_file
 from .settings import SwarmError
 from .stats import Histogram, density, summaries
 
@@ -79,7 +80,7 @@ def load(folder: Path) -> dict[str, Any]:
     """The report in a folder of `save`. SwarmError names the file and what is wrong with it."""
     path = folder / "report.json"
     try:
-        report: dict[str, Any] = json.loads(path.read_text())
+        report: dict[str, Any] = load_json(read_file(path), name=str(path))
     except (OSError, ValueError) as error:
         raise SwarmError(f"{path}: {error}") from None
     if not isinstance(report, dict) or "histograms" not in report:

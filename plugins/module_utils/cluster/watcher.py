@@ -159,7 +159,7 @@ class InstallWatcher:
             add_router_ca(self.kube.kubeconfig, ca)
         except OSError as error:
             raise InstallFailed(f"writing kubeconfig: {error}") from error
-        except (yaml.YAMLError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InstallFailed(f"loading kubeconfig: {self.kube.kubeconfig}: {error}") from error
 
     def _verify_fips(self) -> None:

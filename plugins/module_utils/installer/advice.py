@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from typing import Any
 
+from ..documents import load_json
 from . import check
 from .agent_config import FILENAME, static_ips
 
@@ -44,7 +44,7 @@ def of_hosts(hosts: list[dict[str, Any]], rendezvous: str, expected: int) -> lis
 def of_pull_secret(text: str) -> list[str]:
     """About a pull secret that is valid: entries that no registry will take. Values are not shown."""
     try:
-        auths = json.loads(text)["auths"]
+        auths = load_json(text, name="pullSecret")["auths"]
     except (ValueError, KeyError, TypeError):
         return []
     said = []

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .formats import INTEGER
 from .model import Plan, Role
 
 BOOT = "boot"
@@ -31,7 +32,7 @@ FAILS = "fails"
 
 _TEXT: dict[str, Any] = {"type": "string", "format": "name"}
 _WHEN: dict[str, Any] = {"enum": [BOOT, *STAGES, *STATUSES]}
-_SECONDS: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 86400}
+_SECONDS: dict[str, Any] = {"type": "integer", "format": INTEGER, "minimum": 1, "maximum": 86400}
 _COMPONENTS = (
     "agent-installer-api-server", "agent-installer-orchestrator", "agent-installer-csr-approver", "machine-config-operator", "hyperkube",
 )  # fmt: skip
@@ -73,7 +74,7 @@ KINDS: dict[str, Fault] = {
     "mtu": Fault(
         "the switch port of a network card passes smaller packets only",
         "validation mtu-valid",
-        {"node": _TEXT, "nic": _TEXT, "mtu": {"type": "integer", "minimum": 576, "maximum": 9216}},
+        {"node": _TEXT, "nic": _TEXT, "mtu": {"type": "integer", "format": INTEGER, "minimum": 576, "maximum": 9216}},
         ("node", "mtu"),
     ),
     "arp_one_way": Fault(
@@ -102,7 +103,7 @@ KINDS: dict[str, Fault] = {
     "clock": Fault(
         "the machine's clock is off by so many seconds; with `service_down` of ntp nothing sets it right",
         "validation time-synced-between-host-and-service",
-        {"node": _TEXT, "offset": {"type": "integer", "minimum": -(10**9), "maximum": 10**9}},
+        {"node": _TEXT, "offset": {"type": "integer", "format": INTEGER, "minimum": -(10**9), "maximum": 10**9}},
         ("node", "offset"),
         in_plan=True,
     ),

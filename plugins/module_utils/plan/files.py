@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from ..documents import DocumentError, load_json
 from .faults import FAILS
 from .model import Finding
 
@@ -78,9 +78,9 @@ def ssh_keys(name: str) -> str:
 def pull_secret(name: str) -> dict[str, Any]:
     """Return the pull secret in a file. Raises `FileError`."""
     try:
-        found = json.loads(read(name))
-    except json.JSONDecodeError as error:
-        raise FileError(f"is not JSON: {error}") from None
+        found = load_json(read(name), name=name)
+    except DocumentError as error:
+        raise FileError(f"is not JSON: line {error.line}, column {error.column}: {error.problem}") from None
     if not isinstance(found, dict) or not isinstance(found.get("auths"), dict):
         raise FileError('is not a pull secret, which is {"auths": {...}}')
     return found

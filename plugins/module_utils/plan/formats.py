@@ -13,6 +13,9 @@ from collections.abc import Callable
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of a DNS name (RFC 1123), in lower case."""
 
+INTEGER = "integer"
+"""The format of integers, none of `FORMATS`: 3.0 has it not."""
+
 
 def fits(name: str, text: str) -> bool:
     """Return whether `text` has the format `name`. No format allows control characters, so none allows a second line."""

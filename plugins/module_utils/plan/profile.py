@@ -15,7 +15,7 @@ from .._deps import optional
 from ..documents import DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from . import presets
-from .formats import FORMATS, fits
+from .formats import FORMATS, INTEGER, fits
 from .model import Path, Problem, ProfileError
 from .schema import SCHEMA
 from .settings import lab_settings
@@ -225,11 +225,10 @@ def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
     """Yield everything in which a profile, as it was read, differs from the schema."""
     checker = jsonschema.FormatChecker(formats=())
     for name in FORMATS:
-        checker.checks(name)(lambda value, name=name: not isinstance(value, str) or fits(name, value))
+        checker.checks(name)(lambda value, name=name: fits(name, value) if isinstance(value, str) else not isinstance(value, float))
     # JSON Schema takes 3.0 for an integer; Python's range() does not.
-    types = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _checker, value: type(value) is int)
-    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=types)
-    validator = strict(SCHEMA, format_checker=checker)
+    checker.checks(INTEGER)(lambda value: not isinstance(value, float))
+    validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=checker)
     errors = sorted(validator.iter_errors(raw), key=lambda error: [str(part) for part in error.absolute_path])
     of_type = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
     for error in errors:
@@ -340,6 +339,8 @@ def _remedy(error: Any, choice: str | None) -> str:
         choices = [str(choice) for choice in wanted if choice is not None]
         hint = f"did you mean {choice}? " if choice else ""
         return f"{hint}must be {choices[0] if len(choices) == 1 else 'one of ' + ', '.join(choices)}"
+    if rule == "format" and wanted == INTEGER:
+        return f"must be {_TYPES['integer']}"
     if rule == "format":
         return f"must be {FORMATS[wanted][1]}"
     if rule in ("minimum", "maximum"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..releases import RELEASES
 from . import faults
+from .formats import INTEGER
 from .presets import FAMILIES, TOPOLOGIES
 from .settings import SETTINGS
 
@@ -15,7 +16,7 @@ def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def _number(minimum: int, maximum: int, *types: str) -> dict[str, Any]:
-    return {"type": ["integer", *types], "minimum": minimum, "maximum": maximum}
+    return {"type": ["integer", *types], "format": INTEGER, "minimum": minimum, "maximum": maximum}
 
 
 def _list(items: dict[str, Any], *types: str) -> dict[str, Any]:

@@ -7,11 +7,12 @@ in place of what it announced.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import time
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from ..documents import DocumentError, load_json
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}", re.ASCII)
 CHUNK = 2**18
@@ -117,9 +118,9 @@ def _check_pace(started: float, got: int) -> None:
 def parsed(data: bytes, name: str) -> dict[str, Any]:
     """The JSON object that a registry sent. RegistryError: it is none."""
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RegistryError(f"{name}: the registry sent no JSON: {error}") from error
+        found = load_json(data, name=name)
+    except DocumentError as error:
+        raise RegistryError(f"the registry sent no JSON: {error}") from error
     if not isinstance(found, dict):
         raise RegistryError(f"{name}: the registry sent no object")
     return found

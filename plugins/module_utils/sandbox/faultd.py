@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 PAUSE = 2.0
+LIMIT = 64 << 20  # bytes of a reply; more is refused as cut
 PATIENCE = 10.0
 Fault = dict[str, Any]
 
@@ -207,13 +208,21 @@ def save(path: Path, what: Any) -> None:
     part.replace(path)
 
 
+def parsed(data: bytes | str) -> Any:
+    """The JSON value in what the service sent. This program has only the standard library; `documents` is not there."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def ask(api: dict[str, Any]) -> dict[str, Any] | None:
     """The cluster with its hosts as the service tells it; None while it does not."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def get(path: str) -> Any:
         with opener.open(urllib.request.Request(api["url"] + path, headers=api["headers"]), timeout=5) as answer:
-            return json.load(answer)
+            return parsed(answer.read(LIMIT))
 
     try:
         clusters = get("/clusters")
@@ -225,7 +234,7 @@ def ask(api: dict[str, Any]) -> dict[str, Any] | None:
 def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -> Iterator[str]:
     """Statuses that a node has, and the stages that it has reached; without a node: of any host, and of the cluster."""
     for host in (cluster or {}).get("hosts") or []:
-        inventory = json.loads(host.get("inventory") or "{}")
+        inventory = parsed(host.get("inventory") or "{}")
         own = {nic.get("mac_address", "").lower() for nic in inventory.get("interfaces") or ()}
         if node is None or (own & macs if own else host.get("requested_hostname") == node):
             yield host["status"]

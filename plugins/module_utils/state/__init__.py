@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ..documents import load_json
 from ..files import new_file
 
 FILE = "state.json"
@@ -41,7 +42,7 @@ def load(run_dir: Path) -> State:
     """Return the state of the run in `run_dir`; an empty one when nothing was created yet."""
     path = run_dir / FILE
     try:
-        data = json.loads(path.read_text())
+        data = load_json(path.read_bytes(), name=str(path))
         return {"created": list(data["created"]), "stages": dict(data["stages"])}
     except FileNotFoundError:
         return {"created": [], "stages": {}}

@@ -1,422 +1,58 @@
 """Feeds damaged inputs to everything that reads a file from outside: no traceback, no hang, no memory beyond the bound.
 
-    fuzz.py [--seconds N] [--seed N] [--keep DIR] [TARGET ...]
+    fuzz.py [--seconds N | --inputs N] [--seed N] [--keep DIR] [TARGET ...]
 
-Every target gets the same share of the time. An input that raises anything but the library's own error, takes more than
-`CPU_LIMIT` seconds, or more memory than `MEMORY_LIMIT`, is a failure; with `--keep` it is written down. The last line has
-the figures. What a run does depends on the seed alone, up to where its time ends.
+Every target gets the same share of the time, or N inputs. An input that raises anything but the library's own error, takes more
+than `CPU_LIMIT` seconds, or more memory than `MEMORY_LIMIT`, is a failure; with `--keep` it is written down. The last line has
+the figures. What a run does depends on the seed alone, up to where its time ends. Inputs that were failures once are kept in
+`seeds/TARGET/`; every run begins with them, and with each document whose fields are in turn null, floats, and of other types.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
-import functools
-import importlib.util
-import io
 import json
-import lzma
-import os
 import random
 import resource
 import signal
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import yaml
+from ansible_collections.agentlab.ocp.payload.api_server.models import Invalid
 from ansible_collections.agentlab.ocp.plugins.module_utils import nmstate
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, customize, minimal, miniso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
-from ansible_collections.agentlab.ocp.plugins.module_utils.ignition import config as ignition
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import (
-    agent_config,
-    install_config,
-    manifests,
-    mirrors,
-    network,
-    validation,
-)  # fmt: skip
+from ansible_collections.agentlab.ocp.plugins.module_utils.documents import DocumentError
+from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import IgnitionError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import load_all
-from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import RunError
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import StateError
+from damage import dump, replaced
+from targets import TARGETS, Target
 
-ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared") / "conformance"
+SEEDS = Path(__file__).with_name("seeds")
 CPU_LIMIT = 10.0
 MEMORY_LIMIT = 1 << 30
-_EXPECTED = (InstallerError, CoreosError, nmstate.NmstateError, ignition.IgnitionError)
-_LOG = Log(None, emit=lambda _line: None)
-_ODD: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 65536, 2**31, 2**63, 2**70, 1.5, float("nan"), "", " ", "x" * 3000, "\0", "é\u2028", "0x1F", "1.2.3.4",
-    "1.2.3.4/33", "::/0", "fd00::1", "fe80::1%eth0", "../../etc/passwd", "/", "a\nb", "{}", [], {}, [[]], [None], {"a": None}, {"": {}},
-    ["x"] * 300, "52:54:00:00:00:01", "12:30", "yes",
+_EXPECTED = (
+    InstallerError, CoreosError, nmstate.NmstateError, IgnitionError, DocumentError, ProfileError, RunError, StateError, Invalid,
 )  # fmt: skip
-_NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
 
 
-@dataclass(frozen=True)
-class Target:
-    """seeds: what inputs are made from; mutate: (random, seed) -> input; run: reads it."""
-
-    seeds: Callable[[], list[Any]]
-    mutate: Callable[[random.Random, Any], bytes]
-    run: Callable[[bytes], object]
-
-
-# --- how inputs are damaged --------------------------------------------------------------
-
-
-def mangle(rng: random.Random, data: bytes) -> bytes:
-    """Flip, insert, repeat, cut and overwrite."""
-    found = bytearray(data)
-    for __ in range(rng.choice((1, 1, 2, 4, 16))):
-        at = rng.randrange(len(found) + 1)
-        kind = rng.randrange(7)
-        if kind == 0 and at < len(found):
-            found[at] ^= 1 << rng.randrange(8)
-        elif kind == 1:
-            found[at:at] = rng.randbytes(rng.choice((1, 2, 8, 64)))
-        elif kind == 2:
-            del found[at : at + rng.choice((1, 4, 100, 5000))]
-        elif kind == 3:
-            found[at:at] = found[at : at + rng.choice((1, 16, 512))]
-        elif kind == 4:
-            width = rng.choice((1, 2, 4, 8))
-            number = rng.choice(_NUMBERS) & ((1 << (8 * width)) - 1)
-            found[at : at + width] = number.to_bytes(width, rng.choice(("little", "big")))
-        elif kind == 5:
-            del found[at:]
-        else:
-            found[at : at + 8] = rng.choice((b"FFFFFFFF", b"00000000", b"7FFFFFFF", b": [&a *a", b"!!python", b"- - - - "))
-    return bytes(found)
-
-
-def bend(rng: random.Random, document: Any) -> Any:
-    """Replace, remove, rename and move parts of a document."""
-    document = copy.deepcopy(document)
-    for __ in range(rng.choice((1, 1, 1, 2, 3, 8))):
-        places: list[tuple[Any, Any]] = []
-        _places(document, places)
-        if not places:
-            return rng.choice(_ODD)
-        holder, key = rng.choice(places)
-        kind = rng.randrange(5)
-        if kind == 0:
-            del holder[key]
-        elif kind == 1 and isinstance(holder, dict):
-            holder[rng.choice((str(key).upper(), "x", "", "name", "type"))] = holder.pop(key)
-        elif kind == 2:
-            other, name = rng.choice(places)
-            if name in other if isinstance(other, dict) else name < len(other):
-                holder[key] = copy.deepcopy(other[name])
-        else:
-            holder[key] = copy.deepcopy(rng.choice(_ODD))
-    return document
-
-
-def _places(value: Any, found: list[tuple[Any, Any]]) -> None:
-    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        found.append((value, key))
-        _places(value[key], found)
-
-
-def bent_yaml(rng: random.Random, document: Any) -> bytes:
-    text = yaml.safe_dump(bend(rng, document), sort_keys=False, allow_unicode=rng.random() < 0.5).encode("utf-8", "replace")
-    return mangle(rng, text) if rng.random() < 0.3 else text
-
-
-def bent_json(rng: random.Random, document: Any) -> bytes:
-    text = json.dumps(bend(rng, document)).encode()
-    return mangle(rng, text) if rng.random() < 0.3 else text
-
-
-# --- what reads them -----------------------------------------------------------------------
-
-_KEY = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAwAAAAE= core"
-_INSTALL: dict[str, Any] = {
-    "apiVersion": "v1", "baseDomain": "test.example", "metadata": {"name": "ostest", "namespace": "cluster0"}, "sshKey": _KEY,
-    "controlPlane": {"name": "master", "replicas": 3, "fencing": {"credentials": [{"hostName": "a", "username": "u", "password": "p",
-                     "address": "redfish+https://1.2.3.4/x"}]}},
-    "arbiter": {"name": "arbiter", "replicas": 1}, "compute": [{"name": "worker", "replicas": 2, "architecture": "amd64"}],
-    "networking": {"networkType": "OVNKubernetes", "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
-                   "machineNetwork": [{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e::/64"}], "serviceNetwork": ["172.30.0.0/16", "fd02::/112"],
-                   "ovnKubernetesConfig": {"ipv4": {"internalJoinSubnet": "101.64.0.0/16"}}},
-    "pullSecret": '{"auths": {"quay.io": {"auth": "dTpw"}}}', "proxy": {"httpProxy": "http://1.2.3.4:80", "noProxy": "a.b,1.2.3.0/24"},
-    "imageDigestSources": [{"source": "quay.io/a/b", "mirrors": ["r.example:5000/a"], "sourcePolicy": "NeverContactSource"}],
-    "capabilities": {"baselineCapabilitySet": "v4.15", "additionalEnabledCapabilities": ["Ingress"]}, "featureGates": ["A=true"],
-}  # fmt: skip
-_PLATFORMS: tuple[dict[str, Any], ...] = (
-    {"none": {}},
-    {"external": {"platformName": "oci", "cloudControllerManager": "External"}},
-    {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "provisioningNetwork": "Managed",
-                   "provisioningDHCPRange": "172.22.0.10,172.22.0.254",
-                   "hosts": [{"name": "a", "role": "master", "bootMACAddress": "52:54:00:00:00:01", "bmc": {"address": "redfish://1.2.3.4/x",
-                              "username": "u", "password": "p"}, "networkConfig": {"interfaces": [{"name": "e", "mac-address": "x"}]}}]}},
-    {"vsphere": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"],
-                 "vcenters": [{"server": "v", "user": "u", "password": "p", "datacenters": ["d"]}],
-                 "failureDomains": [{"name": "f", "server": "v", "region": "r", "zone": "z", "topology": {
-                     "datacenter": "d", "computeCluster": "/d/host/c", "datastore": "/d/datastore/s", "networks": ["n"], "folder": "/d/vm/f"}}]}},
-    {"vsphere": {"apiVIP": "192.168.111.5", "ingressVIP": "192.168.111.4", "vCenter": "v", "username": "u", "password": "p",
-                 "datacenter": "d", "defaultDatastore": "s", "cluster": "c", "network": "n"}},
-    {"nutanix": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "subnetUUIDs": ["s"],
-                 "prismCentral": {"endpoint": {"address": "p", "port": 9440}, "username": "u", "password": "p"},
-                 "prismElements": [{"uuid": "u", "endpoint": {"address": "p", "port": 9440}}]}},
-)  # fmt: skip
-_OLD = {
-    "networking": {"machineCIDR": "192.168.111.0/24", "type": "OVNKubernetes", "serviceCIDR": "172.30.0.0/16",
-                   "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}]}
-}  # fmt: skip
-
-
-def _install_configs() -> list[Any]:
-    return [*({**_INSTALL, "platform": platform} for platform in _PLATFORMS), {**_INSTALL, **_OLD, "platform": {"none": {}}}]
-
-
-def _quick_lookup(_name: str, _seconds: float = 0) -> str:
-    return ""
-
-
-def _read_install_config(data: bytes) -> None:
-    install_config._lookup = _quick_lookup  # the resolver is not what is tested here
-    for name in ("4.22", "4.20", "4.18"):
-        profile = RELEASES[name]
-        config = install_config.parse(data.decode("utf-8", "replace"), _LOG)
-        install_config.set_defaults(config, profile, "4.22.0")
-        build: Any = SimpleNamespace(profile=profile, log=_LOG, release_facts={"error": "none"})
-        validation.validate(config, build)
-        aci = manifests.agent_cluster_install(config, None, [], "4.22.0", profile)
-        manifests.check_agent_cluster_install(aci, profile)
-        manifests.infra_env(config, None, profile)
-        manifests.pull_secret(config, profile)
-        mirrors.parse(mirrors.render(config.get("imageDigestSources") or [], blocked=True))
-
-
-_STATE: dict[str, Any] = {
-    "interfaces": [
-        {"name": "eth0", "type": "ethernet", "state": "up", "mac-address": "52:54:00:00:00:01", "mtu": 1500,
-         "ethernet": {"sr-iov": {"total-vfs": 2}}},
-        {"name": "bond0", "type": "bond", "state": "up", "link-aggregation": {"mode": "802.3ad", "port": ["eth0"],
-         "options": {"miimon": 100, "xmit_hash_policy": "layer3+4"}}},
-        {"name": "bond0.5", "type": "vlan", "state": "up", "vlan": {"base-iface": "bond0", "id": 5}, "ipv4": {
-            "enabled": True, "dhcp": False, "address": [{"ip": "192.168.111.20", "prefix-length": 24}]},
-         "ipv6": {"enabled": True, "autoconf": True, "dhcp": True, "addr-gen-mode": "eui64"}},
-        {"name": "br0", "type": "linux-bridge", "state": "up", "bridge": {"options": {"stp": {"enabled": False}},
-         "port": [{"name": "eth1", "vlan": {"mode": "trunk", "trunk-tags": [{"id": 1}]}}]}},
-        {"name": "ovs0", "type": "ovs-bridge", "state": "up", "bridge": {"port": [{"name": "p0"}]}},
-        {"name": "vx", "type": "vxlan", "state": "up", "vxlan": {"id": 9, "remote": "1.2.3.4", "base-iface": "eth0"}},
-        {"name": "vrf0", "type": "vrf", "state": "up", "vrf": {"port": ["eth2"], "route-table-id": 100}},
-        {"name": "mv", "type": "mac-vlan", "state": "up", "mac-vlan": {"base-iface": "eth0", "mode": "bridge"}},
-        {"name": "ib0", "type": "infiniband", "state": "up", "infiniband": {"mode": "datagram", "pkey": "0x8001"}},
-        {"name": "d0", "type": "dummy", "state": "absent"},
-    ],
-    "dns-resolver": {"config": {"server": ["1.1.1.1", "fd00::1%eth0"], "search": ["a.b"]}},
-    "routes": {"config": [{"destination": "0.0.0.0/0", "next-hop-address": "192.168.111.1", "next-hop-interface": "bond0.5", "metric": 5}]},
-    "route-rules": {"config": [{"ip-from": "192.0.2.0/24", "priority": 5, "route-table": 200}]},
-    "hostname": {"config": "a"},
-}  # fmt: skip
-
-
-def _states() -> list[Any]:
-    found = [_STATE, *({"interfaces": [nic]} for nic in _STATE["interfaces"])]
-    for path in sorted((SHARED / "nmstate").rglob("*.y*ml"))[:80]:
-        try:
-            document = yaml.safe_load(path.read_text())
-        except yaml.YAMLError:
-            continue
-        if isinstance(document, dict):
-            found.append(document)
-    return found
-
-
-def _agent_configs() -> list[Any]:
-    hosts = [
-        {"hostname": "m0", "role": "master", "rootDeviceHints": {"deviceName": "/dev/sda", "minSizeGigabytes": 5, "rotational": False},
-         "interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:01"}], "networkConfig": _STATE, "BMC": {"address": "x"}},
-        {"interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:02"}]},
-    ]  # fmt: skip
-    new = {"apiVersion": "v1beta1", "kind": "AgentConfig", "metadata": {"name": "x"}, "rendezvousIP": "192.168.111.20",
-           "additionalNTPSources": ["a.b"], "bootArtifactsBaseURL": "http://x/", "minimalISO": True, "hosts": hosts}  # fmt: skip
-    return [new, {"apiVersion": "v1alpha1", "spec": {"rendezvousIP": "1.2.3.4", "hosts": hosts}}]
-
-
-def _read_agent_config(data: bytes) -> None:
-    config = agent_config.load_agent_config(data.decode("utf-8", "replace"), _LOG)
-    hosts = agent_config.hosts_of(config, None, ["master", "worker", "arbiter"], _LOG)
-    agent_config.check_host_counts(hosts, {"master": 3, "arbiter": 0, "worker": 2}, _LOG)
-    profile = RELEASES["4.22"]
-    found = manifests.nmstate_configs(None, hosts, profile)
-    manifests.dump_nmstate_configs(found)
-    network.static_files([doc["spec"] for doc in found])
-    agent_config.rendezvous_ip(config, hosts, found)
-
-
-def _documents() -> list[Any]:
-    profile, config = RELEASES["4.22"], copy.deepcopy(_install_configs()[2])
-    install_config._lookup = _quick_lookup
-    install_config.set_defaults(config, profile, "4.22.0")
-    nic = {"name": "eth0", "macAddress": "52:54:00:00:00:01"}
-    states = manifests.nmstate_configs(config, [{"networkConfig": _STATE, "interfaces": [nic]}], profile)
-    return [
-        manifests.agent_cluster_install(config, None, [], "4.22.0", profile), manifests.infra_env(config, None, profile),
-        manifests.pull_secret(config, profile), manifests.cluster_image_set(config, "quay.io/a:b", "4.22.0", profile),
-        manifests.cluster_deployment(config, profile), *states,
-    ]  # fmt: skip
-
-
-def _read_manifest(data: bytes) -> None:
-    text = data.decode("utf-8", "replace")
-    profile = RELEASES["4.22"]
-    readers: list[Callable[[], Any]] = [
-        lambda: manifests.check_agent_cluster_install(manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile),
-        lambda: manifests.overrides_of(manifests.load_agent_cluster_install(text, profile, _LOG)[0]),
-        lambda: manifests.complete_infra_env(manifests.load_infra_env(text), profile),
-        lambda: manifests.load_pull_secret(text, RELEASES["4.20"]),
-        lambda: manifests.load_cluster_image_set(text, "quay.io/a:b"),
-        lambda: manifests.load_cluster_deployment(text),
-        lambda: manifests.check_labels({"spec": {}}, manifests.load_nmstate_configs(text)),
-        lambda: network.static_files([doc.get("spec", {}) for doc in manifests.load_nmstate_configs(text)]),
-        lambda: load_all(text, "openshift/x.yaml"),
-    ]
-    for read in readers:
-        try:
-            read()
-        except InstallerError:
-            continue
-
-
-@functools.cache
-def _scratch() -> Path:
-    place = tempfile.TemporaryDirectory(prefix="agentlab-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    _KEPT.append(place)
-    return Path(place.name)
-
-
-_KEPT: list[Any] = []
-
-
-@functools.cache
-def _isos() -> list[Any]:
-    source = ROOT / "tests/unit/coreos/conftest.py"
-    spec = importlib.util.spec_from_file_location("live_iso_builder", source)
-    assert spec and spec.loader
-    builder = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(builder)
-    found = [builder.build(_scratch() / "seed.iso").read_bytes()]
-    return found + [lzma.decompress(path.read_bytes()) for path in sorted((SHARED / "coreos-iso").glob("*.iso.xz"))]
-
-
-def _mangle_iso(rng: random.Random, data: bytes) -> bytes:
-    """Damage where it matters: descriptors, directories, and the small files that say where the rest is."""
-    found = bytearray(data)
-    places = [32768, 16 * 2048 + 156, 32744, 32672]
-    for word in (b"igninfo", b"IGNINFO", b'"file', b"kargs", b"coreKarg", b"coreiso+", b"NM", b"CE", b"SP", b"CD001", b"070701", b'"offset', b"MINISO"):
-        at = data.find(word, rng.randrange(len(data)))
-        if at >= 0:
-            places.append(at)
-    for __ in range(rng.choice((1, 2, 4, 8))):
-        at = max(0, rng.choice(places) + rng.randrange(-16, 200))
-        piece = bytes(found[at : at + 64])
-        changed = mangle(rng, piece)[: len(piece)].ljust(len(piece), b"\0")
-        found[at : at + len(piece)] = changed
-    if rng.random() < 0.1:
-        del found[rng.randrange(len(found)) :]
-    return bytes(found)
-
-
-def _read_iso(data: bytes) -> None:
-    path = _scratch() / "damaged.iso"
-    path.write_bytes(data)
-    with LiveIso(path) as iso:
-        for name, record in iso.fs.walk():
-            if not record.is_dir and record.size < 1 << 16:
-                iso.fs.read(name, 1 << 20)
-        customize.customize(customize.Wishes(), iso.features, lambda _text: None)
-        iso.ignition = b'{"ignition": {"version": "3.2.0"}}'
-        if iso.kargs:
-            iso.edit_kargs(append=["a=b"])
-        iso.edits(grow=True)
-        iso.save_as(_scratch() / "out.iso", grow=True, overwrite=True)
-    with LiveIso(_scratch() / "out.iso") as iso:
-        iso.reset()
-        iso.edits()
-    if len(data) < 1 << 21:
-        minimal.make(path, _scratch() / "minimal.iso", "http://x/y", overwrite=True)
-
-
-def _recipes() -> list[Any]:
-    recipe = miniso.Recipe(((1, 2, 2048), (5, 9, 4096)), bytes(32), lzma.compress(bytes(20000)))
-    return [recipe.serialize()]
-
-
-def _read_recipe(data: bytes) -> None:
-    zero = os.open("/dev/zero", os.O_RDONLY)
-    try:
-        for piece in miniso.Recipe.parse(data).unpack(zero):
-            assert len(piece) <= 1 << 20
-    finally:
-        os.close(zero)
-
-
-def _archives() -> list[Any]:
-    files = {"config.ign": b"{}" * 100, "etc/coreos-firstboot-network/a.nmconnection": cpio.File(b"x" * 700, 0o600)}
-    plain = cpio.archive(files)
-    found = [plain, *(cpio.compress(plain, kind) for kind in ("gzip", "xz")), cpio.join([plain, cpio.compress(plain)])]
-    for path in sorted((SHARED / "coreos-iso/initrd").glob("*")):
-        data = path.read_bytes()
-        found.append(lzma.decompress(data) if path.suffix == ".xz" else data)
-    return [data for data in found if len(data) < 1 << 20]
-
-
-def _ignitions() -> list[Any]:
-    return [{
-        "ignition": {"version": "3.2.0", "config": {"merge": [{"source": "data:,%7B%7D"}]}},
-        "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [_KEY], "passwordHash": "x"}]},
-        "storage": {"files": [{"path": "/a", "mode": 384, "overwrite": True, "contents": {"source": "data:;base64,eA==", "compression": "gzip"},
-                    "append": [{"source": "data:,x"}]}], "directories": [{"path": "/b"}], "links": [{"path": "/c", "target": "/a"}]},
-        "systemd": {"units": [{"name": "a.service", "enabled": True, "contents": "[Unit]\n", "dropins": [{"name": "a.conf", "contents": ""}]}]},
-    }]  # fmt: skip
-
-
-def _read_ignition(data: bytes) -> None:
-    try:
-        document = json.loads(data)
-    except ValueError:
-        return
-    ignition.check(document)
-    ignition.files_of(document)
-    ignition.check(ignition.merge(document, document))
-
-
-def _state_bytes(rng: random.Random, document: Any) -> bytes:
-    return bent_json(rng, document) if rng.random() < 0.3 else bent_yaml(rng, document)
-
-
-TARGETS: dict[str, Target] = {
-    "install-config": Target(_install_configs, bent_yaml, _read_install_config),
-    "agent-config": Target(_agent_configs, bent_yaml, _read_agent_config),
-    "manifests": Target(_documents, bent_yaml, _read_manifest),
-    "nmstate": Target(_states, _state_bytes, lambda data: nmstate.generate(nmstate.load(data))),
-    "registries": Target(
-        lambda: [mirrors.render(_INSTALL["imageDigestSources"], blocked=True).encode()], mangle,
-        lambda data: mirrors.mirrors_of("quay.io/a/b:c", mirrors.parse(data.decode("utf-8", "replace"))),
-    ),
-    "cpio": Target(_archives, mangle, lambda data: cpio.read_files(io.BytesIO(data), limit=1 << 24)),
-    "iso": Target(_isos, _mangle_iso, _read_iso),
-    "miniso": Target(_recipes, mangle, _read_recipe),
-    "ignition": Target(_ignitions, bent_json, _read_ignition),
-}  # fmt: skip
-
-
-# --- the run ---------------------------------------------------------------------------------
+def inputs(target: Target, name: str, rng: random.Random) -> Iterator[bytes]:
+    """What was a failure once, then every field of the documents replaced, then damage without end."""
+    for path in sorted((SEEDS / name).glob("*")) + sorted((SEEDS / "any").glob("*")):
+        yield path.read_bytes()
+    seeds = target.seeds()
+    for seed in seeds:
+        if isinstance(seed, dict | list):
+            for document in replaced(seed):
+                yield json.dumps(document).encode() if rng.random() < 0.5 else dump(document).encode()
+    while True:
+        yield target.mutate(rng, rng.choice(seeds))
 
 
 class TooSlowError(BaseException):
@@ -427,16 +63,16 @@ def _too_slow(_signal: int, _frame: Any) -> None:
     raise TooSlowError
 
 
-def fuzz(name: str, seconds: float, seed: int, keep: Path | None = None) -> tuple[int, list[str]]:
+def fuzz(name: str, seconds: float, most: int, seed: int, keep: Path | None = None) -> tuple[int, list[str]]:
     """Run one target; returns how many inputs it took, and the failures, one for each place."""
     target, rng = TARGETS[name], random.Random(f"{name}:{seed}")
-    seeds = target.seeds()
     failures: list[str] = []
     count, end = 0, time.monotonic() + seconds
     before = signal.signal(signal.SIGPROF, _too_slow)
     try:
-        while time.monotonic() < end and len(failures) < 10:
-            data = target.mutate(rng, rng.choice(seeds))
+        for data in inputs(target, name, rng):
+            if time.monotonic() > end or count >= most or len(failures) >= 10:
+                break
             count += 1
             try:
                 signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
@@ -465,6 +101,7 @@ def fuzz(name: str, seconds: float, seed: int, keep: Path | None = None) -> tupl
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--inputs", type=int, help="of each target, whatever time it takes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
@@ -473,7 +110,8 @@ def main(argv: list[str]) -> int:
     names = args.targets or list(TARGETS)
     total, failed = 0, 0
     for name in names:
-        count, failures = fuzz(name, args.seconds / len(names), args.seed, args.keep)
+        seconds = float("inf") if args.inputs else args.seconds / len(names)
+        count, failures = fuzz(name, seconds, args.inputs or sys.maxsize, args.seed, args.keep)
         total, failed = total + count, failed + len(failures)
         print(f"{name}: {count} inputs, {len(failures)} failures", flush=True)
         for text in failures:

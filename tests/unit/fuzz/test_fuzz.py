@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 FUZZER = Path(__file__).with_name("fuzz.py")
-NAMES = ("install-config", "agent-config", "manifests", "nmstate", "registries", "cpio", "iso", "miniso", "ignition")
+NAMES = (
+    "yaml", "json", "profile", "plan", "state", "install-config", "agent-config", "manifests", "nmstate", "static-networks", "registries",
+    "cpio", "iso", "miniso", "ignition", "kargs",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, capacity, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.schema import SCHEMA
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 
@@ -205,6 +206,17 @@ master: {memry_mib: 1.5, vcpus: 2}
 )  # fmt: skip
 def test_values_that_would_be_a_traceback(tmp_path: Path, text: str, wanted: str) -> None:
     assert problems(tmp_path, text)[0].startswith(wanted)
+
+
+def test_every_integer_of_the_schema_refuses_floats() -> None:
+    def walk(rule: Any) -> None:
+        if isinstance(rule, dict):
+            kinds = rule.get("type", [])
+            assert "integer" not in ([kinds] if isinstance(kinds, str) else kinds) or "format" in rule, rule
+        for inner in rule.values() if isinstance(rule, dict) else rule if isinstance(rule, list) else ():
+            walk(inner)
+
+    walk(SCHEMA)
 
 
 def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:

@@ -1,0 +1,453 @@
+"""What reads inputs from outside: for each, what inputs are made from, how they are damaged, and how they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import importlib.util
+import io
+import json
+import lzma
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+from ansible_collections.agentlab.ocp.payload.api_server.engine import ApiError
+from ansible_collections.agentlab.ocp.payload.api_server.handlers import infra_envs
+from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS
+from ansible_collections.agentlab.ocp.plugins.module_utils import documents, nmstate, state
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, customize, kargs, minimal, miniso
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.ignition import config as ignition
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import (
+    agent_config,
+    install_config,
+    manifests,
+    mirrors,
+    network,
+    validation,
+)  # fmt: skip
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import load_all
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, rundir, stored
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
+from damage import bent_json, hostile_json, hostile_yaml, mangle
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared") / "conformance"
+_LOG = Log(None, emit=lambda _line: None)
+
+
+@dataclass(frozen=True)
+class Target:
+    """seeds: what inputs are made from; mutate: (random, seed) -> input; run: reads it."""
+
+    seeds: Callable[[], list[Any]]
+    mutate: Callable[[random.Random, Any], bytes]
+    run: Callable[[bytes], object]
+
+_KEY = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAwAAAAE= core"
+_INSTALL: dict[str, Any] = {
+    "apiVersion": "v1", "baseDomain": "test.example", "metadata": {"name": "ostest", "namespace": "cluster0"}, "sshKey": _KEY,
+    "controlPlane": {"name": "master", "replicas": 3, "fencing": {"credentials": [{"hostName": "a", "username": "u", "password": "p",
+                     "address": "redfish+https://1.2.3.4/x"}]}},
+    "arbiter": {"name": "arbiter", "replicas": 1}, "compute": [{"name": "worker", "replicas": 2, "architecture": "amd64"}],
+    "networking": {"networkType": "OVNKubernetes", "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+                   "machineNetwork": [{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e::/64"}], "serviceNetwork": ["172.30.0.0/16", "fd02::/112"],
+                   "ovnKubernetesConfig": {"ipv4": {"internalJoinSubnet": "101.64.0.0/16"}}},
+    "pullSecret": '{"auths": {"quay.io": {"auth": "dTpw"}}}', "proxy": {"httpProxy": "http://1.2.3.4:80", "noProxy": "a.b,1.2.3.0/24"},
+    "imageDigestSources": [{"source": "quay.io/a/b", "mirrors": ["r.example:5000/a"], "sourcePolicy": "NeverContactSource"}],
+    "capabilities": {"baselineCapabilitySet": "v4.15", "additionalEnabledCapabilities": ["Ingress"]}, "featureGates": ["A=true"],
+}  # fmt: skip
+_PLATFORMS: tuple[dict[str, Any], ...] = (
+    {"none": {}},
+    {"external": {"platformName": "oci", "cloudControllerManager": "External"}},
+    {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "provisioningNetwork": "Managed",
+                   "provisioningDHCPRange": "172.22.0.10,172.22.0.254",
+                   "hosts": [{"name": "a", "role": "master", "bootMACAddress": "52:54:00:00:00:01", "bmc": {"address": "redfish://1.2.3.4/x",
+                              "username": "u", "password": "p"}, "networkConfig": {"interfaces": [{"name": "e", "mac-address": "x"}]}}]}},
+    {"vsphere": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"],
+                 "vcenters": [{"server": "v", "user": "u", "password": "p", "datacenters": ["d"]}],
+                 "failureDomains": [{"name": "f", "server": "v", "region": "r", "zone": "z", "topology": {
+                     "datacenter": "d", "computeCluster": "/d/host/c", "datastore": "/d/datastore/s", "networks": ["n"], "folder": "/d/vm/f"}}]}},
+    {"vsphere": {"apiVIP": "192.168.111.5", "ingressVIP": "192.168.111.4", "vCenter": "v", "username": "u", "password": "p",
+                 "datacenter": "d", "defaultDatastore": "s", "cluster": "c", "network": "n"}},
+    {"nutanix": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "subnetUUIDs": ["s"],
+                 "prismCentral": {"endpoint": {"address": "p", "port": 9440}, "username": "u", "password": "p"},
+                 "prismElements": [{"uuid": "u", "endpoint": {"address": "p", "port": 9440}}]}},
+)  # fmt: skip
+_OLD = {
+    "networking": {"machineCIDR": "192.168.111.0/24", "type": "OVNKubernetes", "serviceCIDR": "172.30.0.0/16",
+                   "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}]}
+}  # fmt: skip
+
+
+def _install_configs() -> list[Any]:
+    return [*({**_INSTALL, "platform": platform} for platform in _PLATFORMS), {**_INSTALL, **_OLD, "platform": {"none": {}}}]
+
+
+def _quick_lookup(_name: str, _seconds: float = 0) -> str:
+    return ""
+
+
+def _read_install_config(data: bytes) -> None:
+    install_config._lookup = _quick_lookup  # the resolver is not what is tested here
+    for name in ("4.22", "4.20", "4.18"):
+        profile = RELEASES[name]
+        config = install_config.parse(data.decode("utf-8", "replace"), _LOG)
+        install_config.set_defaults(config, profile, "4.22.0")
+        build: Any = SimpleNamespace(profile=profile, log=_LOG, release_facts={"error": "none"})
+        validation.validate(config, build)
+        aci = manifests.agent_cluster_install(config, None, [], "4.22.0", profile)
+        manifests.check_agent_cluster_install(aci, profile)
+        manifests.infra_env(config, None, profile)
+        manifests.pull_secret(config, profile)
+        mirrors.parse(mirrors.render(config.get("imageDigestSources") or [], blocked=True))
+
+
+_STATE: dict[str, Any] = {
+    "interfaces": [
+        {"name": "eth0", "type": "ethernet", "state": "up", "mac-address": "52:54:00:00:00:01", "mtu": 1500,
+         "ethernet": {"sr-iov": {"total-vfs": 2}}},
+        {"name": "bond0", "type": "bond", "state": "up", "link-aggregation": {"mode": "802.3ad", "port": ["eth0"],
+         "options": {"miimon": 100, "xmit_hash_policy": "layer3+4"}}},
+        {"name": "bond0.5", "type": "vlan", "state": "up", "vlan": {"base-iface": "bond0", "id": 5}, "ipv4": {
+            "enabled": True, "dhcp": False, "address": [{"ip": "192.168.111.20", "prefix-length": 24}]},
+         "ipv6": {"enabled": True, "autoconf": True, "dhcp": True, "addr-gen-mode": "eui64"}},
+        {"name": "br0", "type": "linux-bridge", "state": "up", "bridge": {"options": {"stp": {"enabled": False}},
+         "port": [{"name": "eth1", "vlan": {"mode": "trunk", "trunk-tags": [{"id": 1}]}}]}},
+        {"name": "ovs0", "type": "ovs-bridge", "state": "up", "bridge": {"port": [{"name": "p0"}]}},
+        {"name": "vx", "type": "vxlan", "state": "up", "vxlan": {"id": 9, "remote": "1.2.3.4", "base-iface": "eth0"}},
+        {"name": "vrf0", "type": "vrf", "state": "up", "vrf": {"port": ["eth2"], "route-table-id": 100}},
+        {"name": "mv", "type": "mac-vlan", "state": "up", "mac-vlan": {"base-iface": "eth0", "mode": "bridge"}},
+        {"name": "ib0", "type": "infiniband", "state": "up", "infiniband": {"mode": "datagram", "pkey": "0x8001"}},
+        {"name": "d0", "type": "dummy", "state": "absent"},
+    ],
+    "dns-resolver": {"config": {"server": ["1.1.1.1", "fd00::1%eth0"], "search": ["a.b"]}},
+    "routes": {"config": [{"destination": "0.0.0.0/0", "next-hop-address": "192.168.111.1", "next-hop-interface": "bond0.5", "metric": 5}]},
+    "route-rules": {"config": [{"ip-from": "192.0.2.0/24", "priority": 5, "route-table": 200}]},
+    "hostname": {"config": "a"},
+}  # fmt: skip
+
+
+def _states() -> list[Any]:
+    found = [_STATE, *({"interfaces": [nic]} for nic in _STATE["interfaces"])]
+    for path in sorted((SHARED / "nmstate").rglob("*.y*ml"))[:80]:
+        try:
+            document = yaml.safe_load(path.read_text())
+        except yaml.YAMLError:
+            continue
+        if isinstance(document, dict):
+            found.append(document)
+    return found
+
+
+def _agent_configs() -> list[Any]:
+    hosts = [
+        {"hostname": "m0", "role": "master", "rootDeviceHints": {"deviceName": "/dev/sda", "minSizeGigabytes": 5, "rotational": False},
+         "interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:01"}], "networkConfig": _STATE, "BMC": {"address": "x"}},
+        {"interfaces": [{"name": "eth0", "macAddress": "52:54:00:00:00:02"}]},
+    ]  # fmt: skip
+    new = {"apiVersion": "v1beta1", "kind": "AgentConfig", "metadata": {"name": "x"}, "rendezvousIP": "192.168.111.20",
+           "additionalNTPSources": ["a.b"], "bootArtifactsBaseURL": "http://x/", "minimalISO": True, "hosts": hosts}  # fmt: skip
+    return [new, {"apiVersion": "v1alpha1", "spec": {"rendezvousIP": "1.2.3.4", "hosts": hosts}}]
+
+
+def _read_agent_config(data: bytes) -> None:
+    config = agent_config.load_agent_config(data.decode("utf-8", "replace"), _LOG)
+    hosts = agent_config.hosts_of(config, None, ["master", "worker", "arbiter"], _LOG)
+    agent_config.check_host_counts(hosts, {"master": 3, "arbiter": 0, "worker": 2}, _LOG)
+    profile = RELEASES["4.22"]
+    found = manifests.nmstate_configs(None, hosts, profile)
+    manifests.dump_nmstate_configs(found)
+    network.static_files([doc["spec"] for doc in found])
+    agent_config.rendezvous_ip(config, hosts, found)
+
+
+def _documents() -> list[Any]:
+    profile, config = RELEASES["4.22"], copy.deepcopy(_install_configs()[2])
+    install_config._lookup = _quick_lookup
+    install_config.set_defaults(config, profile, "4.22.0")
+    nic = {"name": "eth0", "macAddress": "52:54:00:00:00:01"}
+    states = manifests.nmstate_configs(config, [{"networkConfig": _STATE, "interfaces": [nic]}], profile)
+    return [
+        manifests.agent_cluster_install(config, None, [], "4.22.0", profile), manifests.infra_env(config, None, profile),
+        manifests.pull_secret(config, profile), manifests.cluster_image_set(config, "quay.io/a:b", "4.22.0", profile),
+        manifests.cluster_deployment(config, profile), *states,
+    ]  # fmt: skip
+
+
+def _read_manifest(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    profile = RELEASES["4.22"]
+    readers: list[Callable[[], Any]] = [
+        lambda: manifests.check_agent_cluster_install(manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile),
+        lambda: manifests.overrides_of(manifests.load_agent_cluster_install(text, profile, _LOG)[0]),
+        lambda: manifests.complete_infra_env(manifests.load_infra_env(text), profile),
+        lambda: manifests.load_pull_secret(text, RELEASES["4.20"]),
+        lambda: manifests.load_cluster_image_set(text, "quay.io/a:b"),
+        lambda: manifests.load_cluster_deployment(text),
+        lambda: manifests.check_labels({"spec": {}}, manifests.load_nmstate_configs(text)),
+        lambda: network.static_files([doc.get("spec", {}) for doc in manifests.load_nmstate_configs(text)]),
+        lambda: load_all(text, "openshift/x.yaml"),
+    ]
+    for read in readers:
+        try:
+            read()
+        except InstallerError:
+            continue
+
+
+@functools.cache
+def _scratch() -> Path:
+    place = tempfile.TemporaryDirectory(prefix="agentlab-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    _KEPT.append(place)
+    return Path(place.name)
+
+
+_KEPT: list[Any] = []
+
+
+@functools.cache
+def _isos() -> list[Any]:
+    source = ROOT / "tests/unit/coreos/conftest.py"
+    spec = importlib.util.spec_from_file_location("live_iso_builder", source)
+    assert spec and spec.loader
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    found = [builder.build(_scratch() / "seed.iso").read_bytes()]
+    return found + [lzma.decompress(path.read_bytes()) for path in sorted((SHARED / "coreos-iso").glob("*.iso.xz"))]
+
+
+def _mangle_iso(rng: random.Random, data: bytes) -> bytes:
+    """Damage where it matters: descriptors, directories, and the small files that say where the rest is."""
+    found = bytearray(data)
+    places = [32768, 16 * 2048 + 156, 32744, 32672]
+    for word in (b"igninfo", b"IGNINFO", b'"file', b"kargs", b"coreKarg", b"coreiso+", b"NM", b"CE", b"SP", b"CD001", b"070701", b'"offset', b"MINISO"):
+        at = data.find(word, rng.randrange(len(data)))
+        if at >= 0:
+            places.append(at)
+    for __ in range(rng.choice((1, 2, 4, 8))):
+        at = max(0, rng.choice(places) + rng.randrange(-16, 200))
+        piece = bytes(found[at : at + 64])
+        changed = mangle(rng, piece)[: len(piece)].ljust(len(piece), b"\0")
+        found[at : at + len(piece)] = changed
+    if rng.random() < 0.1:
+        del found[rng.randrange(len(found)) :]
+    return bytes(found)
+
+
+def _read_iso(data: bytes) -> None:
+    path = _scratch() / "damaged.iso"
+    path.write_bytes(data)
+    with LiveIso(path) as iso:
+        for name, record in iso.fs.walk():
+            if not record.is_dir and record.size < 1 << 16:
+                iso.fs.read(name, 1 << 20)
+        customize.customize(customize.Wishes(), iso.features, lambda _text: None)
+        iso.ignition = b'{"ignition": {"version": "3.2.0"}}'
+        if iso.kargs:
+            iso.edit_kargs(append=["a=b"])
+        iso.edits(grow=True)
+        iso.save_as(_scratch() / "out.iso", grow=True, overwrite=True)
+    with LiveIso(_scratch() / "out.iso") as iso:
+        iso.reset()
+        iso.edits()
+    if len(data) < 1 << 21:
+        minimal.make(path, _scratch() / "minimal.iso", "http://x/y", overwrite=True)
+
+
+def _recipes() -> list[Any]:
+    recipe = miniso.Recipe(((1, 2, 2048), (5, 9, 4096)), bytes(32), lzma.compress(bytes(20000)))
+    return [recipe.serialize()]
+
+
+def _read_recipe(data: bytes) -> None:
+    zero = os.open("/dev/zero", os.O_RDONLY)
+    try:
+        for piece in miniso.Recipe.parse(data).unpack(zero):
+            assert len(piece) <= 1 << 20
+    finally:
+        os.close(zero)
+
+
+def _archives() -> list[Any]:
+    files = {"config.ign": b"{}" * 100, "etc/coreos-firstboot-network/a.nmconnection": cpio.File(b"x" * 700, 0o600)}
+    plain = cpio.archive(files)
+    found = [plain, *(cpio.compress(plain, kind) for kind in ("gzip", "xz")), cpio.join([plain, cpio.compress(plain)])]
+    for path in sorted((SHARED / "coreos-iso/initrd").glob("*")):
+        data = path.read_bytes()
+        found.append(lzma.decompress(data) if path.suffix == ".xz" else data)
+    return [data for data in found if len(data) < 1 << 20]
+
+
+def _ignitions() -> list[Any]:
+    return [{
+        "ignition": {"version": "3.2.0", "config": {"merge": [{"source": "data:,%7B%7D"}]}},
+        "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [_KEY], "passwordHash": "x"}]},
+        "storage": {"files": [{"path": "/a", "mode": 384, "overwrite": True, "contents": {"source": "data:;base64,eA==", "compression": "gzip"},
+                    "append": [{"source": "data:,x"}]}], "directories": [{"path": "/b"}], "links": [{"path": "/c", "target": "/a"}]},
+        "systemd": {"units": [{"name": "a.service", "enabled": True, "contents": "[Unit]\n", "dropins": [{"name": "a.conf", "contents": ""}]}]},
+    }]  # fmt: skip
+
+
+def _read_ignition(data: bytes) -> None:
+    document = documents.load_json(data, name="x")
+    ignition.check(document)
+    ignition.files_of(document)
+    ignition.check(ignition.merge(document, document))
+
+
+def _state_bytes(rng: random.Random, document: Any) -> bytes:
+    return bent_json(rng, document) if rng.random() < 0.3 else hostile_yaml(rng, document)
+
+
+def _read_yaml(data: bytes) -> None:
+    """The reader itself: the same document whichever way it is asked for, and never more than its limits."""
+    limits = documents.Limits(size=1 << 20, nodes=50_000)
+    for schema in (documents.GO, documents.NMSTATE):
+        try:
+            found = documents.read_yaml_all(data, name="x", schema=schema, limits=limits)
+        except documents.DocumentError as error:
+            assert error.line > 0 and error.column > 0 and str(error) == f"x:{error.line}:{error.column}: {error.problem}"
+            assert "\n" not in error.problem and len(error.problem) < 400, error.problem
+            continue
+        for document in found:
+            copy.deepcopy(document.value)
+            json.dumps(document.value)
+            for path in _paths(document.value, 2000):
+                assert document.positions.get(path), path
+
+
+def _paths(value: Any, most: int) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
+    while waiting and len(found) < most:
+        path, here = waiting.pop()
+        found.append(path)
+        entries = here.items() if isinstance(here, dict) else enumerate(here) if isinstance(here, list) else ()
+        waiting += [((*path, key), item) for key, item in entries]
+    return found
+
+
+def _read_json(data: bytes) -> None:
+    try:
+        value = documents.load_json(data, name="x")
+    except documents.DocumentError as error:
+        assert error.line > 0 and error.column > 0 and "\n" not in str(error) and len(str(error)) < 300
+        return
+    text = json.dumps(value, ensure_ascii=False).encode()
+    assert documents.load_json(text, name="x") == value or b"NaN" in text
+
+
+def _profiles() -> list[Any]:
+    found = [documents.load_yaml(path.read_bytes(), name=str(path)) for path in sorted((ROOT / "config_examples").glob("*.yml"))]
+    full: dict[str, Any] = {
+        "topology": "ha", "stack": "dualstack", "addressing": "static", "master": {"vcpus": 2, "memory_mib": 4096, "extra_disks": [{"size_gib": 5}]},
+        "worker": {"count": 2, "disk_bus": "virtio"}, "nodes": {"worker-1": {"memory_mib": 4096, "nics": {"eth0": {"mac": "00:00:00:00:00:01",
+        "addresses": ["192.168.130.90", "fd2e::90"]}}, "bmc": {"username": "a", "password": "b"}}}, "network": {"ipv4": "192.168.130.0/24",
+        "ipv6": "fd2e::/64", "mtu": 1500, "offsets": {"api": 5}}, "extra_networks": [{"name": "s0", "ipv4": "192.168.221.0/24"}],
+        "vips": {"api": ["192.168.130.5", "fd2e::5"], "ingress": None}, "services": {"registry": {"port": 5001, "password": "x"}},
+        "installer": {"fips": False, "install_config": {"proxy": {"httpProxy": "http://1.2.3.4:80"}}, "ntp_sources": ["192.168.130.1"]},
+        "settings": {"REBOOT_DELAY_SECONDS": 5}, "release": {"payload": "lab", "payload_overrides": {}},
+        "faults": [{"kind": "power_off", "node": "worker-1", "when": "Writing image to disk", "seconds": 20}],
+    }  # fmt: skip
+    return [*found, full, full]
+
+
+def _read_profile(data: bytes) -> None:
+    path = _scratch() / "profile.yml"
+    path.write_bytes(data)
+    made = build.build(profile.load(path), "ostest")
+    assert stored.findings(made) == []
+    again = documents.load_yaml(rundir.dump(made), name="plan.yaml")
+    assert json.dumps(again) == json.dumps(made)
+    _use(made)
+
+
+def _use(made: Any) -> None:
+    """What later stages derive of a plan."""
+    rundir.dump(rundir.inventory(made, _scratch()))
+    configs.install_config(made, pull_secret={"auths": {}}, ssh_key="", trust_bundle="")
+    configs.agent_config(made)
+    configs.settings_manifest(made)
+
+
+@functools.cache
+def _plans() -> list[Any]:
+    return [build.build(profile.load(path), "ostest") for path in sorted((ROOT / "config_examples").glob("*.yml")) if "ocp" not in path.name]
+
+
+def _read_plan(data: bytes) -> None:
+    folder = _scratch()
+    (folder / rundir.PLAN).write_bytes(data)
+    _use(rundir.load_plan(folder))
+
+
+def _read_state(data: bytes) -> None:
+    folder = _scratch()
+    (folder / state.FILE).write_bytes(data)
+    state.load(folder)
+
+
+def _networks() -> list[Any]:
+    pairs = [{"mac_address": "52:54:00:00:00:01", "logical_nic_name": "eth0"}]
+    return [[{"network_yaml": json.dumps(_STATE), "mac_interface_map": pairs}, {"network_yaml": "interfaces: []", "mac_interface_map": pairs}]]
+
+
+def _network_text(rng: random.Random, document: Any) -> bytes:
+    """What an infra-env is given: the text of a network state is damaged, and now and then what is around it."""
+    document = copy.deepcopy(document)
+    document[0]["network_yaml"] = hostile_yaml(rng, _STATE).decode("utf-8", "replace")
+    return bent_json(rng, document) if rng.random() < 0.3 else json.dumps(document).encode()
+
+
+def _read_networks(data: bytes) -> None:
+    found = documents.load_json(data, name="x")
+    with contextlib.suppress(ApiError):
+        infra_envs._static_networks(MODELS.check("[static-network]", found))
+
+
+def _kernel_arguments(rng: random.Random, text: Any) -> bytes:
+    return mangle(rng, text)
+
+
+def _read_kernel_arguments(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    words = text.split()[:5]
+    kargs.edit(text, append=words[:2], delete=words[2:3], replace=words[3:])
+    kargs.json_object(data, "kargs.json")
+
+
+TARGETS: dict[str, Target] = {
+    "yaml": Target(lambda: [*_install_configs(), *_states(), {"a": [1, 2.5, None, "x"]}], hostile_yaml, _read_yaml),
+    "json": Target(lambda: [*_ignitions(), *_install_configs(), {"a": [1, 2.5, None, "x"]}], hostile_json, _read_json),
+    "profile": Target(_profiles, hostile_yaml, _read_profile),
+    "plan": Target(_plans, hostile_yaml, _read_plan),
+    "state": Target(lambda: [{"created": [{"kind": "sandbox", "name": "a", "host": "b"}], "stages": {"prepare": {}}}], hostile_json, _read_state),
+    "install-config": Target(_install_configs, hostile_yaml, _read_install_config),
+    "agent-config": Target(_agent_configs, hostile_yaml, _read_agent_config),
+    "manifests": Target(_documents, hostile_yaml, _read_manifest),
+    "nmstate": Target(_states, _state_bytes, lambda data: nmstate.generate(nmstate.load(data))),
+    "static-networks": Target(_networks, _network_text, _read_networks),
+    "registries": Target(
+        lambda: [mirrors.render(_INSTALL["imageDigestSources"], blocked=True).encode()], mangle,
+        lambda data: mirrors.mirrors_of("quay.io/a/b:c", mirrors.parse(data.decode("utf-8", "replace"))),
+    ),
+    "cpio": Target(_archives, mangle, lambda data: cpio.read_files(io.BytesIO(data), limit=1 << 24)),
+    "iso": Target(_isos, _mangle_iso, _read_iso),
+    "miniso": Target(_recipes, mangle, _read_recipe),
+    "ignition": Target(_ignitions, hostile_json, _read_ignition),
+    "kargs": Target(
+        lambda: [b'{"default": "a b=c", "files": [{"path": "x", "offset": 5, "end": "#"}], "size": 900}', b"a b=c console=ttyS0 root=x"],
+        _kernel_arguments, _read_kernel_arguments,
+    ),
+}  # fmt: skip
