@@ -9,6 +9,8 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options: {}
+requirements:
+  - python >= 3.11
 author:
   - The agentlab authors (@agentlab)
 attributes:
@@ -22,6 +24,8 @@ attributes:
 
     READS = r"""
 options: {}
+requirements:
+  - python >= 3.11
 author:
   - The agentlab authors (@agentlab)
 attributes:

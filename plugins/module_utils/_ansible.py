@@ -7,7 +7,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ._deps import MissingLibrary
+from ._deps import MissingLibrary, missing
 
 
 def run(module: AnsibleModule, function: Callable[[], dict[str, Any]], *errors: type[Exception]) -> None:
@@ -20,7 +20,10 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]], *errors: 
     try:
         result = function()
     except MissingLibrary as error:
-        module.fail_json(msg=missing_required_lib(error.distribution), exception=error.trace)
+        # All at once, instead of another one at each try.
+        names = sorted({error.distribution, *missing()}, key=str.lower)
+        text = missing_required_lib(", ".join(names))
+        module.fail_json(msg=f"{text} They are installed by `agentlab setup`, or by: pip install {' '.join(names)}", exception=error.trace)
     except expected as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

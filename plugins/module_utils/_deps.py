@@ -15,8 +15,12 @@ message.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import traceback
 from typing import Any
+
+_WANTED: dict[str, str] = {}
+"""Distribution -> the package that it has, of all libraries that the imported modules may need."""
 
 
 class MissingLibrary(ImportError):
@@ -53,4 +57,15 @@ def optional(name: str, distribution: str | None = None) -> Any:
     `distribution` is the name on PyPI where it differs, as in `optional("yaml", "PyYAML")`. Use of an attribute
     raises `MissingLibrary` when the import fails.
     """
+    _WANTED[distribution or name] = name.partition(".")[0]
     return _Optional(name, distribution or name)
+
+
+def wanted() -> list[str]:
+    """Return the distributions that the modules imported so far may need."""
+    return sorted(_WANTED, key=str.lower)
+
+
+def missing() -> list[str]:
+    """Return those of them that are not installed."""
+    return [distribution for distribution in wanted() if importlib.util.find_spec(_WANTED[distribution]) is None]

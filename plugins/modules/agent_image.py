@@ -16,6 +16,12 @@ description:
     C(.openshift_install_state.json).
   - The release payload is read from its registry, through the mirrors of the inputs, with their pull secret and certificates.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.installer]
+requirements:
+  - bcrypt
+  - cryptography
+  - Jinja2
+  - PyYAML
+  - zstandard
 options:
   assets:
     description: The directory C(files/live) of the role P(agentlab.ocp.agent_image#role), which has the units and scripts of

@@ -12,6 +12,8 @@ description:
   - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is lacking.
   - Says nothing about a cluster that has its state directory already, since its own machines use what is missing then.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - netaddr
 options:
   plan:
     description: The plan, as M(agentlab.ocp.plan) makes it.

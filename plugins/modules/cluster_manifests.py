@@ -15,6 +15,12 @@ description:
     fails and names them.
   - No image is read and none is written; M(agentlab.ocp.agent_image) goes on from here.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.installer]
+requirements:
+  - bcrypt
+  - cryptography
+  - Jinja2
+  - PyYAML
+  - zstandard
 seealso:
   - module: agentlab.ocp.agent_image
 """

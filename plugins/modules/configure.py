@@ -15,6 +15,11 @@ description:
   - The installer consumes its input, that is, removes it after use. What was written last is kept in C(inputs/), so that a
     file that was consumed is only written again when it would differ. A file that people changed is left alone.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - cryptography
+  - jsonschema
+  - netaddr
+  - PyYAML
 options:
   plan:
     description: The plan, as M(agentlab.ocp.plan) makes it.

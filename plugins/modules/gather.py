@@ -13,6 +13,11 @@ description:
     libvirt XML and leases, and logs of the lab's daemons; secrets are redacted.
   - Works out why the installation does not go on; the first cause is on top of C(summary.txt).
 extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - bcrypt
+  - kubernetes
+  - PyYAML
+  - requests
 options:
   plan:
     description: The plan of the cluster.

@@ -12,6 +12,9 @@ description:
   - Writes files of an ISO 9660 image into a directory, or the minimal form of a CoreOS live ISO into a file.
   - Files that are there already and the same are left alone.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - pycdlib
+  - zstandard
 options:
   path:
     description: An ISO image; for O(minimal), a CoreOS live ISO.

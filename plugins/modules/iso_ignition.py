@@ -12,6 +12,8 @@ description:
   - Writes an Ignition config into the embed area of a CoreOS live ISO, in place or into a copy.
   - An image that already carries exactly this config is not written.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
+requirements:
+  - zstandard
 options:
   config:
     description: The config, as JSON text; a dictionary goes through the filter C(to_json).

@@ -11,6 +11,8 @@ version_added: 1.0.0
 description:
   - Returns what a CoreOS live ISO carries and can be changed in. Nothing is written.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - zstandard
 options:
   path:
     description: A CoreOS live ISO.

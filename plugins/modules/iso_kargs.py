@@ -11,6 +11,8 @@ version_added: 1.0.0
 description:
   - Deletes, appends and replaces kernel arguments of a CoreOS live ISO, in this order, in place or in a copy.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
+requirements:
+  - zstandard
 options:
   append:
     description: Arguments to append. Those that are there already are not appended again.

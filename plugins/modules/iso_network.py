@@ -12,6 +12,9 @@ description:
   - Writes keyfiles into the embed area of a CoreOS live ISO, in place or into a copy. They are in force before Ignition runs.
   - They replace those that were there.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
+requirements:
+  - PyYAML
+  - zstandard
 options:
   keyfiles:
     description: Texts of keyfiles by file name.

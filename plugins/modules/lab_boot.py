@@ -14,6 +14,13 @@ description:
     switched off, gets empty disks, and boots from the new one.
   - Machines with the fault C(wrong_token) boot from a copy whose tokens another key signed.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+requirements:
+  - bcrypt
+  - cryptography
+  - libvirt-python
+  - PyYAML
+  - sushy
+  - zstandard
 options:
   mode:
     description:

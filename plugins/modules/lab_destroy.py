@@ -12,6 +12,8 @@ description:
   - Removes exactly what C(state.json) of the run directory lists, in whatever state it is, and takes it off the list.
   - For a sandbox it runs on the controller, as root; for another hypervisor, on that.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - libvirt-python
 options:
   created:
     description: The list of C(state.json), or the part of it that is on this host. Where that is lost, the sandbox of O(plan).

@@ -13,6 +13,9 @@ description:
     when the installation comes to its moment. It is one of the lab's processes, and ends with the lab.
   - Does nothing when the plan has no such faults.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+requirements:
+  - PyYAML
+  - requests
 options:
   dir:
     description: Directory of the installation's assets, which tell where the assisted service will be and how it wants to be asked.

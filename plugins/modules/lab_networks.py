@@ -12,6 +12,8 @@ description:
   - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
   - Compares with what is defined; a network that is used by running machines is not changed.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+requirements:
+  - libvirt-python
 """
 
 EXAMPLES = r"""

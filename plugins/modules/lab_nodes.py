@@ -13,6 +13,8 @@ description:
   - Compares with what is defined; a machine that runs is not changed, and neither is the size of a disk.
   - Where the plan says C(auto), the domain type is KVM if a guest really boots on it, which is tried once for each boot of the host.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+requirements:
+  - libvirt-python
 """
 
 EXAMPLES = r"""

@@ -13,6 +13,8 @@ description:
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - What runs with the same program and files is left alone.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+requirements:
+  - bcrypt
 options:
   tls:
     description: PEM texts.

@@ -14,6 +14,11 @@ description:
   - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
   - Without a profile it takes the plan that stands in the run directory, as people left it.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - cryptography
+  - jsonschema
+  - netaddr
+  - PyYAML
 options:
   profile:
     description:

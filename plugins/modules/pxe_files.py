@@ -12,6 +12,8 @@ description:
   - Writes kernel, initramfs and root file system of a CoreOS live ISO, and an iPXE script, into a directory.
   - Files that are there already and the same are left alone.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - zstandard
 options:
   path:
     description: A CoreOS live ISO.

@@ -13,6 +13,9 @@ description:
     Available and not Failing, that the operators are stable, and that VIPs and DNS names answer for each address family.
   - Fails when a check does, with all checks in the result.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - kubernetes
+  - requests
 options:
   plan:
     description: The plan of the cluster.

@@ -13,6 +13,11 @@ description:
     intervals and messages.
   - The messages are appended to O(log), so that they can be followed while the module waits.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - bcrypt
+  - kubernetes
+  - PyYAML
+  - requests
 options:
   dir:
     description: Directory of the installation's assets.

@@ -21,3 +21,12 @@ def test_makes_no_markup_of_what_others_say() -> None:
 def test_asks_what_a_watcher_may_ask() -> None:
     watched = {op.path for op in OPERATIONS if op.method == "GET" and SCHEMES["w"] in op.schemes}
     assert {"/api/assisted-install/v2/clusters", "/api/assisted-install/v2/clusters/{cluster_id}", "/api/assisted-install/v2/events"} <= watched
+
+
+def test_words_are_not_broken_on_a_narrow_screen() -> None:
+    """Below 800 pixels severities and names of clusters were cut into pieces of one to three letters: their columns could shrink to nothing."""
+    wide, narrow = TEXT.partition("@media (max-width: 50rem)")[::2]
+    assert "#events :is(td, th):nth-child(-n + 2) { white-space: nowrap" in wide
+    assert "#events td:nth-child(3) { overflow-wrap: break-word; min-width: 7rem" in wide
+    # There each event is a block: time, severity and cluster beside each other, the message below them.
+    assert "#events tr { display: grid" in narrow and "#events td:nth-child(4) { grid-column: 1 / -1 }" in narrow
