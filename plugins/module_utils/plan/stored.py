@@ -59,6 +59,8 @@ _TYPES = {str: "a string", int: "an integer", bool: "true or false", dict: "a ma
 def findings(found: Any) -> list[Finding]:
     """Return all in which `found`, as it was read, is no plan: fields that are missing or unknown, wrong types and texts."""
     wrong = list(_walk(found, Plan, ()))
+    if not wrong and not found["hypervisor"]["pool_dir"].startswith(found["hypervisor"]["state_dir"] + "/"):
+        return [(("hypervisor", "pool_dir"), found["hypervisor"]["pool_dir"], "must be in hypervisor.state_dir, which is removed with the cluster")]
     return wrong or [finding for index, fault in enumerate(found["faults"]) for finding in _fault(fault, ("faults", index))]
 
 
