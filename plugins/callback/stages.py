@@ -166,7 +166,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     def v2_runner_on_ok(self, result: Any) -> None:
         self._unfollow()
         data = result.result
-        quiet = self._task.startswith(_ARGUMENTS) or result.task.action == "ansible.builtin.set_fact"
+        quiet = self._task.startswith(_ARGUMENTS) or result.task.action in ("ansible.builtin.set_fact", "ansible.builtin.assert")
         if quiet and not self._display.verbosity:
             return
         changed = bool(data.get("changed"))

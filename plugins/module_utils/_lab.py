@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .plan.model import Plan
 from .plan.stored import checked
+from .state import owner
 
 PLAN: dict[str, Any] = {"type": "dict", "required": True}
+OWNED: dict[str, Any] = {"plan": PLAN, "owner": {"type": "dict", "required": True}}
+"""The options of a module that enters, changes or removes what a cluster has on a hypervisor."""
 
 
 def plan_of(module: AnsibleModule) -> Plan:
@@ -23,6 +27,19 @@ def plan_of(module: AnsibleModule) -> Plan:
     secrets = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}
     module.no_log_values.update(secrets)
     return plan
+
+
+def owner_of(module: AnsibleModule) -> owner.Owner:
+    """Return whose the cluster of the parameter `plan` is, by its state directory on this host.
+
+    Raises `OwnerError` when it is not the caller's, and when it is nobody's yet; in check mode it then is the caller's.
+    """
+    who = owner.from_fact(module.params["owner"])
+    state_dir = Path(module.params["plan"]["hypervisor"]["state_dir"])
+    found = owner.verify(state_dir, who)
+    if found is None and not module.check_mode:
+        raise owner.OwnerError(f"{state_dir / owner.FILE}: there is no cluster {who.owner.cluster}: agentlab prepare --cluster {who.owner.cluster}")
+    return found or who.owner
 
 
 def changed(changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ description:
   - A machine that was booted from this image already is left alone, or switched on if it is off. With another image it is
     switched off, gets empty disks, and boots from the new one.
   - Machines with the fault C(wrong_token) boot from a copy whose tokens another key signed.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - bcrypt
   - cryptography
@@ -54,6 +54,7 @@ EXAMPLES = r"""
 - name: Boot
   agentlab.ocp.lab_boot:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
     image: "{{ agentlab_run_dir }}/agent.x86_64.iso"
     ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
 """
@@ -93,7 +94,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabErr
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "plan": _lab.PLAN,
+            **_lab.OWNED,
             "mode": {"type": "str", "choices": ["redfish", "minimal", "cdrom", "pxe", "manual"], "default": "redfish"},
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
@@ -106,6 +107,7 @@ def main() -> None:
         # BMCs are on the lab's network or on a management network; a web proxy leads to neither.
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
         plan, image = _lab.plan_of(module), Path(module.params["image"])
+        _lab.owner_of(module)
         mode, state_dir = module.params["mode"], Path(plan["hypervisor"]["state_dir"])
         nodes = boot.order(plan["nodes"], plan["rendezvous_ip"])
         if module.check_mode and "AGENTLAB_NO_SANDBOX" in os.environ:

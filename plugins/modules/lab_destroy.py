@@ -9,22 +9,23 @@ module: lab_destroy
 short_description: Remove what a cluster made on a hypervisor
 version_added: 1.0.0
 description:
-  - Removes exactly what C(state.json) of the run directory lists, in whatever state it is, and takes it off the list.
+  - Removes exactly what C(state.json) of the run directory lists and what carries the mark of the cluster, in whatever state it is.
+  - A cluster of another user or another run directory is refused, and so is a state directory without its marker.
   - For a sandbox it runs on the controller, as root; for another hypervisor, on that.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - libvirt-python
 options:
   created:
-    description: The list of C(state.json), or the part of it that is on this host. Where that is lost, the sandbox of O(plan).
+    description: The list of C(state.json), or the part of it that is on this host. Where that is lost, all that O(plan) makes.
     type: list
     elements: dict
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required without O(created).
     type: dict
-  cluster:
-    description: Name of the cluster.
-    type: str
+  owner:
+    description: Who works on the cluster, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
+    type: dict
     required: true
 """
 
@@ -32,7 +33,7 @@ EXAMPLES = r"""
 - name: Remove what the cluster made
   agentlab.ocp.lab_destroy:
     created: "{{ agentlab_state.created }}"
-    cluster: ostest
+    owner: "{{ agentlab_owner }}"
   delegate_to: localhost
   become: true
 """
@@ -52,6 +53,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.remove import remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
@@ -59,7 +61,7 @@ def main() -> None:
         argument_spec={
             "created": {"type": "list", "elements": "dict"},
             "plan": {"type": "dict"},
-            "cluster": {"type": "str", "required": True},
+            "owner": {"type": "dict", "required": True},
         },
         required_one_of=[("created", "plan")],
         supports_check_mode=True,
@@ -68,8 +70,8 @@ def main() -> None:
     def destroy() -> dict[str, Any]:
         created = module.params["created"]
         if created is None:
-            created = inventory.sandbox(checked(module.params["plan"]))
-        removed = remove(created, module.params["cluster"], check=module.check_mode)
+            created = inventory.items(checked(module.params["plan"]), "")
+        removed = remove(created, owner.from_fact(module.params["owner"]), check=module.check_mode)
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}
 

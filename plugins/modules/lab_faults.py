@@ -12,7 +12,7 @@ description:
   - Starts a process on the hypervisor that does those faults of the plan that happen to machines, cables, media and services, each
     when the installation comes to its moment. It is one of the lab's processes, and ends with the lab.
   - Does nothing when the plan has no such faults.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - PyYAML
   - requests
@@ -27,6 +27,7 @@ EXAMPLES = r"""
 - name: Do the plan's faults
   agentlab.ocp.lab_faults:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
     dir: "{{ agentlab_run_dir }}"
 """
 
@@ -50,10 +51,11 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabErr
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={"plan": _lab.PLAN, "dir": {"type": "path", "required": True}}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={**_lab.OWNED, "dir": {"type": "path", "required": True}}, supports_check_mode=True)
 
     def start() -> dict[str, Any]:
         plan = _lab.plan_of(module)
+        _lab.owner_of(module)
         try:
             known = load_wait_for(Path(module.params["dir"]))
         except StateError as error:

@@ -11,7 +11,7 @@ version_added: 1.0.0
 description:
   - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
   - Compares with what is defined; a network that is used by running machines is not changed.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - libvirt-python
 """
@@ -20,6 +20,7 @@ EXAMPLES = r"""
 - name: Make the networks
   agentlab.ocp.lab_networks:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
 """
 
 RETURN = r"""
@@ -38,30 +39,32 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, host, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={"plan": _lab.PLAN}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=_lab.OWNED, supports_check_mode=True)
 
     def make() -> dict[str, Any]:
         plan = _lab.plan_of(module)
         private = plan["hypervisor"]["kind"] == "sandbox"
         forwarders = uplink.forwarders(Path(plan["hypervisor"]["state_dir"])) if private else []
+        if not module.check_mode:
+            host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
+        found = _lab.owner_of(module)
         script = f"agent.{plan['cluster']['arch']}.ipxe"
         boot_file = f"{plan['services']['http']['url']}/{script}" if plan["boot"]["mode"] == "pxe" else None
         wanted = [
             network.render(
                 entry,
-                plan["cluster"]["name"],
+                found,
                 private=private,
                 forwarders=forwarders,
                 boot_file=boot_file if entry["purpose"] == "machine" else None,
             )
             for entry in plan["networks"]
         ]
-        if not module.check_mode:
-            namespaces.claim(Path(plan["hypervisor"]["state_dir"]))
         with connect() as connection:
             changes = network.apply(connection, wanted, check=module.check_mode)
         return _lab.changed(changes)

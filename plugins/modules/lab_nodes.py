@@ -12,7 +12,7 @@ description:
   - Makes the storage pool, the disks and the domains of a plan's nodes. They stay off.
   - Compares with what is defined; a machine that runs is not changed, and neither is the size of a disk.
   - Where the plan says C(auto), the domain type is KVM if a guest really boots on it, which is tried once for each boot of the host.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - libvirt-python
 """
@@ -21,6 +21,7 @@ EXAMPLES = r"""
 - name: Make the machines
   agentlab.ocp.lab_nodes:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
 """
 
 RETURN = r"""
@@ -48,17 +49,18 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabErr
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={"plan": _lab.PLAN}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=_lab.OWNED, supports_check_mode=True)
 
     def make() -> dict[str, Any]:
         plan = _lab.plan_of(module)
         hypervisor, check = plan["hypervisor"], module.check_mode
+        found = _lab.owner_of(module)
         console = Path(hypervisor["state_dir"]) / "console"
         domain_type = kvm.domain_type(hypervisor["domain_type"])
         wanted = [
             domain.render(
                 node,
-                plan["cluster"]["name"],
+                found,
                 pool=hypervisor["pool"],
                 domain_type=domain_type,
                 console=console / f"{node['domain']}.log",
@@ -71,7 +73,7 @@ def main() -> None:
         if not check:
             console.mkdir(parents=True, exist_ok=True)
         with connect() as connection:
-            pool, made = storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], check=check)
+            pool, made = storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], found.mark, check=check)
             changes = [{"name": hypervisor["pool"], "before": "", "after": f"pool {hypervisor['pool_dir']}\n"}] if made else []
             for disk in storage.missing(pool, [disk for node in plan["nodes"] for disk in node["disks"]]):
                 changes.append({"name": disk["name"], "before": "", "after": f"disk of {disk['size_gib']} GiB\n"})

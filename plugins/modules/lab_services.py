@@ -12,7 +12,7 @@ description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - What runs with the same program and files is left alone.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - bcrypt
 options:
@@ -39,6 +39,7 @@ EXAMPLES = r"""
 - name: Serve
   agentlab.ocp.lab_services:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
     tls:
       ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
       certificate: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.crt') }}"
@@ -66,7 +67,7 @@ def main() -> None:
     pem = {"type": "str", "required": True}
     module = AnsibleModule(
         argument_spec={
-            "plan": _lab.PLAN,
+            **_lab.OWNED,
             "tls": {
                 "type": "dict",
                 "required": True,
@@ -78,6 +79,7 @@ def main() -> None:
 
     def serve() -> dict[str, Any]:
         plan = _lab.plan_of(module)
+        _lab.owner_of(module)
         hypervisor = plan["hypervisor"]
         wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox")
         directory = Path(hypervisor["state_dir"]) / "processes"

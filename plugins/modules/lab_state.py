@@ -9,12 +9,15 @@ module: lab_state
 short_description: Write down what a cluster makes, and give it its certificates
 version_added: 1.0.0
 description:
-  - Lists everything that the next stages create in C(state.json) of the run directory, before it is created.
+  - Lists everything that the next stages create in C(state.json) of the run directory, before it is created, and whose it is.
   - Makes the lab's certificate authority and the certificate of what its gateway serves, in C(tls/) of the run directory.
 extends_documentation_fragment: [agentlab.ocp.module]
 options:
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required to write.
+    type: dict
+  owner:
+    description: Who works on the cluster, C(agentlab_owner). Required to write.
     type: dict
   run_dir:
     description: The run directory.
@@ -36,6 +39,7 @@ EXAMPLES = r"""
 - name: Write down what is going to be made
   agentlab.ocp.lab_state:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
     run_dir: "{{ agentlab_run_dir }}"
     host: "{{ inventory_hostname }}"
   delegate_to: localhost
@@ -47,9 +51,15 @@ created:
   returned: when it writes
   type: list
   elements: dict
+owner:
+  description: The option O(owner) with the mark that all of the cluster carries.
+  returned: when it writes
+  type: dict
 """
 
 import shutil
+import uuid
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,34 +67,50 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab, state
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory, tls
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "plan": {"type": "dict"},
+            "owner": {"type": "dict"},
             "run_dir": {"type": "path", "required": True},
             "host": {"type": "str"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         },
-        required_if=[("state", "present", ("plan", "host"))],
+        required_if=[("state", "present", ("plan", "owner", "host"))],
         supports_check_mode=True,
     )
 
     def write() -> dict[str, Any]:
         plan, run_dir = _lab.plan_of(module), Path(module.params["run_dir"])
         items = inventory.items(plan, module.params["host"])
-        listed = state.load(run_dir)["created"]
+        recorded = state.load(run_dir)
+        listed = recorded["created"]
         new = [item for item in items if item not in listed]
+        who = owner.from_fact(module.params["owner"])
+        found = None
+        if not who.remote:
+            directory = Path(plan["hypervisor"]["state_dir"])
+            owner.refuse_foreign(directory)
+            found = owner.verify(directory, who)
+        if found and not listed and found.plan != who.owner.plan:
+            raise LabError(
+                f"cluster {found.cluster} exists with another plan than this one, and {run_dir}/state.json, which would list what it made, "
+                f"is lost: remove it first, agentlab destroy PROFILE --cluster {found.cluster}"
+            )
+        mark = found.mark if found else who.owner.mark or str(uuid.uuid4())
+        who = replace(who, owner=replace(who.owner, mark=mark))
         if not module.check_mode:
             if not listed:
                 # A cluster begins: what the last one of this name logged would be taken for its own.
                 for name in ("logs", "report"):
                     shutil.rmtree(run_dir / name, ignore_errors=True)
-            state.record(run_dir, items)
+            state.record(run_dir, items, asdict(who.owner))
         certified = tls.ensure(run_dir / "tls", plan["cluster"]["name"], inventory.served_names(plan), check=module.check_mode)
         added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])
-        return {"changed": bool(added), "created": new, "diff": {"before": "", "after": "".join(added)}}
+        return {"changed": bool(added), "created": new, "owner": who.fact(), "diff": {"before": "", "after": "".join(added)}}
 
     def forget() -> dict[str, Any]:
         run_dir = Path(module.params["run_dir"])

@@ -13,6 +13,7 @@ description:
     UUIDs, DNS records, ports and paths.
   - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
   - Without a profile it takes the plan that stands in the run directory, as people left it.
+  - A cluster of this name on this host that belongs to another user or another run directory is refused.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - cryptography
@@ -41,6 +42,10 @@ options:
       - They are not needed to wait for a cluster, to validate or to remove it.
     type: bool
     default: false
+  adopt:
+    description: Take over the cluster of another owner.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -65,8 +70,13 @@ run_dir:
   returned: success
   type: str
   sample: /home/user/agentlab/runs/ostest
+owner:
+  description: Who works on the cluster, for the modules that enter, change or remove it.
+  returned: success
+  type: dict
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +84,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.warnings import warnings
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
@@ -84,19 +95,22 @@ def main() -> None:
             "cluster": {"type": "str", "default": "ostest"},
             "run_dir": {"type": "path", "required": True},
             "files": {"type": "bool", "default": False},
+            "adopt": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
 
     def plan() -> dict[str, Any]:
         folder = module.params["profiles"]
-        run_dir = Path(module.params["run_dir"]).absolute()
+        run_dir = Path(os.path.abspath(module.params["run_dir"]))
+        adopt = module.params["adopt"]
         made, changes = rundir.prepare(
             run_dir,
             module.params["profile"] or None,
             Path(folder) if folder else None,
             module.params["cluster"],
             files=module.params["files"],
+            adopt=adopt,
         )
         for warning in warnings(made):
             module.warn(warning)
@@ -107,6 +121,7 @@ def main() -> None:
             "diff": [change.diff() for change in changes],
             "plan": made,
             "run_dir": str(run_dir),
+            "owner": owner.caller(made, run_dir, adopt=adopt).fact(),
         }
 
     run(module, plan)

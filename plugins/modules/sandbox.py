@@ -13,7 +13,7 @@ description:
     namespace can be seen with C(ip netns).
   - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
   - Runs on the controller, as root.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 notes:
   - To remove it use M(agentlab.ocp.lab_destroy).
 """
@@ -22,6 +22,7 @@ EXAMPLES = r"""
 - name: Make the sandbox
   agentlab.ocp.sandbox:
     plan: "{{ agentlab_plan }}"
+    owner: "{{ agentlab_owner }}"
   delegate_to: localhost
   become: true
 """
@@ -40,21 +41,23 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, kvm, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={"plan": _lab.PLAN}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=_lab.OWNED, supports_check_mode=True)
 
     def make() -> dict[str, Any]:
         plan = _lab.plan_of(module)
         cluster, hypervisor = plan["cluster"], plan["hypervisor"]
         state_dir = Path(hypervisor["state_dir"])
         if module.check_mode:
+            _lab.owner_of(module)
             changed = namespaces.find(state_dir) is None
         else:
             gateways = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
             changed = namespaces.ensure(
-                cluster["name"],
+                owner.from_fact(module.params["owner"]),
                 hypervisor["netns"],
                 state_dir,
                 gateways,

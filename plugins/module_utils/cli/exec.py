@@ -49,7 +49,16 @@ def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
 
 
 def _become(cluster: str, command: list[str]) -> int:
-    hypervisor = _hypervisor(cluster)
+    from ..state import owner
+
+    try:
+        hypervisor = _hypervisor(cluster)
+        if hypervisor["kind"] != "ssh":
+            name = {"cluster": {"name": cluster}, "hypervisor": hypervisor}
+            owner.verify(Path(hypervisor["state_dir"]), owner.caller(name, run_dir(cluster)))
+    except (ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
     if hypervisor["kind"] == "sandbox":
         try:
             running = namespaces.require(cluster, Path(hypervisor["state_dir"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import importlib.util
 import os
 import re
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents import load_json, load_yaml, read_file
 from ..packages import PackageError, distribution, missing
+from . import orphans
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
 from .terminal import say
@@ -33,9 +35,11 @@ _INSTALLED = ("deploy", "wait", "validate")
 _MAKES_MACHINES = {"prepare", "deploy"}
 # These need the files that a profile names, or create what would be in vain without them.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
+ADOPTS = {"prepare", "deploy", "destroy"}
 LOCAL = "localhost"
 FAILURE = "logs/failure.json"
 _SILENT = re.compile(r"Connection refused|No route to host|timed out")
+_libc = ctypes.CDLL(None)
 INTERRUPTED = 130
 """Exit status, as that of a shell, of a verb that somebody stopped."""
 _ANSIBLE_INTERRUPTED = 99
@@ -57,6 +61,8 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "-e", "--extra-vars", action="append", default=[], metavar="VARS", help="variables, as for ansible-playbook"
     )
+    if verb in ADOPTS:
+        parser.add_argument("--adopt", action="store_true", help="take over the cluster of another user or run directory")
     if verb == "deploy":
         parser.add_argument("--stop-after", choices=STAGES, metavar="STAGE", help=f"one of {', '.join(STAGES)}")
         parser.add_argument("--no-gather", action="store_true", help="collect nothing when it fails")
@@ -70,7 +76,7 @@ def run(verb: str, argv: list[str]) -> int:
     with scratch() as (temporary, lock):
         inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
         try:
-            text, variables = inputs(verb, args.cluster, args.profile)
+            text, variables = inputs(verb, args.cluster, args.profile, adopt=getattr(args, "adopt", False))
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
@@ -82,6 +88,7 @@ def run(verb: str, argv: list[str]) -> int:
             say(error, sys.stderr)
             return 2
         settings.write_text(_literal(variables), encoding="utf-8")
+        orphans.end(directory)
         command = ["ansible-playbook", "-i", str(inventory), "-e", f"@{settings}"]
         command += [option for given in args.extra_vars for option in ("-e", given)]
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
@@ -107,21 +114,23 @@ def run(verb: str, argv: list[str]) -> int:
         return status
 
 
-def inputs(verb: str, cluster: str, profile: str | None = None) -> Inputs:
+def inputs(verb: str, cluster: str, profile: str | None = None, *, adopt: bool = False) -> Inputs:
     """Return what the playbook of `verb` needs to run for `cluster`, with a profile or with the plan that stands in the run directory.
 
-    Raises `ValueError` for a profile or plan that is wrong, and `OSError`.
+    adopt: take over a cluster of another owner. Raises `ValueError` for a profile or plan that is wrong, and for a cluster of
+    another, and `OSError`.
     """
     directory = run_dir(cluster)
     variables: dict[str, str | bool] = {
         "agentlab_cluster": cluster,
         "agentlab_run_dir": str(directory),
         "agentlab_profiles": str(PROFILES),
+        "agentlab_adopt": adopt,
     }
     name = _profile(verb, profile, directory)
     if name:
         variables["agentlab_profile"] = name
-    return Inputs(_inventory(verb, directory, name, cluster), variables)
+    return Inputs(_inventory(verb, directory, name, cluster, adopt), variables)
 
 
 def _profile(verb: str, given: str | None, directory: Path) -> str | None:
@@ -136,7 +145,7 @@ def _profile(verb: str, given: str | None, directory: Path) -> str | None:
     return DEFAULT_PROFILE
 
 
-def _inventory(verb: str, directory: Path, name: str | None, cluster: str) -> str:
+def _inventory(verb: str, directory: Path, name: str | None, cluster: str, adopt: bool) -> str:
     """Return the run's inventory. It judges the profile before Ansible starts, which takes a second.
 
     A setup needs no plan, and cannot enter a sandbox, which is made later.
@@ -149,7 +158,7 @@ def _inventory(verb: str, directory: Path, name: str | None, cluster: str) -> st
         if plan is None or plan["hypervisor"]["kind"] != "ssh":
             return _this_host()
     else:
-        plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES, files=verb in _NEEDS_FILES)[0]
+        plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES, files=verb in _NEEDS_FILES, adopt=adopt)[0]
     return rundir.dump(rundir.inventory(plan, directory))
 
 
@@ -190,18 +199,27 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) ->
         "AGENTLAB_FAILURE": str(directory / FAILURE),
         "ANSIBLE_LOCAL_TEMP": str(temporary),
         "TMPDIR": str(temporary),
+        **orphans.mark(directory),
     }
-    with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock]) as process:
+    with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock], preexec_fn=_interrupted_with_us) as process:
         # Who interrupts us by Ctrl-C interrupts Ansible as well, which ends the tasks that it started; killed, it would leave them behind.
-        before = signal.signal(signal.SIGTERM, lambda *__: process.send_signal(signal.SIGINT))
+        before = {number: signal.signal(number, lambda *__: process.send_signal(signal.SIGINT)) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             while True:
                 with contextlib.suppress(KeyboardInterrupt):
                     status = process.wait()
                     break
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    if status < 0 and status != -signal.SIGINT:
+        orphans.end(directory, own=True)
     return INTERRUPTED if status in (_ANSIBLE_INTERRUPTED, -signal.SIGINT) else status
+
+
+def _interrupted_with_us() -> None:
+    """Have the kernel interrupt this process when the one that started it is killed (prctl(2), PR_SET_PDEATHSIG)."""
+    _libc.prctl(1, signal.SIGINT, 0, 0, 0)
 
 
 def _booted(directory: Path) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..sandbox import LabError
+from ..state.owner import Owner
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
 
@@ -23,7 +24,7 @@ UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPO
 
 def render(
     node: Mapping[str, Any],
-    cluster: str,
+    owner: Owner,
     *,
     pool: str,
     domain_type: str,
@@ -32,7 +33,7 @@ def render(
     medium_first: bool = False,
     clock_offset: int = 0,
 ) -> ET.Element:
-    """Return the definition of `node` (an entry of a plan's `nodes`).
+    """Return the definition of `node` (an entry of a plan's `nodes`) of the cluster of `owner`, whose mark it carries.
 
     pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; network_boot:
     whether an empty disk falls through to the network instead of the CD; medium_first: whether that comes before the disk;
@@ -45,7 +46,7 @@ def render(
         {"type": domain_type},
         element("name", text=node["domain"]),
         element("uuid", text=node["uuid"]),
-        element("metadata", None, element(METADATA, {"cluster": cluster, "name": node["name"], "role": node["role"]})),
+        element("metadata", None, element(METADATA, {"cluster": owner.cluster, "mark": owner.mark, "name": node["name"], "role": node["role"]})),
         element("memory", {"unit": "KiB"}, text=node["memory_mib"] * 1024),
         element("vcpu", text=node["vcpus"]),
         element(
@@ -87,7 +88,7 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
     for tree in wanted:
         name, ours = tree.findtext("name"), tree.findtext("uuid")
         domain = lookup(connection, "lookupByName", str(name))
-        if domain is not None and domain.UUIDString() != ours:
+        if domain is not None and (domain.UUIDString() != ours or mark_of(domain) != _mark(tree)):
             raise LabError(f"domain {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER")
         diff = difference(defined(domain) if domain is not None else None, tree)
         if not diff:
@@ -126,10 +127,10 @@ def defined(domain: Any) -> ET.Element:
     return tree
 
 
-def remove(connection: Any, name: str, cluster: str) -> bool:
-    """Stop and undefine domain `name` of `cluster`, with its NVRAM and TPM state; return whether it was there."""
+def remove(connection: Any, name: str, mark: str) -> bool:
+    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM and TPM state; return whether it was there."""
     domain = lookup(connection, "lookupByName", name)
-    if domain is None or not _is_of(domain, cluster):
+    if domain is None or mark_of(domain) != mark:
         return False
     if domain.isActive():
         domain.destroy()
@@ -166,9 +167,14 @@ def set_cdrom(connection: Any, name: str, image: str | None) -> bool:
     return True
 
 
-def _is_of(domain: Any, cluster: str) -> bool:
-    mark = ET.fromstring(domain.XMLDesc(2)).find(f"metadata/{METADATA}")
-    return mark is not None and mark.get("cluster") == cluster
+def mark_of(domain: Any) -> str | None:
+    """Return the mark of the cluster that made `domain` (`state.owner`), or None."""
+    return _mark(ET.fromstring(domain.XMLDesc(2)))
+
+
+def _mark(tree: ET.Element) -> str | None:
+    metadata = tree.find(f"metadata/{METADATA}")
+    return None if metadata is None else metadata.get("mark")
 
 
 def _translation(domain_type: str) -> list[ET.Element]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import subprocess
-import uuid
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,19 +18,19 @@ from typing import Any
 
 from ..documents import load_json
 from ..sandbox import LabError
+from ..state.owner import Owner, identity
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
 
 DNSMASQ = "{http://libvirt.org/schemas/network/dnsmasq/1.0}"
-_NAMESPACE = uuid.UUID("0f3bd9f6-1f0e-5c55-9d10-7b4de4a3a6f0")
 
 
 def render(
-    network: Mapping[str, Any], owner: str, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
+    network: Mapping[str, Any], owner: Owner, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
 ) -> ET.Element:
     """Return the definition of `network` (an entry of a plan's `networks`).
 
-    owner: name of the cluster, which makes the UUID; private: whether the network namespace is a sandbox's; forwarders:
+    owner: of the cluster; the UUID is its mark, and its name makes the bridge's MAC; private: whether the network namespace is a sandbox's; forwarders:
     name servers for what the lab does not know (only with `nat`); boot_file: URL of the iPXE script for those that boot
     from the network (the network cards' own firmware is iPXE, which fetches it).
     """
@@ -43,11 +42,11 @@ def render(
         "network",
         None,
         element("name", text=name),
-        element("uuid", text=identity(owner, name)),
+        element("uuid", text=identity(owner.mark, "network", name)),
         _forward(network, private),
         element("bridge", {"name": network["bridge"], "stp": "off", "delay": "0"}),
         element("mtu", {"size": network["mtu"]}),
-        element("mac", {"address": _mac(owner, name)}),
+        element("mac", {"address": _mac(owner.cluster, name)}),
         element("domain", {"name": network["domain"], "localOnly": "yes"}) if served else None,
         element(
             "dns",
@@ -70,11 +69,6 @@ def render(
             ),
         ),
     )
-
-
-def identity(owner: str, name: str) -> str:
-    """Return the UUID of network `name` of cluster `owner`: it tells ours from another's of the same name."""
-    return str(uuid.uuid5(_NAMESPACE, f"{owner}/network/{name}"))
 
 
 def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
@@ -106,10 +100,10 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
     return changes
 
 
-def remove(connection: Any, name: str, owner: str) -> bool:
-    """Remove network `name` of cluster `owner`; return whether it was there."""
+def remove(connection: Any, name: str, mark: str) -> bool:
+    """Remove network `name` if it carries `mark`; return whether it was there."""
     network = lookup(connection, "networkLookupByName", name)
-    if network is None or network.UUIDString() != identity(owner, name):
+    if network is None or network.UUIDString() != identity(mark, "network", name):
         return False
     if network.isActive():
         network.destroy()
@@ -143,8 +137,8 @@ def _packed(address: str) -> str:
     return ipaddress.IPv6Address(address).packed.hex()
 
 
-def _mac(owner: str, name: str) -> str:
-    return "52:54:00:" + hashlib.sha256(f"{owner}/{name}".encode()).digest()[:3].hex(":")
+def _mac(cluster: str, name: str) -> str:
+    return "52:54:00:" + hashlib.sha256(f"{cluster}/{name}".encode()).digest()[:3].hex(":")
 
 
 def _forward(network: Mapping[str, Any], private: bool) -> ET.Element | None:

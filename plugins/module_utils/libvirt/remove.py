@@ -1,82 +1,102 @@
-"""Remove what `state.json` lists, whatever is left of it."""
+"""Remove what a cluster made on a hypervisor and what carries its mark, whatever is left of it."""
 
 from __future__ import annotations
 
+import itertools
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from ..sandbox import LabError, namespaces, processes, uplink
-from ..state import Item
+from ..sandbox import LabError, host, namespaces, processes, uplink
+from ..state import Item, owner
 from . import domain, network, storage
 from .connection import connect, lookup
 
 KINDS = {"sandbox", "uplink", "state_dir", "network", "pool", "domain", "service"}
 
 FINDERS = {"domain": "lookupByName", "pool": "storagePoolLookupByName", "network": "networkLookupByName"}
+REMOVERS = {"domain": domain.remove, "pool": storage.remove, "network": network.remove}
 
 
-def remove(created: Sequence[Item], cluster: str, *, check: bool = False) -> list[Item]:
-    """Remove the things in `created` that `cluster` made; return those that were there.
+def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -> list[Item]:
+    """Remove the things in `created` that carry the mark of the cluster of `who`; return those that were there.
 
-    A sandbox takes everything that is in it along; elsewhere each thing is removed by itself, the last one first. Raises
-    `LabError` for a kind that nobody here knows.
+    A sandbox takes everything that is in it along; elsewhere each thing is removed by itself, the last one first. Before
+    anything is removed, raises `LabError` for a kind that nobody here knows, and `owner.OwnerError` for a state directory
+    of another, or one with files but without its marker.
     """
     unknown = sorted({item["kind"] for item in created} - KINDS)
     if unknown:
         raise LabError(f"state.json lists {', '.join(unknown)}, which this version cannot remove: known are {', '.join(sorted(KINDS))}")
-    directories = [item for item in created if item["kind"] == "state_dir"]
-    if any(item["kind"] == "sandbox" for item in created):
-        found = [item for item in created if item["kind"] == "sandbox" and _sandbox_exists(item, directories)]
-        found += [item for item in directories if Path(item["name"]).exists()]
-        if not check:
-            for item in created:
-                if item["kind"] == "uplink" and uplink.remove(item["name"]):
-                    found.append(item)
-            for item in created:
-                if item["kind"] == "sandbox":
-                    for directory in directories:
-                        namespaces.remove(item["name"], Path(directory["name"]))
-        return found
-    removed = [item for item in reversed(created) if item["kind"] == "service" and _service(item, directories, check)]
-    carried = [item for item in reversed(created) if item["kind"] in ("domain", "pool", "network")]
-    if carried:
-        with connect() as connection:
-            for item in carried:
-                if lookup(connection, FINDERS[item["kind"]], item["name"]) is None:
-                    continue
-                if check or _carried(connection, item, cluster):
-                    removed.append(item)
-    for item in directories:
-        path = Path(item["name"])
-        if path.exists():
-            removed.append(item)
+    directories = {item["name"]: owner.marked(Path(item["name"]), who) for item in created if item["kind"] == "state_dir"}
+    for name in directories:
+        host.refuse_damaged(Path(name).parent)
+    # Without a state directory that has it, the mark is that of state.json.
+    found = next((one for one in directories.values() if one), who.owner)
+    sandboxes = [item["name"] for item in created if item["kind"] == "sandbox"]
+    for name, directory in itertools.product(sandboxes, directories):
+        namespaces.refuse_foreign_namespace(name, Path(directory), found.mark)
+    if sandboxes:
+        removed = _sandbox(created, directories, found, check)
+    else:
+        removed = _carried(created, directories, found, check)
+    for item in created:
+        if item["kind"] == "state_dir":
+            path = Path(item["name"])
+            one = directories[item["name"]]
+            if one or owner.leftover(path):
+                removed.append(item)
             if not check:
-                shutil.rmtree(path)
-        if not check:
-            namespaces.leave_host(path.parent)
+                if one or owner.leftover(path):
+                    owner.remove(path, one or found)
+                host.leave_host(path.parent)
     return removed
 
 
-def _carried(connection: object, item: Item, cluster: str) -> bool:
-    if item["kind"] == "domain":
-        return domain.remove(connection, item["name"], cluster)
-    if item["kind"] == "pool":
-        return storage.remove(connection, item["name"])
-    return network.remove(connection, item["name"], cluster)
+def _sandbox(created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool) -> list[Item]:
+    removed = []
+    for item in created:
+        if item["kind"] == "uplink" and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):
+            removed.append(item)
+    for item in created:
+        if item["kind"] != "sandbox":
+            continue
+        for directory in map(Path, directories):
+            if os.path.lexists(host.NETNS_DIR / item["name"]) or namespaces.find(directory):
+                removed.append(item)
+            if not check:
+                namespaces.stop(item["name"], directory, found.mark)
+    return removed
 
 
-def _service(item: Item, directories: Sequence[Item], check: bool) -> bool:
+def _carried(created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool) -> list[Item]:
+    removed = [item for item in reversed(created) if item["kind"] == "service" and _service(item, directories, check)]
+    carried = [item for item in reversed(created) if item["kind"] in FINDERS]
+    if carried and found.mark:
+        with connect() as connection:
+            for item in carried:
+                kind, name = item["kind"], item["name"]
+                there = lookup(connection, FINDERS[kind], name)
+                if there is None or not _ours(kind, name, there, found.mark):
+                    continue
+                removed.append(item)
+                if not check:
+                    REMOVERS[kind](connection, name, found.mark)
+    return removed
+
+
+def _ours(kind: str, name: str, there: Any, mark: str) -> bool:
+    if kind == "domain":
+        return domain.mark_of(there) == mark
+    return bool(there.UUIDString() == owner.identity(mark, kind, name))
+
+
+def _service(item: Item, directories: dict[str, owner.Owner | None], check: bool) -> bool:
     for directory in directories:
-        place = Path(directory["name"]) / "processes"
+        place = Path(directory) / "processes"
         if check:
             return processes.find(place, item["name"]) is not None
         if processes.stop(place, item["name"]):
             return True
     return False
-
-
-def _sandbox_exists(item: Item, directories: Sequence[Item]) -> bool:
-    named = os.path.lexists(namespaces.NETNS_DIR / item["name"])
-    return named or any(namespaces.find(Path(directory["name"])) for directory in directories)

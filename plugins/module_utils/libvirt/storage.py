@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..sandbox import LabError
+from ..state.owner import identity
 from .connection import lookup
 from .xmldiff import element, text
 
 GIB = 1024**3
 
 
-def pool(connection: Any, name: str, directory: str, *, check: bool = False) -> tuple[Any | None, bool]:
-    """Return the running pool `name` at `directory`, made if needed, and whether it had to be made or started."""
+def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool = False) -> tuple[Any | None, bool]:
+    """Return the running pool `name` at `directory`, made with `mark` if needed, and whether it had to be made or started."""
     found = lookup(connection, "storagePoolLookupByName", name)
+    ours = identity(mark, "pool", name)
     if found is not None:
+        if found.UUIDString() != ours:
+            raise LabError(f"storage pool {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER")
         path = ET.fromstring(found.XMLDesc()).findtext("target/path")
         if path != directory:
             raise LabError(f"storage pool {name} exists in libvirt at {path}, not at {directory}: remove it first")
@@ -25,7 +29,8 @@ def pool(connection: Any, name: str, directory: str, *, check: bool = False) -> 
     if check:
         return found, True
     if found is None:
-        tree = element("pool", {"type": "dir"}, element("name", text=name), element("target", None, element("path", text=directory)))
+        target = element("target", None, element("path", text=directory))
+        tree = element("pool", {"type": "dir"}, element("name", text=name), element("uuid", text=ours), target)
         found = connection.storagePoolDefineXML(text(tree))
         found.build()
     found.create()
@@ -67,17 +72,16 @@ def blank(pool: Any, disk: Mapping[str, Any]) -> None:
     create(pool, disk)
 
 
-def remove(connection: Any, name: str) -> bool:
-    """Remove pool `name` with everything in it; return whether it was there."""
+def remove(connection: Any, name: str, mark: str) -> bool:
+    """Remove pool `name` from libvirt if it carries `mark`; return whether it was there.
+
+    Its files are in the cluster's state directory, and are removed with that: a directory that is not there cannot be started,
+    and one that holds something else is not ours to empty.
+    """
     found = lookup(connection, "storagePoolLookupByName", name)
-    if found is None:
+    if found is None or found.UUIDString() != identity(mark, "pool", name):
         return False
-    if not found.isActive():
-        found.create()
-    found.refresh()
-    for volume in found.listAllVolumes():
-        volume.delete()
-    found.destroy()
-    found.delete()
+    if found.isActive():
+        found.destroy()
     found.undefine()
     return True

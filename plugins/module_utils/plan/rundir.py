@@ -9,6 +9,7 @@ from .. import state
 from .._deps import optional
 from ..documents import DocumentError, decoded, read_file, read_yaml
 from ..report.redact import redact
+from ..state import owner
 from . import files as named
 from . import profile
 from .build import build
@@ -64,12 +65,14 @@ def prepare(
     refuse: bool = True,
     here: bool = False,
     files: bool = False,
+    adopt: bool = False,
 ) -> tuple[Plan, list[Change]]:
     """Return the plan of the run in `run_dir`, and what would have to change there.
 
     name, here, files: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
-    cluster which still exists (unless `refuse` is off, to look only).
+    cluster which still exists, and `OwnerError` when the cluster on this host is another's and this is not to `adopt` it. With
+    `refuse` off, to look only, existing clusters do not matter.
     """
     if name is None:
         plan = load_plan(run_dir)
@@ -85,6 +88,8 @@ def prepare(
         wanted = {PROFILE: text, PLAN: dump(plan)}
         if refuse:
             _refuse_other(run_dir, plan, name)
+    if refuse and plan["hypervisor"]["kind"] != "ssh":
+        owner.verify(Path(plan["hypervisor"]["state_dir"]), owner.caller(plan, run_dir, adopt=adopt))
     wanted[INVENTORY] = dump(inventory(plan, run_dir))
     changes = []
     for file, text in wanted.items():

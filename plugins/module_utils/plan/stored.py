@@ -137,6 +137,9 @@ def _choice(value: Any, choices: tuple[str, ...]) -> str:
 
 def _contradictions(plan: Plan) -> Iterator[Finding]:
     """Yield what is wrong in how the parts of a plan refer to each other."""
+    hypervisor = plan["hypervisor"]
+    if not hypervisor["pool_dir"].startswith(hypervisor["state_dir"] + "/"):
+        yield ("hypervisor", "pool_dir"), hypervisor["pool_dir"], "must be in hypervisor.state_dir, which is removed with the cluster"
     for name in ("networks", "nodes"):
         if not plan[name]:  # type: ignore[literal-required]
             yield (name,), None, "must not be empty"

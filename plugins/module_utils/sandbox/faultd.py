@@ -119,7 +119,10 @@ class Lab:
 
     def service_down(self, fault: Fault) -> dict[str, Any]:
         note = json.loads((Path(self.config["processes"]) / f"{fault['service']}.json").read_text())
-        there = Path(f"/proc/{note['pid']}")
+        pid, start = note["pid"], note["start"]
+        if not (isinstance(pid, int) and isinstance(start, int) and pid > 1 and started(pid) == start):
+            raise FaultError(f"{fault['service']} does not run")
+        there = Path(f"/proc/{pid}")
         try:
             program = {
                 "argv": (there / "cmdline").read_bytes().decode().split("\0")[:-1],
@@ -128,10 +131,10 @@ class Lab:
                 "digest": note["digest"],
             }
             for number in (signal.SIGTERM, signal.SIGKILL):
-                os.kill(note["pid"], number)
+                os.kill(pid, number)
                 end = time.monotonic() + PATIENCE
                 while time.monotonic() < end:
-                    if started(note["pid"]) != note["start"]:
+                    if started(pid) != start:
                         return program
                     time.sleep(0.1)
         except (FileNotFoundError, ProcessLookupError):

@@ -25,12 +25,6 @@ def items(plan: Mapping[str, Any], host: str) -> list[Item]:
     return [{"kind": kind, "name": name, "host": host} for kind, name in named]
 
 
-def sandbox(plan: Mapping[str, Any]) -> list[Item]:
-    """Return the sandbox of `plan` with what belongs to it, for when the list of what was made is lost; nothing for another hypervisor."""
-    own = ("sandbox", "uplink", "state_dir")
-    return [item for item in items(plan, "") if item["kind"] in own] if plan["hypervisor"]["kind"] == "sandbox" else []
-
-
 def served_names(plan: Mapping[str, Any]) -> list[str]:
     """Return the names and addresses that the lab's server certificate is for."""
     return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]

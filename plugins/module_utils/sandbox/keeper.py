@@ -3,6 +3,7 @@
 Runs by itself, with the standard library alone: `python3 keeper.py < SPEC`. SPEC is JSON:
 
     name      what the process is called in `ps`, agentlab-<cluster>
+    mark      alias of its loopback interface, which says whose network namespace it is
     work      directory of the sandbox's private files
     binds     [[source, target], ...]: mounted over the targets, in this sandbox only
     hidden    entries of /run that the sandbox does not see
@@ -102,7 +103,7 @@ def prepare(spec: dict[str, Any]) -> None:
         nothing = os.path.join(spec["work"], "nothing")
         os.close(os.open(nothing, os.O_CREAT | os.O_RDONLY, 0))
         mount(nothing, target, None, MS_BIND)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["ip", "link", "set", "lo", "up", "alias", spec["mark"]], check=True)
     # A bridge without ports has no carrier, so duplicate address detection would never end on it.
     if os.path.exists("/proc/sys/net/ipv6"):
         with open("/proc/sys/net/ipv6/conf/default/accept_dad", "w") as stream:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import inspect
 import json
 import os
@@ -16,18 +15,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..documents import load_json, read_file
-from ..state import write_atomic
+from ..state import owner, write_atomic
 from . import LabError, keeper, processes
+from .host import NETNS_DIR, claim, leave_host, mount_of
 
 FILE = "sandbox.json"
-HOST_FILE = "host.json"
-NETNS_DIR = Path("/run/netns")
 DEVICE = Path("/dev/kvm")
 READY_SECONDS = 20.0
 PRIVATE = ("/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
@@ -65,9 +63,12 @@ def find(state_dir: Path) -> Running | None:
     """Return the sandbox whose state is in `state_dir`, if its first process runs."""
     try:
         running = Running(**load_json(read_file(state_dir / FILE), name=str(state_dir / FILE)))
-    except (FileNotFoundError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError):
         return None
-    return running if processes.start_time(running.pid) == running.start else None
+    texts = (running.cluster, running.netns, running.work)
+    if not all(isinstance(text, str) for text in texts) or not processes.runs(running.pid, running.start):
+        return None
+    return running
 
 
 def default_state_dir(cluster: str) -> Path:
@@ -107,21 +108,24 @@ def missing_programs() -> dict[str, str]:
 
 
 def ensure(
-    cluster: str, netns: str, state_dir: Path, resolver: list[str], search: str, kvm: Callable[[], bool] = lambda: False
+    who: owner.Caller, netns: str, state_dir: Path, resolver: list[str], search: str, kvm: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Make the sandbox of `cluster` unless it runs; return whether it had to be made.
+    """Make the sandbox of a cluster unless it runs; return whether it had to be made.
 
-    netns: name of its network namespace (for `ip netns`); resolver, search: what its /etc/resolv.conf says; kvm: says
-    whether guests may use KVM, asked when a sandbox is made. The daemons of libvirt answer when this returns.
+    who: whose it is to be; netns: name of its network namespace (for `ip netns`); resolver, search: what its
+    /etc/resolv.conf says; kvm: says whether guests may use KVM, asked when a sandbox is made. The daemons of libvirt answer
+    when this returns. Raises `owner.OwnerError` for a cluster of another, `LabError` for a namespace that is another's.
     """
-    if find(state_dir):
-        _name(find(state_dir), netns)  # type: ignore[arg-type]
+    if (running := find(state_dir)) is not None:
+        mark = claim(state_dir, who).mark
+        _name(running, netns, mark)
         return False
     if lacking := missing_programs():
         raise LabError(
             f"a sandbox needs {', '.join(sorted(lacking))}: install {' '.join(sorted(set(lacking.values())))}"
         )
-    claim(state_dir, NETNS_DIR)
+    found = claim(state_dir, who, NETNS_DIR)
+    refuse_foreign_namespace(netns, state_dir, found.mark)
     remove_keeper(state_dir)
     work = state_dir / "sandbox"
     for name in PRIVATE:
@@ -131,10 +135,10 @@ def ensure(
         # QEMU's user gets at the device by its group, whatever the group's number is here.
         group = f'group = "+{DEVICE.stat().st_gid}"\n' if accelerated and name == "qemu.conf" else ""
         write_atomic(work / "etc-libvirt" / name, text + group)
-    for path in (state_dir, work):
-        path.chmod(0o755)
+    work.chmod(0o755)
     spec = {
         "name": netns,
+        "mark": _alias(found.mark),
         "work": str(work),
         "binds": [[str(work / name.strip("/").replace("/", "-")), name] for name in PRIVATE],
         "hidden": list(HIDDEN),
@@ -143,31 +147,37 @@ def ensure(
         "resolver": "".join(f"nameserver {address}\n" for address in resolver) + f"search {search}\n",
         "daemons": {"virtlogd": ["virtlogd"], "libvirtd": ["libvirtd"]},
     }
-    running = _start(cluster, netns, state_dir, spec)
-    _name(running, netns)
+    running = _start(found.cluster, netns, state_dir, spec)
+    _name(running, netns, found.mark)
     _wait_for_libvirt(running)
     return True
 
 
-def remove(netns: str, state_dir: Path) -> bool:
-    """End the sandbox and everything in it, and remove its name and its files; return whether there was anything."""
-    running = remove_keeper(state_dir)
-    named = (NETNS_DIR / netns).exists()
-    if named:
-        _ip("netns", "delete", netns)
-    existed = state_dir.is_dir()
-    if existed:
-        if not (state_dir.parent / HOST_FILE).exists():
-            raise LabError(f"{state_dir} was not made by agentlab ({HOST_FILE} is missing beside it): not removed")
-        shutil.rmtree(state_dir)
+def remove(netns: str, state_dir: Path, found: owner.Owner) -> None:
+    """End the sandbox of the cluster that is `found`, and remove its state directory. Raises as `stop`."""
+    stop(netns, state_dir, found.mark)
+    owner.remove(state_dir, found)
     leave_host(state_dir.parent)
-    return running or named or existed
+
+
+def stop(netns: str, state_dir: Path, mark: str) -> None:
+    """End the sandbox of the cluster with `mark` and everything in it, and remove its name.
+
+    Raises `LabError` for a network namespace of that name without the mark.
+    """
+    refuse_foreign_namespace(netns, state_dir, mark)
+    remove_keeper(state_dir)
+    if _is_namespace(netns):
+        _ip("netns", "delete", netns)
+    elif mark and _is_unfinished(NETNS_DIR / netns):
+        (NETNS_DIR / netns).unlink()
 
 
 def remove_keeper(state_dir: Path) -> bool:
     """End the first process of the sandbox, also one that was never written down; return whether there was one."""
     known = find(state_dir)
-    found = known or processes.find(state_dir, "keeper")
+    # A file that was damaged names any process; ours has the mark in its environment.
+    found = known if known and processes.is_ours(known.pid, state_dir, "keeper") else processes.find(state_dir, "keeper")
     if found:
         processes.end(found.pid, found.start)
     with contextlib.suppress(FileNotFoundError):
@@ -175,49 +185,17 @@ def remove_keeper(state_dir: Path) -> bool:
     return found is not None
 
 
-def claim(state_dir: Path, *others: Path) -> None:
-    """Make `state_dir`, after noting which of the directories that clusters share are about to be made."""
-    with shared(state_dir.parent) as made:
-        made |= {str(path) for path in others if not path.is_dir()}
-    state_dir.mkdir(exist_ok=True)
-
-
-@contextlib.contextmanager
-def shared(parent: Path) -> Iterator[set[str]]:
-    """Change, under a lock, the set of what all clusters of this host share and the first of them made (`host.json`)."""
-    created = not parent.is_dir()
-    parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        path = parent / HOST_FILE
-        made = set(load_json(read_file(path), name=str(path))) if path.exists() else set()
-        made |= {str(parent)} if created else set()
-        yield made
-        write_atomic(path, json.dumps(sorted(made)))
-    finally:
-        os.close(handle)
-
-
-def leave_host(parent: Path) -> None:
-    """When no cluster is left below `parent`, remove what the first one made for all."""
-    if not parent.is_dir():
+def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
+    """Raise `LabError` for a network namespace of this name that the cluster with `mark` did not make."""
+    if not _is_namespace(netns):
         return
-    with shared(parent) as made:
-        if any(entry.is_dir() for entry in parent.iterdir()):
-            return
-        if str(NETNS_DIR) in made and NETNS_DIR.is_dir() and not any(NETNS_DIR.iterdir()):
-            while _mount_of(NETNS_DIR) != _mount_of(NETNS_DIR.parent):
-                keeper.unmount(str(NETNS_DIR))
-            NETNS_DIR.rmdir()
-        for setting in (name.removeprefix("sysctl:") for name in made if name.startswith("sysctl:")):
-            path, __, value = setting.rpartition("=")
-            with contextlib.suppress(FileNotFoundError):
-                Path(path).write_text(value)
-    (parent / HOST_FILE).unlink()
-    if str(parent) in made:
-        with contextlib.suppress(OSError):
-            parent.rmdir()
+    links = load_json(_ip("-netns", netns, "-json", "link", "show", "dev", "lo") or "[]", name="ip")
+    if not mark or not any(link.get("ifalias") == _alias(mark) for link in links):
+        raise LabError(
+            f"network namespace {NETNS_DIR / netns} does not have the mark of the cluster in {state_dir}, so that made it not, or its marker is "
+            f"lost: choose another cluster name; or, if nobody needs it, end its processes (ip netns pids {netns}) and remove it "
+            f"(ip netns delete {netns})"
+        )
 
 
 def _start(cluster: str, netns: str, state_dir: Path, spec: dict[str, Any]) -> Running:
@@ -246,28 +224,37 @@ def _start(cluster: str, netns: str, state_dir: Path, spec: dict[str, Any]) -> R
     return running
 
 
-def _name(running: Running, netns: str) -> None:
+def _name(running: Running, netns: str, mark: str) -> None:
     path = NETNS_DIR / netns
     if path.exists():
         if os.path.samefile(path, f"/proc/{running.pid}/ns/net"):
             return
+        refuse_foreign_namespace(netns, Path(running.work).parent, mark)
         _ip("netns", "delete", netns)
     _ip("netns", "attach", netns, str(running.pid))
 
 
-def _mount_of(path: Path) -> str:
-    """Return the id of the mount that `path` is in; os.path.ismount does not see a bind mount within one file system."""
-    handle = os.open(path, os.O_PATH)
-    try:
-        return next(line for line in Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines() if "mnt_id" in line)
-    finally:
-        os.close(handle)
+def _alias(mark: str) -> str:
+    """Return the alias of a sandbox's loopback interface, which says whose network namespace it is."""
+    return f"agentlab {mark}"
 
 
-def _ip(*arguments: str) -> None:
+def _is_namespace(netns: str) -> bool:
+    """Whether this name is that of a network namespace; what `ip netns` leaves when it is killed is an empty file."""
+    path = NETNS_DIR / netns
+    return path.exists() and mount_of(path) != mount_of(NETNS_DIR)
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether this is the empty file that `ip netns attach` leaves when it is killed before it mounts."""
+    return path.is_file() and not path.is_symlink() and not path.stat().st_size
+
+
+def _ip(*arguments: str) -> str:
     result = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if result.returncode:
         raise LabError(f"ip {' '.join(arguments)}: {result.stderr.strip()}")
+    return result.stdout
 
 
 def _wait_for_libvirt(running: Running) -> None:

@@ -19,13 +19,13 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ..documents import DocumentError, load_json, read_file
+from ..documents import load_json, read_file
 from ..state import write_atomic
 from . import LabError
 
 TERM_SECONDS = 5.0
+EXEC_SECONDS = 1.0
 MARK = "AGENTLAB_PROCESS"
 
 
@@ -67,25 +67,49 @@ def start_time(pid: int) -> int | None:
 def find(directory: Path, name: str) -> Running | None:
     """Return the running process `name` of ours, or None."""
     try:
-        noted = _noted(load_json(read_file(directory / f"{name}.json"), name=f"{name}.json"))
-    except (FileNotFoundError, DocumentError):
-        noted = None
-    if noted is None:
+        found = Running(**load_json(read_file(directory / f"{name}.json"), name=f"{name}.json"))
+    except (FileNotFoundError, ValueError, TypeError):
         return _marked(directory, name)
-    return noted if start_time(noted.pid) == noted.start else None
-
-
-def _noted(data: Any) -> Running | None:
-    """What a process file says; None when it is damaged: a process that is named wrongly would be ended in place of ours."""
-    if not isinstance(data, dict) or set(data) != {"pid", "start", "digest"}:
+    if not isinstance(found.digest, str) or not runs(found.pid, found.start):
         return None
-    numbers = all(type(data[key]) is int for key in ("pid", "start"))
-    return Running(**data) if numbers and data["pid"] > 1 and isinstance(data["digest"], str) else None
+    # A file that was damaged names any process; ours has the mark in its environment.
+    deadline = time.monotonic() + EXEC_SECONDS
+    while not (environment := _environment(found.pid)) and runs(found.pid, found.start) and time.monotonic() < deadline:
+        time.sleep(0.005)  # the kernel lays it out a moment after execve(2) has succeeded
+    return found if _carries(environment, directory, name) else None
+
+
+def runs(pid: object, start: object) -> bool:
+    """Return whether process `pid` is there and started at `start`; False for what can be no process of ours, such as -1 or null."""
+    numbers = isinstance(pid, int) and isinstance(start, int) and not isinstance(pid, bool)
+    return numbers and pid > 1 and start_time(pid) == start  # type: ignore[operator,arg-type]
+
+
+def is_ours(pid: int, directory: Path, name: str) -> bool:
+    """Return whether process `pid` was started as `name`, by what its environment says."""
+    return _carries(_environment(pid), directory, name)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """Return the environment that process `pid` was started with; nothing when it is not there, or another user's."""
+    text = _environment(pid).decode(errors="replace")
+    return dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
+
+
+def _carries(environment: bytes, directory: Path, name: str) -> bool:
+    return f"{MARK}={directory}/{name}".encode() in environment.split(b"\0")
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def lasting(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a process that outlives the run that starts it: without that run's temporary directory."""
-    return {name: value for name, value in environment.items() if name != "TMPDIR"}
+    """Return the environment for a process that outlives the run that starts it: without what is of that run alone."""
+    return {name: value for name, value in environment.items() if name not in ("TMPDIR", "AGENTLAB_RUN")}
 
 
 def mark(directory: Path, name: str) -> dict[str, str]:
@@ -94,13 +118,11 @@ def mark(directory: Path, name: str) -> dict[str, str]:
 
 
 def _marked(directory: Path, name: str) -> Running | None:
-    wanted = f"{MARK}={directory}/{name}".encode()
-    for entry in os.listdir("/proc"):
-        with contextlib.suppress(OSError):
-            if entry.isdigit() and wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
-                started = start_time(int(entry))
-                if started is not None:
-                    return Running(int(entry), started, "")
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        if is_ours(int(entry), directory, name):
+            started = start_time(int(entry))
+            if started is not None:
+                return Running(int(entry), started, "")
     return None
 
 
@@ -137,6 +159,8 @@ def stop(directory: Path, name: str) -> bool:
 
 def end(pid: int, start: int) -> None:
     """End the session of process `pid`, if that is still the process that started at `start`."""
+    if not runs(pid, start):
+        return
     for number, patience in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
         deadline = time.monotonic() + patience
         if start_time(pid) != start:

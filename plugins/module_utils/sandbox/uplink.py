@@ -19,6 +19,7 @@ from typing import Any
 from ..documents import load_json, read_file
 from ..state import write_atomic
 from . import LabError, namespaces
+from .host import shared
 
 FILE = "uplink.json"
 INSIDE = "uplink"
@@ -100,6 +101,11 @@ def forwarders(state_dir: Path) -> list[str]:
     return list(load_json(read_file(path), name=str(path))["resolvers"]) if path.exists() else []
 
 
+def exists(cluster: str) -> bool:
+    """Return whether there is anything of the host's side."""
+    return _exists(link(cluster)) or bool(shutil.which("nft") and _quiet("nft", "list", "table", "inet", table(cluster)))
+
+
 def remove(cluster: str) -> bool:
     """Remove the host's side; return whether there was one."""
     there = _exists(link(cluster))
@@ -147,7 +153,7 @@ def _forward(name: str, parent: Path) -> None:
         if setting.read_text().strip() == "1":
             continue
         if device != name:
-            with namespaces.shared(parent) as made:
+            with shared(parent) as made:
                 made.add(f"sysctl:{setting}=0")
         setting.write_text("1")
 

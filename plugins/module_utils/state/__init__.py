@@ -1,17 +1,19 @@
-"""`state.json` of a run: what was created, written down before it is created, and which stages are done.
+"""`state.json` of a run: whose cluster it is, what was created, written down before it is created, and how the stages went.
 
-The file is `{"created": [{"kind", "name", "host"}], "stages": {NAME: {...}}}`. `destroy` removes exactly what `created`
-lists; a kind that it does not know is an error, not a guess. Writers lock the run directory, so stages that
-run at the same time do not lose each other's lines.
+The file is `{"owner": {...}, "created": [{"kind", "name", "host"}], "stages": {NAME: {"start", "end", "result"}}}`. `destroy` removes
+exactly what `created` lists and carries the owner's mark (`owner`); a kind that it does not know is an error, not a guess. Times of
+stages are ISO 8601 in UTC; `result` is `ok` or `failed`, and null, like `end`, while a stage runs or after it was killed. Writers
+lock the run directory, so stages that run at the same time do not lose each other's lines.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -29,9 +31,18 @@ class Item(TypedDict):
     host: str
 
 
+class Stage(TypedDict):
+    """When a stage began and ended, and how: `ok` or `failed`; null as long as it runs."""
+
+    start: str
+    end: str | None
+    result: str | None
+
+
 class State(TypedDict):
+    owner: dict[str, Any] | None
     created: list[Item]
-    stages: dict[str, Any]
+    stages: dict[str, Stage]
 
 
 class StateError(ValueError):
@@ -43,34 +54,54 @@ def load(run_dir: Path) -> State:
     path = run_dir / FILE
     try:
         data = load_json(path.read_bytes(), name=str(path))
-        return {"created": list(data["created"]), "stages": dict(data["stages"])}
+        if not isinstance(data, dict):
+            raise TypeError("no mapping")
+        created = [_item(item) for item in data["created"]]
+        owner = data.get("owner")
+        if not isinstance(owner, dict | None) or (owner and not isinstance(owner.get("mark"), str)):
+            raise TypeError(f"owner is {owner!r}")
+        return {"owner": owner, "created": created, "stages": dict(data["stages"])}
     except FileNotFoundError:
-        return {"created": [], "stages": {}}
+        return {"owner": None, "created": [], "stages": {}}
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
-            f"{path}: not a state file ({error}): expected {{\"created\": [...], \"stages\": {{...}}}}"
+            f"{path}: not a state file ({error}): expected {{\"created\": [...], \"stages\": {{...}}}}. Restore it, or move it away: "
+            "`agentlab destroy PROFILE`, with the profile of the cluster, then removes all that carries its mark"
         ) from error
 
 
-def record(run_dir: Path, items: Iterable[Item]) -> list[Item]:
-    """Add those of `items` that are not listed yet, and return them."""
+def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, Any] | None = None) -> list[Item]:
+    """Add those of `items` that are not listed yet, and return them; note the `owner`, if one is given."""
     with _changing(run_dir) as state:
         new = [item for item in items if item not in state["created"]]
         state["created"].extend(new)
+        if owner:
+            state["owner"] = dict(owner)
     return new
 
 
-def forget(run_dir: Path, items: Iterable[Item]) -> None:
-    """Take `items` off the list: they are gone."""
-    gone = list(items)
+def begin(run_dir: Path, stage: str) -> None:
+    """Note that `stage` begins now."""
     with _changing(run_dir) as state:
-        state["created"] = [item for item in state["created"] if item not in gone]
+        state["stages"][stage] = {"start": _now(), "end": None, "result": None}
 
 
-def finish(run_dir: Path, stage: str, facts: dict[str, Any] | None = None) -> None:
-    """Note that `stage` is done, with `facts` about it."""
+def finish(run_dir: Path, stage: str, *, failed: bool) -> None:
+    """Note that `stage`, which began, ends now."""
     with _changing(run_dir) as state:
-        state["stages"][stage] = facts or {}
+        start = state["stages"][stage]["start"] if stage in state["stages"] else _now()
+        state["stages"][stage] = {"start": start, "end": _now(), "result": "failed" if failed else "ok"}
+
+
+def _item(data: Mapping[str, Any]) -> Item:
+    item: Item = {"kind": data["kind"], "name": data["name"], "host": data["host"]}
+    if not all(isinstance(text, str) for text in item.values()):
+        raise TypeError(f"{data!r} is in the list")
+    return item
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> bool:

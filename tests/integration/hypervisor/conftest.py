@@ -15,6 +15,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 600
@@ -84,13 +85,17 @@ def base() -> Iterator[Path]:
 @pytest.fixture
 def host(base: Path) -> Iterator[namespaces.Running]:
     """A sandbox that plays a host with a libvirt of its own, so that nothing else on this one matters."""
-    state_dir = base / "host" / "agtest-host"
-    namespaces.ensure("agtest-host", "agentlab-agtest-host", state_dir, ["127.0.0.1"], "test")
-    running = namespaces.require("agtest-host", state_dir)
+    name = f"agtest-host-{os.getpid()}"  # another run of these tests on this machine has one, too
+    state_dir = base / "host" / name
+    who = owner.Caller(owner.Owner(name, str(base), os.getuid(), "root", "lab", ""))
+    namespaces.ensure(who, f"agentlab-{name}", state_dir, ["127.0.0.1"], "test")
+    running = namespaces.require(name, state_dir)
     # The first client makes libvirt look for QEMU, and keep what it found.
     subprocess.run([*namespaces.enter(running), "virsh", "capabilities"], capture_output=True, check=True)
     yield running
-    namespaces.remove("agentlab-agtest-host", state_dir)
+    found = owner.read(state_dir)
+    assert found
+    namespaces.remove(f"agentlab-{name}", state_dir, found)
 
 
 @pytest.fixture

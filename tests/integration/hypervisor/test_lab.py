@@ -162,10 +162,11 @@ IN_A_CHROOT = """
 import subprocess, sys
 from pathlib import Path
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 place = Path(sys.argv[1])
-namespaces.ensure("agtest", "agentlab-agtest", place, ["127.0.0.1"], "test")
+namespaces.ensure(owner.Caller(owner.Owner("agtest", "/", 0, "root", "lab", "")), "agentlab-agtest", place, ["127.0.0.1"], "test")
 print(subprocess.check_output([*namespaces.enter(namespaces.require("agtest", place), "/srv"), "ls"], text=True))
-namespaces.remove("agentlab-agtest", place)
+namespaces.remove("agentlab-agtest", place, owner.read(place))
 """
 
 

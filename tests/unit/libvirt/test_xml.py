@@ -10,9 +10,11 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.xmldiff import difference, element, text
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.owner import Owner, identity
 
 GOLDEN = Path(__file__).parent / "golden"
 PROFILES = Path(__file__).parents[3] / "config_examples"
+OWNER = Owner("ostest", "/runs/ostest", 0, "root", "lab", "", "6f0c2f5e-7d0e-4c77-9a51-0f9a3b1f0c11")
 
 
 def plan(name: str, **changes: object) -> dict:
@@ -32,18 +34,18 @@ def golden(name: str, found: str) -> None:
 @pytest.mark.parametrize("private", [True, False], ids=["sandbox", "host"])
 def test_network(stack: str, private: bool) -> None:
     made = plan(f"compact_{stack}")
-    tree = network.render(made["networks"][0], "ostest", private=private)
+    tree = network.render(made["networks"][0], OWNER, private=private)
     golden(f"network_{stack}_{'sandbox' if private else 'host'}.xml", text(tree))
 
 
 def test_nat_of_a_host_is_libvirts() -> None:
-    tree = network.render(plan("compact_dualstack", nat=True)["networks"][0], "ostest", private=False)
+    tree = network.render(plan("compact_dualstack", nat=True)["networks"][0], OWNER, private=False)
     assert tree.find("forward").attrib == {"mode": "nat"}
     assert tree.find("forward/nat").attrib == {"ipv6": "yes"}
 
 
 def test_nat_of_a_sandbox_asks_the_hosts_name_servers() -> None:
-    tree = network.render(plan("compact_ipv4", nat=True)["networks"][0], "ostest", private=True, forwarders=["192.0.2.53"])
+    tree = network.render(plan("compact_ipv4", nat=True)["networks"][0], OWNER, private=True, forwarders=["192.0.2.53"])
     assert tree.find("forward").attrib == {"mode": "open"}
     assert tree.find("dns/forwarder").attrib == {"addr": "192.0.2.53"}
     assert "no-resolv" not in text(tree)
@@ -52,7 +54,7 @@ def test_nat_of_a_sandbox_asks_the_hosts_name_servers() -> None:
 def test_extra_network_offers_neither_names_nor_a_way_out() -> None:
     entry = plan("compact_ipv4", domain=None)["networks"][0]
     entry["dns"] = {"hosts": [], "wildcards": []}
-    found = text(network.render(entry, "ostest", private=True))
+    found = text(network.render(entry, OWNER, private=True))
     for option in ("dhcp-option=3", "dhcp-option=6", "ra-param=ostestbm,0,0"):
         assert f"value='{option}'" in found
     assert "<dns>" not in found
@@ -61,13 +63,13 @@ def test_extra_network_offers_neither_names_nor_a_way_out() -> None:
 @pytest.mark.parametrize("domain_type", ["qemu", "kvm"])
 def test_domain(domain_type: str) -> None:
     node = plan("compact_ipv4")["nodes"][0]
-    tree = domain.render(node, "ostest", pool="agentlab-ostest", domain_type=domain_type, console=Path("/console/log"))
+    tree = domain.render(node, OWNER, pool="agentlab-ostest", domain_type=domain_type, console=Path("/console/log"))
     golden(f"domain_{domain_type}.xml", text(tree))
 
 
 def test_domain_with_bios_and_tpm() -> None:
     node = {**plan("compact_ipv4")["nodes"][0], "firmware": "bios", "tpm": True}
-    tree = domain.render(node, "ostest", pool="p", domain_type="kvm", console=Path("/console/log"))
+    tree = domain.render(node, OWNER, pool="p", domain_type="kvm", console=Path("/console/log"))
     assert "firmware" not in tree.find("os").attrib
     assert tree.find("devices/tpm/backend").get("version") == "2.0"
 
@@ -100,5 +102,5 @@ def test_text_is_xml() -> None:
     assert (read.get("x"), read.findtext("b")) == ("<'&\">", "<&>")
 
 
-def test_identity_is_of_cluster_and_name() -> None:
-    assert len({network.identity(owner, name) for owner in ("a", "b") for name in ("x", "y")}) == 4
+def test_identity_is_of_mark_kind_and_name() -> None:
+    assert len({identity(mark, kind, name) for mark in ("a", "b") for kind in ("network", "pool") for name in ("x", "y")}) == 8

@@ -13,11 +13,14 @@ from xml.etree import ElementTree
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, network
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, presets, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.owner import Owner
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 GOLDEN = Path(__file__).parent / "golden"
 ElementTree.register_namespace("dnsmasq", "http://libvirt.org/schemas/network/dnsmasq/1.0")
 NAMES = sorted(path.stem for path in PROFILES.glob("*.yml"))
+
+OWNER = Owner("ostest", "/runs/ostest", 0, "root", "lab", "", "6f0c2f5e-7d0e-4c77-9a51-0f9a3b1f0c11")
 
 
 def check(name: str, file: str, data: Any) -> None:
@@ -45,14 +48,14 @@ def test_profile(name: str) -> None:
     install_config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="KEY", trust_bundle="CA\n")
     check(name, "install-config", install_config)
     check(name, "agent-config", configs.agent_config(plan))
-    check_xml(name, "networks", [network.render(entry, "ostest", private=True) for entry in plan["networks"]])
+    check_xml(name, "networks", [network.render(entry, OWNER, private=True) for entry in plan["networks"]])
     first_of_each_role = {node["role"]: node for node in reversed(plan["nodes"])}.values()
     check_xml(name, "domains", [_domain(plan, node) for node in reversed(first_of_each_role)])
 
 
 def _domain(plan: Any, node: Any) -> ElementTree.Element:
     console = Path("/var/lib/agentlab/ostest/console", f"{node['domain']}.log")
-    return domain.render(node, "ostest", pool=plan["hypervisor"]["pool"], domain_type="qemu", console=console)
+    return domain.render(node, OWNER, pool=plan["hypervisor"]["pool"], domain_type="qemu", console=console)
 
 
 @pytest.mark.parametrize("topology", presets.TOPOLOGIES["ocp"])

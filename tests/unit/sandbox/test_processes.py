@@ -85,3 +85,29 @@ def test_a_zombie_does_not_run() -> None:
         time.sleep(0.01)
     assert processes.start_time(child) is None
     os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "{}", "[]", '{"pid": -1, "start": null, "digest": ""}', '{"pid": 0, "start": 0, "digest": ""}',
+                                  '{"pid": 1, "start": 1, "digest": ""}', '{"pid": "1", "start": 1, "digest": ""}', '{"pid": true, "start": 1, "digest": ""}',
+                                  '{"pid": 5e400, "start": 1, "digest": ""}'])
+def test_a_damaged_file_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+    (tmp_path / "sleeper.json").write_text(text)
+    assert processes.find(tmp_path, "sleeper") is None
+    assert not processes.stop(tmp_path, "sleeper")
+    processes.end(-1, None)  # type: ignore[arg-type]
+    assert not killed
+
+
+def test_a_process_without_the_mark_is_left_alone(tmp_path: Path) -> None:
+    """The file names a process that is not ours, with its right start."""
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        (tmp_path / "sleeper.json").write_text(json.dumps({"pid": other.pid, "start": processes.start_time(other.pid), "digest": ""}))
+        assert processes.find(tmp_path, "sleeper") is None
+        assert not processes.stop(tmp_path, "sleeper")
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()

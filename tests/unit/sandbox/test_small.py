@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.remove import remove
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, kvm, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, host, kvm, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+CALLER = owner.Caller(owner.Owner("ostest", "/runs/ostest", 0, "root", "lab", ""))
+
+
+def leave(directory: Path) -> None:
+    found = owner.read(directory)
+    assert found
+    owner.remove(directory, found)
+    host.leave_host(directory.parent)
 
 
 def test_link_addresses_are_a_pair() -> None:
@@ -59,9 +69,19 @@ def test_state_is_a_list_without_repetitions(tmp_path: Path) -> None:
     items = [{"kind": "network", "name": name, "host": "h"} for name in ("a", "b")]
     assert state.record(tmp_path, items) == items
     assert state.record(tmp_path, items) == []
-    state.finish(tmp_path, "prepare")
-    state.forget(tmp_path, items[:1])
-    assert state.load(tmp_path) == {"created": items[1:], "stages": {"prepare": {}}}
+    assert state.load(tmp_path) == {"owner": None, "created": items, "stages": {}}
+
+
+def test_state_says_how_stages_went(tmp_path: Path) -> None:
+    state.begin(tmp_path, "prepare")
+    begun = state.load(tmp_path)["stages"]["prepare"]
+    assert begun["start"] and (begun["end"], begun["result"]) == (None, None)
+    state.finish(tmp_path, "prepare", failed=False)
+    state.begin(tmp_path, "image")
+    state.finish(tmp_path, "image", failed=True)
+    stages = state.load(tmp_path)["stages"]
+    assert [stage["result"] for stage in stages.values()] == ["ok", "failed"]
+    assert stages["prepare"]["start"] == begun["start"] <= str(stages["prepare"]["end"])
 
 
 def test_state_that_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -72,7 +92,7 @@ def test_state_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 def test_unknown_kind_is_not_guessed() -> None:
     with pytest.raises(LabError, match="lists comet, which this version cannot remove"):
-        remove([{"kind": "comet", "name": "x", "host": "h"}], "ostest")
+        remove([{"kind": "comet", "name": "x", "host": "h"}], CALLER)
 
 
 def test_no_sandbox_says_how_to_get_one(tmp_path: Path) -> None:
@@ -84,21 +104,11 @@ def test_shared_things_go_with_the_last(tmp_path: Path) -> None:
     parent = tmp_path / "agentlab"
     setting = tmp_path / "forwarding"
     setting.write_text("1")
-    namespaces.claim(parent / "a")
-    namespaces.claim(parent / "b")
-    with namespaces.shared(parent) as made:
+    for name in ("a", "b"):
+        host.claim(parent / name, CALLER)
+    with host.shared(parent) as made:
         made.add(f"sysctl:{setting}=0")
-    (parent / "a").rmdir()
-    namespaces.leave_host(parent)
+    leave(parent / "a")
     assert parent.is_dir() and setting.read_text() == "1"
-    (parent / "b").rmdir()
-    namespaces.leave_host(parent)
+    leave(parent / "b")
     assert not parent.exists() and setting.read_text() == "0"
-
-
-def test_directory_of_another_is_not_removed(tmp_path: Path) -> None:
-    foreign = tmp_path / "data"
-    foreign.mkdir()
-    with pytest.raises(LabError, match="was not made by agentlab"):
-        namespaces.remove("agentlab-test-none", foreign)
-    assert foreign.is_dir()

@@ -1,0 +1,172 @@
+"""What the clusters of a host share, and what agentlab leaves when the last one is gone: nothing.
+
+`host.json` beside the state directories lists what the first cluster made for all: directories, and settings of the kernel with
+the value that they had (`sysctl:PATH=VALUE`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import files
+from ..documents import DocumentError, load_json, read_file
+from ..state import owner, write_atomic
+from . import LabError, keeper
+
+HOST_FILE = "host.json"
+NETNS_DIR = Path("/run/netns")
+
+
+def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
+    """Make `state_dir` with its marker, after noting which of the directories that clusters share are about to be made.
+
+    Returns what the marker says; raises as `owner.claim`.
+    """
+    owner.verify(state_dir, who)
+    with _locked(state_dir.parent):
+        made = _noted(state_dir.parent)
+        _note(state_dir.parent, made | {str(path) for path in others if not path.is_dir()})
+        return owner.claim(state_dir, who)
+
+
+@contextlib.contextmanager
+def shared(parent: Path) -> Iterator[set[str]]:
+    """Change, under a lock, the set of what all clusters of this host share and the first of them made (`host.json`)."""
+    with _locked(parent):
+        made = _noted(parent)
+        yield made
+        _note(parent, made)
+
+
+@contextlib.contextmanager
+def _locked(parent: Path) -> Iterator[None]:
+    """Hold the lock of `parent`, which is made if needed, together with its `host.json`."""
+    while True:
+        if not parent.is_dir():
+            _make_parent(parent)
+        try:
+            handle = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), parent.stat()):
+                break
+        os.close(handle)  # the last cluster left while we waited
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _noted(parent: Path) -> set[str]:
+    path = parent / HOST_FILE
+    try:
+        data = load_json(read_file(path), name=str(path))
+    except FileNotFoundError:
+        return set()
+    except DocumentError as error:
+        data = error
+    if not isinstance(data, list) or not all(isinstance(entry, str) for entry in data):
+        raise LabError(
+            f"{path}: damaged ({data}): it lists what the clusters of this host share and the first of them made. Restore it; or replace it by "
+            f"[], and remove {NETNS_DIR} and {parent} yourself once the last cluster is gone and they are empty"
+        )
+    return set(data)
+
+
+def _note(parent: Path, made: set[str]) -> None:
+    write_atomic(parent / HOST_FILE, json.dumps(sorted(made)))
+
+
+def _is_list(name: str) -> bool:
+    return name == HOST_FILE or name.startswith(files.PREFIX)
+
+
+def _make_parent(parent: Path) -> None:
+    """Make `parent`, and above it what is missing, with `host.json` in it, in one step: what a kill leaves is known as ours."""
+    top = _missing(parent)
+    stage = _staged(top)
+    _unstage(stage)
+    deep = stage / parent.relative_to(top)
+    deep.mkdir(parents=True)
+    levels = [str(path) for path in (parent, *parent.parents) if path == top or top in path.parents]
+    _note(deep, set(levels))
+    stage.rename(top)
+
+
+def _missing(parent: Path) -> Path:
+    """Return the highest directory that is missing above `parent`, which is missing itself."""
+    return [path for path in (parent, *parent.parents) if not path.exists()][-1]
+
+
+def _staged(top: Path) -> Path:
+    return top.parent / f".{top.name}.agentlab-host"
+
+
+def _unstage(stage: Path) -> None:
+    """Remove directories that have nothing in them but directories and `host.json`."""
+    for folder, __, names in os.walk(stage, topdown=False):
+        for name in names:
+            if _is_list(name):
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+def refuse_damaged(parent: Path) -> None:
+    """Raise `LabError` when the `host.json` of `parent` is there and cannot be read."""
+    _noted(parent)
+
+
+def leave_host(parent: Path) -> None:
+    """When no cluster is left below `parent`, remove what the first one made for all."""
+    if not parent.is_dir():
+        _unstage(_staged(_missing(parent)))
+        return
+    if not (parent / HOST_FILE).exists():
+        return
+    with _locked(parent):
+        if any((entry / owner.FILE).exists() for entry in parent.iterdir()):
+            return
+        made = _noted(parent)
+        if str(NETNS_DIR) in made and NETNS_DIR.is_dir() and not any(NETNS_DIR.iterdir()):
+            while mount_of(NETNS_DIR) != mount_of(NETNS_DIR.parent):
+                keeper.unmount(str(NETNS_DIR))
+            NETNS_DIR.rmdir()
+        for setting in (name.removeprefix("sysctl:") for name in made if name.startswith("sysctl:")):
+            path, __, value = setting.rpartition("=")
+            with contextlib.suppress(FileNotFoundError):
+                Path(path).write_text(value)
+        _leave(parent, made)
+
+
+def _leave(parent: Path, made: set[str]) -> None:
+    """Remove `host.json`, and as many of the directories above it as were made with it and have nothing else in them."""
+    own = [name for name in os.listdir(parent) if _is_list(name)]
+    top = None
+    for path in (parent, *parent.parents):
+        if str(path) not in made or len(os.listdir(path)) != (len(own) if path == parent else 1):
+            break
+        top = path
+    if top is None:
+        for name in own:
+            (parent / name).unlink()
+        return
+    stage = _staged(top)
+    _unstage(stage)
+    top.rename(stage)
+    _unstage(stage)
+
+
+def mount_of(path: Path) -> str:
+    """Return the id of the mount that `path` is in; os.path.ismount does not see a bind mount within one file system."""
+    handle = os.open(path, os.O_PATH)
+    try:
+        return next(line for line in Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines() if "mnt_id" in line)
+    finally:
+        os.close(handle)

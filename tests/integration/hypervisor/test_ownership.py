@@ -1,0 +1,139 @@
+"""Whose a cluster is: every verb of another checkout or user is refused, and nothing is removed that does not carry the cluster's mark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+
+ROOT = Path(__file__).parents[3]
+STATES = 100
+Agentlab = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_generated_states(base: Path, host: namespaces.Running) -> None:
+    seed = os.environ.get("AGENTLAB_SEED", "1")
+    (base / "states").mkdir()
+    command = [*namespaces.enter(host), sys.executable, str(Path(__file__).with_name("states.py")), str(base / "states"), seed, str(STATES)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert not [one for one in found if one["wrong"]]
+    outcomes = Counter(one["outcome"].partition(":")[0] for one in found)
+    assert sum(outcomes.values()) == STATES and min(outcomes["removed"], outcomes["refused"]) >= STATES / 5, outcomes
+
+
+@pytest.fixture
+def checkout(base: Path, host: namespaces.Running) -> Callable[[str], Agentlab]:
+    """Gives `agentlab` as it is called in a checkout, which has run directories of its own."""
+
+    def of(name: str) -> Agentlab:
+        env = {**os.environ, "AGENTLAB_RUNS": str(base / name / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
+
+        def agentlab(verb: str, *options: str, user: str = "", profile: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+            given = []
+            if profile is not None:
+                path = base / f"{name}.yml"
+                path.write_text(yaml.safe_dump({**profile, "hypervisor": {"state_dir": str(base / "state"), **profile.get("hypervisor", {})}}))
+                given = [str(path)]
+            command = [*namespaces.enter(host), str(ROOT / "bin/agentlab"), verb, *given, "--cluster", "agtest", *options]
+            return subprocess.run(command, capture_output=True, text=True, env={**env, "SUDO_UID": user}, timeout=300, check=False)
+
+        return agentlab
+
+    return of
+
+
+def test_two_checkouts_and_one_name(checkout: Callable[[str], Agentlab], base: Path, traces: Any) -> None:
+    before = traces()
+    one, other = checkout("a"), checkout("b")
+    sno = {"topology": "sno", "stack": "ipv4"}
+    assert other("plan", "--write", profile=sno).returncode == 0  # it makes nothing
+    assert one("prepare", profile=sno).returncode == 0
+    state_dir = base / "state" / "agtest"
+    marker = json.loads((state_dir / "owner.json").read_text())
+    listed = json.loads((base / "a/runs/agtest/state.json").read_text())
+    assert listed["owner"]["mark"] == marker["mark"] and listed["stages"]["prepare"]["result"] == "ok"
+    assert (marker["run_dir"], marker["uid"], marker["cluster"]) == (str(base / "a/runs/agtest"), os.getuid(), "agtest")
+
+    mine, theirs = f"run directory {base}/a/runs/agtest", f"run directory {base}/b/runs/agtest"
+    verbs = ("prepare", "configure", "image", "boot", "wait", "validate", "gather", "deploy", "destroy")
+    refused = [other(verb, profile=profile) for verb in verbs for profile in (sno, {"topology": "compact"})]
+    refused += [other("exec", "--", "true"), other("shell")]
+    for done in refused:
+        assert done.returncode in (1, 2) and "Traceback" not in done.stderr, done
+        assert mine in done.stderr and theirs in done.stderr and "agentlab prepare --adopt --cluster agtest" in done.stderr, done.stderr
+    for done in (one("prepare", user="1001"), one("destroy", user="1001"), one("exec", "--", "true", user="1001")):
+        assert done.returncode in (1, 2) and "(uid 1001)" in done.stderr, done
+    assert "agtest_master_0" in one("exec", "--", "virsh", "list", "--all", "--name").stdout
+
+    done = other("prepare", "--adopt", profile={"topology": "compact"})
+    assert done.returncode == 2 and "exists with another plan than this one" in done.stderr, done.stderr
+    done = other("prepare", "--adopt", profile=sno)
+    assert done.returncode == 0, done.stderr
+    assert "agtest_master_0" in other("exec", "--", "virsh", "list", "--all", "--name").stdout
+    assert one("destroy").returncode == 2
+    assert json.loads((state_dir / "owner.json").read_text())["mark"] == marker["mark"]
+    assert other("destroy").returncode == 0
+    assert one("destroy").returncode == 0  # nothing is left to be another's
+    assert traces() == before and not (base / "state").exists()
+
+
+@pytest.mark.parametrize("kind", ["sandbox", "local"])
+def test_a_directory_of_others(checkout: Callable[[str], Agentlab], base: Path, kind: str, traces: Any) -> None:
+    """A state directory with files that are not ours: nothing is made, and nothing is removed."""
+    photo = base / "state" / "agtest" / "photos" / "t.txt"
+    photo.parent.mkdir(parents=True)
+    photo.write_text("mine")
+    before = traces()
+    one, profile = checkout("a"), {"hypervisor": {"kind": kind}}
+    for __ in range(2):
+        done = one("prepare", profile=profile)
+        assert done.returncode == 2 and f"{base}/state/agtest is not empty, and agentlab did not make it" in done.stderr, done.stderr
+    done = one("destroy", profile=profile)
+    assert done.returncode == 2 and f"{base}/state/agtest is not removed: it holds files and no owner.json" in done.stderr, done.stderr
+    assert photo.read_text() == "mine" and traces() == before
+
+
+def test_two_clusters_in_one_playbook(base: Path) -> None:
+    """Each play gets the plan of its own cluster, in the directory where the user is."""
+    play = """
+- hosts: localhost
+  gather_facts: false
+  vars: {agentlab_cluster: %s, agentlab_profile: %s}
+  roles: [agentlab.ocp.plan, agentlab.ocp.configure]
+  tasks:
+    - ansible.builtin.copy:
+        content: "{{ agentlab_plan.cluster.name }} {{ agentlab_plan.cluster.topology }} {{ agentlab_run_dir }} {{ agentlab_owner.owner.cluster }}"
+        dest: "{{ agentlab_run_dir }}/seen"
+        mode: "0644"
+"""
+    project, user = base / "project", base / "user"
+    project.mkdir()
+    user.mkdir()
+    (project / "site.yml").write_text(play % ("one", "sno_ipv4") + play % ("two", "compact_ipv4") + play % ("one", "sno_ipv4"))
+    playbook = [str(Path(sys.executable).parent / "ansible-playbook"), str(project / "site.yml")]
+    done = subprocess.run(playbook, cwd=user, env={**os.environ, "PWD": str(user)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name, topology in (("one", "sno"), ("two", "compact")):
+        run_dir = user / "runs" / name
+        assert (run_dir / "seen").read_text() == f"{name} {topology} {run_dir} {name}"
+        assert yaml.safe_load((run_dir / "install-config.yaml").read_text())["metadata"]["name"] == name
+    assert sorted(path.name for path in base.iterdir()) == ["project", "user"]
+
+
+@pytest.mark.parametrize("verb", ["prepare", "boot", "image", "wait", "validate", "gather", "destroy", "deploy"])
+def test_a_play_without_its_hosts_fails(base: Path, verb: str) -> None:
+    playbook = [str(Path(sys.executable).parent / "ansible-playbook"), f"agentlab.ocp.{verb}", "--check", "-e", "agentlab_profile=sno_ipv4"]
+    done = subprocess.run(playbook, cwd=base, env={**os.environ, "PWD": str(base)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "the inventory has no host in the group" in done.stdout and "-i runs/<cluster>/inventory.yml" in done.stdout
