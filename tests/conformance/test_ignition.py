@@ -154,7 +154,7 @@ def test_unconfigured(tmp_path: Path, base_iso: Path, profile: str) -> None:
     secret = {"kind": "Secret", "stringData": {".dockerconfigjson": '{"auths": {"q": {"auth": "eA=="}}}'}}
     directory.write("cluster-manifests/pull-secret.yaml", secret)
     directory.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "amd64"}})
-    for interactive in (False, True) if RELEASES[profile]["interactive_flag"] else (False,):
+    for interactive in (False, True) if RELEASES[profile].interactive_flag else (False,):
         directory.create("unconfigured-ignition", release_profile=profile, release_version=f"{profile}.0", interactive=interactive)
         assert_valid(json.loads((tmp_path / "unconfigured-agent.ign").read_text()))
 

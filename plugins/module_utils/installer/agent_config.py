@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..releases import ReleaseProfile
 from . import check
 from .errors import FieldErrors, InstallerError
 from .log import Log
@@ -116,7 +117,7 @@ def check_unconfigured(config: dict[str, Any]) -> None:
 
 
 def hosts_of(
-    config: dict[str, Any] | None, install_config: dict[str, Any] | None, roles: list[str], log: Log
+    config: dict[str, Any] | None, install_config: dict[str, Any] | None, profile: ReleaseProfile, log: Log
 ) -> list[dict[str, Any]]:
     """The hosts of agent-config, or else of the baremetal platform, validated.
 
@@ -124,6 +125,9 @@ def hosts_of(
     """
     baremetal = ((install_config or {}).get("platform", {}).get("baremetal") or {}).get("hosts") or []
     hosts = (config or {}).get("hosts") or []
+    if baremetal and not profile.install_config_hosts:
+        log.warning(f"Platform.Baremetal.Hosts is ignored by release {profile.name}, which takes hosts from {FILENAME} alone")
+        baremetal = []
     if hosts:
         log.debug(f"Using hosts from {FILENAME}")
         if baremetal:
@@ -131,7 +135,8 @@ def hosts_of(
     elif baremetal:
         hosts = [_from_baremetal(host, log) for host in baremetal]
         log.debug("Using hosts from install-config.yaml")
-    errors = FieldErrors()
+    errors = FieldErrors() if profile.lower_host_paths else FieldErrors(path=_go_host_path)
+    roles = ["master", "worker", *(["arbiter"] if profile.arbiter_nodes else [])]
     macs: set[str] = set()
     for index, host in enumerate(hosts):
         _check_host(host, f"hosts[{index}]", roles, macs, (config or {}).get("rendezvousIP", ""), errors)
@@ -160,6 +165,12 @@ def _from_baremetal(host: dict[str, Any], log: Log) -> dict[str, Any]:
         "BMC": host.get("bmc"),
     }
     return {key: value for key, value in found.items() if value or (key == "networkConfig" and value is not None)}
+
+
+def _go_host_path(path: str) -> str:
+    """A host's field as releases up to 4.17 name it."""
+    start, dot, rest = path.partition(".")
+    return f"H{start[1:]}{dot}" + ("Host" if rest == "role" else rest.replace("interfaces", "Interfaces"))
 
 
 def _check_host(
@@ -200,7 +211,9 @@ def _check_host(
             f"{path}.rootDeviceHints.wwnVendorExtension", "WWN vendor extensions are not supported in root device hints"
         )
     role = host.get("role", "")
-    if role and role not in roles:
+    if role and role not in roles and errors.path is _go_host_path:
+        errors.forbidden(f"{path}.role", "host role has incorrect value. Role must either be 'master' or 'worker'")
+    elif role and role not in roles:
         errors.unsupported(f"{path}.role", role, roles)
     if role == "worker" and rendezvous and rendezvous in static_ips(host.get("networkConfig")):
         errors.forbidden(

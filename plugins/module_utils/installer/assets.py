@@ -71,6 +71,11 @@ def _advise(build: Build, texts: list[str]) -> None:
 def _load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
     text = _one(texts)
     config = agent_config.load_agent_config(text, build.log)
+    if "minimalISO" in config and not build.profile.minimal_iso:
+        raise InstallerError(
+            f'failed to unmarshal {agent_config.FILENAME}: error unmarshaling JSON: while decoding JSON: json: unknown field '
+            f'"minimalISO" (release {build.profile.name})'
+        )
     _advise(build, advice.of_agent_config(config))
     return {"Config": config, "File": text}
 
@@ -80,13 +85,9 @@ def _agent_config(build: Build) -> dict[str, Any] | None:
     return found["Config"] if found else None
 
 
-def _roles(build: Build) -> list[str]:
-    return ["master", "worker", "arbiter"] if build.profile.arbiter_nodes else ["master", "worker"]
-
-
 def _hosts(build: Build) -> list[dict[str, Any]]:
     config, cluster = _agent_config(build), build["Install Config"]
-    hosts = agent_config.hosts_of(config, cluster, _roles(build), build.log)
+    hosts = agent_config.hosts_of(config, cluster, build.profile, build.log)
     expected = sum(install_config.replicas(cluster).values()) if cluster else 0
     _advise(build, advice.of_hosts(hosts, (config or {}).get("rendezvousIP", ""), expected))
     return hosts
@@ -120,6 +121,12 @@ def _has_install_config(peek: Any) -> bool:
 def _has_networks(peek: Any) -> bool:
     config = (peek("Agent Config") or {}).get("Config", {})
     return peek("Install Config") is not None or any(host.get("networkConfig") is not None for host in config.get("hosts", []))
+
+
+def _infra_env_file(build: Build) -> dict[str, Any]:
+    if not build.profile.unconfigured_from_install_config:
+        ignition.missing_infra_env()
+    return _made(manifests.infra_env(_needs_install_config(build), _agent_config(build), build.profile))
 
 
 def _needs_install_config(build: Build) -> dict[str, Any]:
@@ -296,8 +303,18 @@ def _kubeconfig(build: Build) -> dict[str, str]:
     return {"File": text}
 
 
+def _token_life(build: Build) -> dict[str, Any]:
+    """What the tokens depend on. Newer releases' kind goes unsaid, so that directories of earlier versions keep their tokens."""
+    kind = {} if build.profile.auth == "personas" else {"Auth": build.profile.auth}
+    return {"Hours": build.options.token_hours, **kind}
+
+
 def _tokens(build: Build) -> dict[str, str]:
     hours = build.options.token_hours
+    if build.profile.auth == "none":
+        return dict(credentials.NO_TOKENS)
+    if build.profile.auth == "infra-env":
+        return credentials.infra_env_token(build["Agent Installer InfraEnv ID"])
     return credentials.tokens() if hours is None else credentials.tokens(datetime.now(UTC) + timedelta(hours=hours))
 
 
@@ -316,7 +333,9 @@ ASSETS: tuple[Asset, ...] = (
     Asset("Agent Workflow", "*workflow.AgentWorkflow", generate=lambda _b: "install"),
     Asset(_IC, "*agent.OptionalInstallConfig", load=_load_install_config, sources=(install_config.FILENAME,)),
     Asset(_AC, "*agentconfig.AgentConfig", load=_load_agent_config, sources=(agent_config.FILENAME,)),
-    Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC), generate=_hosts),
+    Asset("Source of the Hosts", "*agentlab.HostsFrom", follow=True,
+          generate=lambda b: {"InstallConfig": b.profile.install_config_hosts}),
+    Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC, "Source of the Hosts"), generate=_hosts),
     Asset("Agent PullSecret", "*manifests.AgentPullSecret", (_IC, _RI),
           generate=lambda b: _secret(manifests.pull_secret(_needs_install_config(b), b.profile)),
           load=lambda b, texts: _secret(manifests.load_pull_secret(_one(texts), b.profile)),
@@ -327,7 +346,7 @@ ASSETS: tuple[Asset, ...] = (
           load=lambda b, texts: _made(manifests.complete_infra_env(manifests.load_infra_env(_one(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), files=_file(f"{_CM}/infraenv.yaml"), possible=_has_install_config),
     Asset("InfraEnv Config File", "*manifests.InfraEnvFile",
-          generate=ignition.missing_infra_env,
+          generate=_infra_env_file,
           load=lambda b, texts: _made(manifests.complete_infra_env(manifests.load_infra_env(_one(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), volatile=True),
     Asset("NMState Config", "*manifests.NMStateConfig", (_AH, _IC, _RI), generate=_make_nmstate, load=_load_nmstate,
@@ -360,8 +379,8 @@ ASSETS: tuple[Asset, ...] = (
           load=_load_password, sources=("tls/kubeadmin-password.hash", "tls/kubeadmin-password"),
           files=lambda value: {"auth/kubeadmin-password": (value["password"].encode(), SECRET)}, keep=True),
     Asset("Agent Installer InfraEnv ID", "*common.InfraEnvID", generate=lambda _b: str(uuid.uuid4())),
-    Asset("Token Life", "*agentlab.TokenLife", generate=lambda b: {"Hours": b.options.token_hours}, follow=True),
-    Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", ("Token Life",), generate=_tokens),
+    Asset("Token Life", "*agentlab.TokenLife", generate=_token_life, follow=True),
+    Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", ("Token Life", "Agent Installer InfraEnv ID"), generate=_tokens),
     Asset("Fencing Credentials", "*manifests.FencingCredentials", (_IC, _AH),
           generate=lambda b: manifests.fencing_credentials(b[_IC], b[_AH]) if b[_IC] else {},
           load=lambda _b, texts: manifests.load_fencing_credentials(_one(texts)), sources=(manifests.FENCING,),
@@ -388,7 +407,8 @@ ASSETS: tuple[Asset, ...] = (
     Asset("Agent Config ISO", "*configimage.ConfigImage", ("Agent Installer Ignition",), generate=image.config_iso,
           volatile=True),
     Asset("Agent Installer Unconfigured Ignition", "*image.UnconfiguredIgnition",
-          ("InfraEnv Config File", "Agent PullSecret", "ClusterImageSet Config", "NMState Config", _AC,
+          # The inputs first: of them releases up to 4.18 make the InfraEnv.
+          (_IC, _AC, "InfraEnv Config File", "Agent PullSecret", "ClusterImageSet Config", "NMState Config",
            "Mirror Registries Config", "Agent Installer API Auth Config", "Agent Installer InfraEnv ID"),
           generate=ignition.unconfigured, volatile=True,
           files=lambda value: {"unconfigured-agent.ign": (dumps(value["Config"]), 0o644)}),

@@ -91,6 +91,8 @@ class Build:
 
     def title(self, name: str) -> str:
         """What the release calls the asset `name`."""
+        if name == "InfraEnv Config File" and self.profile.unconfigured_from_install_config:
+            return "InfraEnv Config"
         return self.profile.base_iso_asset if name == "Base ISO Image" else name
 
     def changed(self, *names: str) -> None:

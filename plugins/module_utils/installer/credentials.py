@@ -162,33 +162,64 @@ def _b64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+NO_TOKENS = {"AuthType": "none", **dict.fromkeys(("PublicKey", "AgentAuthToken", "UserAuthToken", "WatcherAuthToken", "AuthTokenExpiry"), "")}
+"""What `tokens` returns for a service that asks nobody who they are."""
+
+
+class _Signer:
+    """A P-256 key that signs JWTs and is then forgotten."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+
+    def public(self) -> str:
+        """The public half, base64 of PEM `EC PUBLIC KEY`."""
+        der = self._key.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        body = base64.b64encode(der).decode()
+        lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+        pem = "\n".join(["-----BEGIN EC PUBLIC KEY-----", *lines, "-----END EC PUBLIC KEY-----", ""])
+        return base64.b64encode(pem.encode()).decode()
+
+    def token(self, claims: dict[str, Any]) -> str:
+        """An ES256 JWT."""
+        head = json.dumps({"alg": "ES256", "typ": "JWT"}, separators=(",", ":")).encode()
+        signed = f"{_b64url(head)}.{_b64url(json.dumps(claims, separators=(',', ':')).encode())}"
+        r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+        return f"{signed}.{_b64url(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+
+
+def infra_env_token(infra_env_id: str) -> dict[str, str]:
+    """As `tokens`, for releases with one JWT, which names the infra-env, for everybody."""
+    signer = _Signer()
+    token = signer.token({"infra_env_id": infra_env_id})
+    return {
+        "AuthType": "agent-installer-local",
+        "PublicKey": signer.public(),
+        **dict.fromkeys(("AgentAuthToken", "UserAuthToken", "WatcherAuthToken"), token),
+        "AuthTokenExpiry": "",
+    }
+
+
 def tokens(expires: datetime | None = None) -> dict[str, str]:
-    """A P-256 key pair's public half and three ES256 JWTs, one for each persona of the assisted service.
+    """A key pair's public half and three ES256 JWTs, one for each persona of the assisted service.
 
     Keys: PublicKey (base64 of PEM `EC PUBLIC KEY`), AgentAuthToken, UserAuthToken, WatcherAuthToken, AuthType,
     AuthTokenExpiry (RFC 3339 or "").
     The private half is forgotten.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
-    der = key.public_key().public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    body = base64.b64encode(der).decode()
-    lines = [body[at : at + 64] for at in range(0, len(body), 64)]
-    pem = "\n".join(["-----BEGIN EC PUBLIC KEY-----", *lines, "-----END EC PUBLIC KEY-----", ""])
+    signer = _Signer()
 
     def token(scheme: str) -> str:
         claims: dict[str, Any] = {"auth_scheme": scheme}
         if expires is not None:
             claims["exp"] = int(expires.timestamp())
-        head = json.dumps({"alg": "ES256", "typ": "JWT"}, separators=(",", ":")).encode()
-        signed = f"{_b64url(head)}.{_b64url(json.dumps(claims, separators=(',', ':')).encode())}"
-        r, s = utils.decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-        return f"{signed}.{_b64url(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+        return signer.token(claims)
 
     return {
         "AuthType": "agent-installer-local",
-        "PublicKey": base64.b64encode(pem.encode()).decode(),
+        "PublicKey": signer.public(),
         "AgentAuthToken": token("agentAuth"),
         "UserAuthToken": token("userAuth"),
         "WatcherAuthToken": token("watcherAuth"),

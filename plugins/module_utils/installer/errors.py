@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -14,32 +14,36 @@ class InstallerError(ValueError):
 
 
 class FieldErrors(list[str]):
-    """The errors of one file, collected, in order of discovery."""
+    """The errors of one file, collected, in order of discovery. `path` spells the fields' paths."""
+
+    def __init__(self, *, path: Callable[[str], str] = str) -> None:
+        super().__init__()
+        self.path = path
 
     def invalid(self, path: str, value: Any, detail: str) -> None:
         """`value` is no good for the reason in `detail`."""
-        self.append(f"{path}: Invalid value: {quote(value)}: {detail}")
+        self.append(f"{self.path(path)}: Invalid value: {quote(value)}: {detail}")
 
     def required(self, path: str, detail: str = "") -> None:
         """Something must be given at `path`."""
-        self.append(f"{path}: Required value" + (f": {detail}" if detail else ""))
+        self.append(f"{self.path(path)}: Required value" + (f": {detail}" if detail else ""))
 
     def forbidden(self, path: str, detail: str) -> None:
         """Nothing may be given at `path`."""
-        self.append(f"{path}: Forbidden: {detail}")
+        self.append(f"{self.path(path)}: Forbidden: {detail}")
 
     def unsupported(self, path: str, value: Any, supported: Iterable[str]) -> None:
         """`value` is not one of `supported`."""
         names = ", ".join(quote(name) for name in supported)
-        self.append(f"{path}: Unsupported value: {quote(value)}: supported values: {names}")
+        self.append(f"{self.path(path)}: Unsupported value: {quote(value)}: supported values: {names}")
 
     def duplicate(self, path: str, value: Any) -> None:
         """`value` stands in the list a second time."""
-        self.append(f"{path}: Duplicate value: {quote(value)}")
+        self.append(f"{self.path(path)}: Duplicate value: {quote(value)}")
 
     def too_many(self, path: str, count: int, most: int) -> None:
         """A list has `count` items where `most` are allowed."""
-        self.append(f"{path}: Too many: {count}: must have at most {most} items")
+        self.append(f"{self.path(path)}: Too many: {count}: must have at most {most} items")
 
     def text(self) -> str:
         """One error bare, several as `[a, b]`, exact repetitions once."""

@@ -10,7 +10,7 @@ from ..ignition.config import Config, check
 from ..ignition.live import add_files, add_units, env_file
 from . import agent_config, mirrors
 from .build import Build
-from .credentials import SIGNERS
+from .credentials import NO_TOKENS, SIGNERS
 from .errors import InstallerError
 from .hardware import requirements
 from .install_config import machine_network_of
@@ -46,7 +46,7 @@ CONFIG_IMAGE_PATHS = (
 )  # fmt: skip
 
 
-def missing_infra_env(_build: Build) -> Any:
+def missing_infra_env() -> Any:
     """The InfraEnv manifest can't be made up without a cluster."""
     raise InstallerError("configuration file not found: cluster-manifests/infraenv.yaml")
 
@@ -103,7 +103,8 @@ def install(build: Build) -> dict[str, Any]:
     config.directory(f"{_ASSISTED}/extra-manifests", 0o644)
     for name, text in (build["Extra Manifests"] or {}).items():
         config.file(f"{_ASSISTED}/extra-manifests/{name}", text, 0o644)
-    _add_chrony(config, infra)
+    if build.profile.live_ntp:
+        _add_chrony(config, infra)
     return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
 
 
@@ -118,7 +119,9 @@ def unconfigured(build: Build) -> dict[str, Any]:
     """The live config of hosts that get their cluster later, from a config image or from people."""
     settings = (build["Agent Config"] or {}).get("Config") or {}
     if settings:
-        if not build.profile.agent_config_in_unconfigured:
+        if build.profile.unconfigured_from_install_config:
+            settings = {}  # all that it has is in the manifests
+        elif not build.profile.agent_config_in_unconfigured:
             build.log.warning(f"{agent_config.FILENAME} is ignored by this release")
             settings = {}
         else:
@@ -126,7 +129,7 @@ def unconfigured(build: Build) -> dict[str, Any]:
     if build.options.interactive and not build.profile.interactive_flag:
         raise InstallerError(f"unknown flag: --interactive (release {build.profile.name} has none)")
     infra = build["InfraEnv Config File"]["Config"]
-    tokens = build["Agent Installer API Auth Config"] if build.profile.unconfigured_auth else _NO_AUTH
+    tokens = build["Agent Installer API Auth Config"] if build.profile.unconfigured_auth else NO_TOKENS
     config = Config()
     if infra["spec"].get("sshAuthorizedKey"):
         config.user("core", [infra["spec"]["sshAuthorizedKey"]])
@@ -162,12 +165,11 @@ def unconfigured(build: Build) -> dict[str, Any]:
     _add_units(build, config, data, enabled)
     config.directory("/opt/agent/tls", 0o644)
     config.directory(f"{_ASSISTED}/extra-manifests", 0o644)
-    _add_chrony(config, infra)
+    if build.profile.live_ntp:
+        _add_chrony(config, infra)
     return _finished(config, {"CPUArch": data["arch"]})
 
 
-# Releases whose service asks nobody who has no cluster yet.
-_NO_AUTH = {"AuthType": "none", **dict.fromkeys(("PublicKey", "AgentAuthToken", "UserAuthToken", "WatcherAuthToken"), "")}
 _INTERACTIVE_ENV = "\n".join(
     (
         "NODE_ZERO_IP={{.RendezvousIP}}",
@@ -195,8 +197,11 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
         "NODE_ZERO_IP": ip,
         "SERVICE_BASE_URL": f"http://{host}:8090/",
         "IMAGE_SERVICE_BASE_URL": f"http://{host}:8888/",
-        "PULL_SECRET_TOKEN": tokens["AgentAuthToken"],
-        "USER_AUTH_TOKEN": tokens["UserAuthToken"],
+        **(
+            {}
+            if build.profile.auth == "none"
+            else {"PULL_SECRET_TOKEN": tokens["AgentAuthToken"], build.profile.user_token: tokens["UserAuthToken"]}
+        ),
         "WORKFLOW_TYPE": "install",
     }
     if build.profile.rendezvous_ui:
@@ -300,10 +305,11 @@ def _common(build: Build, config: Config, data: dict[str, Any], registries: list
         "OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR": mirror[0] if mirror else "",
         "STORAGE": "filesystem",
         "INFRA_ENV_ID": build["Agent Installer InfraEnv ID"],
-        "EC_PUBLIC_KEY_PEM": tokens["PublicKey"],
-        "USER_AUTH_TOKEN": tokens["UserAuthToken"],
-        "WATCHER_AUTH_TOKEN": tokens["WatcherAuthToken"],
     }  # fmt: skip
+    if build.profile.auth != "none":
+        env |= {"EC_PUBLIC_KEY_PEM": tokens["PublicKey"], build.profile.user_token: tokens["UserAuthToken"]}
+    if build.profile.auth == "personas":
+        env["WATCHER_AUTH_TOKEN"] = tokens["WatcherAuthToken"]
     # Upstream has it last, apart from the profile's other variables.
     if _LAST in env:
         env[_LAST] = env.pop(_LAST)

@@ -39,11 +39,11 @@ def names(install_config: dict[str, Any] | None) -> tuple[str, str]:
     return meta.get("name") or DEFAULT_NAME, meta.get("namespace", "")
 
 
-def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None) -> dict[str, str]:
+def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile) -> dict[str, str]:
     """The proxy settings; noProxy gets the machine network that the rendezvous IP lies in."""
     proxy = {key: value for key, value in (install_config.get("proxy") or {}).items() if value}
     ip = (agent_config or {}).get("rendezvousIP", "")
-    if ip and (proxy.get("httpProxy") or proxy.get("httpsProxy")):
+    if profile.no_proxy_machine_network and ip and (proxy.get("httpProxy") or proxy.get("httpsProxy")):
         net = machine_network_of(install_config, ip)
         if net and net not in proxy.get("noProxy", ""):
             proxy["noProxy"] = ",".join(part for part in (proxy.get("noProxy", ""), net) if part)
@@ -165,7 +165,7 @@ def agent_cluster_install(
         balancer = (section.get("loadBalancer") or {}).get("type")
         if platform == "baremetal" and profile.load_balancer and balancer == "UserManaged":
             spec["loadBalancer"] = {"type": "UserManaged"}
-    proxy = proxy_of(config, agent_config)
+    proxy = proxy_of(config, agent_config, profile)
     if proxy:
         spec["proxy"] = proxy
     overrides = install_config_overrides(config, hosts, version, profile)
@@ -422,7 +422,7 @@ def infra_env(
         spec["sshAuthorizedKey"] = ssh
     if config.get("additionalTrustBundle"):
         spec["additionalTrustBundle"] = config["additionalTrustBundle"]
-    proxy = proxy_of(config, agent_config)
+    proxy = proxy_of(config, agent_config, profile)
     if proxy:
         spec["proxy"] = proxy
     sources = (agent_config or {}).get("additionalNTPSources")

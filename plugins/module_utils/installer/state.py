@@ -42,10 +42,14 @@ def save(directory: Path, state: dict[str, Any]) -> None:
 
 
 class WaitFor(NamedTuple):
-    """What `wait-for` needs: rendezvous_ip; token and the scheme it is for; initialize_limit in seconds; fips: whether to verify it."""
+    """What `wait-for` needs.
+
+    rendezvous_ip; token, None for a service that asks for none, and the scheme it is for; initialize_limit in seconds; fips:
+    whether to verify that mode.
+    """
 
     rendezvous_ip: str
-    token: str
+    token: str | None
     scheme: str
     initialize_limit: float
     fips: bool
@@ -60,13 +64,14 @@ def load_wait_for(directory: Path) -> WaitFor:
     ip = (state.get("*image.Ignition") or {}).get("RendezvousIP", "")
     if not ip:
         raise StateError(f"{nothing}: {directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first")
-    token = (state.get("*gencrypto.AuthConfig") or {}).get("WatcherAuthToken", "")
-    if not token:
-        raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no watcher token")
     aci = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}
     spec = aci.get("spec") or {}
     version = str((spec.get("imageSetRef") or {}).get("name", "")).removeprefix("openshift-")
     profile = RELEASES.get(state.get(OWN, {}).get("profile", "")) or by_version(version)
+    kind, scheme = ("WatcherAuthToken", "watcher") if profile.auth == "personas" else ("AgentAuthToken", "user")
+    token = (state.get("*gencrypto.AuthConfig") or {}).get(kind) or None
+    if token is None and profile.auth != "none":
+        raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no {kind}")
     limits = profile.initialize_limits
     fips = profile.fips_check and overrides_of(aci).get("fips") is True
-    return WaitFor(ip, token, "watcher", limits.get(spec.get("platformType", ""), limits[""]), fips)
+    return WaitFor(ip, token, scheme, limits.get(spec.get("platformType", ""), limits[""]), fips)

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from .build import Build
     from .log import Log
 
-_ARCHITECTURES = ("amd64", "arm64", "ppc64le", "s390x")
 _JOIN = "internal subnet"
 _OVN_SUBNETS = {
-    4: ((_JOIN, "100.64.0.0/16"), ("transit subnet", "100.88.0.0/16"), ("masquerade subnet", "169.254.0.0/17")),
-    6: ((_JOIN, "fd98::/64"), ("transit subnet", "fd97::/64"), ("masquerade subnet", "fd69::/112")),
+    4: ((_JOIN, "100.64.0.0/16"), ("transit subnet", "100.88.0.0/16")),
+    6: ((_JOIN, "fd98::/64"), ("transit subnet", "fd97::/64")),
 }  # fmt: skip
 _DOCKER_BRIDGE = check.network("172.17.0.0/16")
 _PUBLISH = ("External", "Internal", "Mixed")
@@ -35,7 +34,7 @@ def validate(config: dict[str, Any], build: Build) -> None:
     profile = build.profile
     _general(config, errors)
     _names(config, errors)
-    _networking(config, build.log, errors)
+    _networking(config, profile, build.log, errors)
     platforms.vips(config, errors)
     _ovn_config(config["networking"], errors)
     platforms.validate(config, errors)
@@ -48,18 +47,35 @@ def validate(config: dict[str, Any], build: Build) -> None:
     features.capability_names(config, errors)
     _publish(config, errors)
     features.validate(config, profile, errors)
-    _agent_platform(config, profile, errors)
-    platforms.validate_agent(config, errors)
-    _release_architecture(config, build, errors)
+    agent = FieldErrors() if profile.lower_config_paths else FieldErrors(path=go_path)
+    _agent_platform(config, profile, agent)
+    platforms.validate_agent(config, agent)
+    _release_architecture(config, build, agent)
     for level, text in platforms.ignored(config):
-        getattr(build.log, level)(text)
+        getattr(build.log, level)(text if profile.lower_config_paths else _go_notice(text))
     counts = replicas(config)
-    build.log.info(
-        f"Configuration has {counts['master']} master replicas, {counts['arbiter']} arbiter replicas, and "
-        f"{counts['worker']} worker replicas"
-    )
-    _topology(config, profile, counts, errors)
+    arbiters = f", {counts['arbiter']} arbiter replicas," if profile.arbiter else ""
+    build.log.info(f"Configuration has {counts['master']} master replicas{arbiters} and {counts['worker']} worker replicas")
+    _topology(config, profile, counts, agent)
+    errors += agent
     errors.check("invalid install-config configuration")
+
+
+def go_path(path: str) -> str:
+    """A field as releases up to 4.18 name it when the agent-based installer finds it wrong: `ControlPlane.Replicas`."""
+    if path.startswith("platform.vsphere."):
+        rest = re.sub(r"vcenters\[\d+\]\.", "", path.removeprefix("platform.vsphere."))
+        return "Platform.VSphere." + ("vcenter" if rest == "server" else re.sub(r"\[\d+\]", "", rest))
+    if path.startswith("platform.baremetal."):
+        return "Platform.BareMetal." + path.removeprefix("platform.baremetal.")
+    return ".".join(part[:1].upper() + part[1:] for part in path.split("."))
+
+
+def _go_notice(text: str) -> str:
+    """The notice of an ignored field, `path: value is ignored` or `path is ignored`, with the path as those releases have it."""
+    path = re.split(r":? ", text, maxsplit=1)[0]
+    shown = ".".join(part[:1].upper() + part[1:] for part in path.split("."))
+    return shown.replace("Platform.Vsphere.", "Platform.VSphere.") + text.removeprefix(path)
 
 
 # --- general --------------------------------------------------------------------------
@@ -155,7 +171,7 @@ def ssh_key_type(text: str) -> str:
 # --- networking -----------------------------------------------------------------------
 
 
-def _networking(config: dict[str, Any], log: Log, errors: FieldErrors) -> None:
+def _networking(config: dict[str, Any], profile: ReleaseProfile, log: Log, errors: FieldErrors) -> None:
     networking = config["networking"]
     kind = networking["networkType"]
     path = "networking.networkType"
@@ -163,20 +179,20 @@ def _networking(config: dict[str, Any], log: Log, errors: FieldErrors) -> None:
         errors.required(path, "network provider type required")
     elif kind.lower() == "kuryr":
         errors.invalid(path, kind, "networkType Kuryr is not supported on OpenShift later than 4.14")
-    elif kind.lower() == "openshiftsdn":
+    elif kind.lower() == "openshiftsdn" and not profile.openshift_sdn:
         errors.invalid(path, kind, "networkType OpenShiftSDN is not supported, please use OVNKubernetes")
     machine = _entries("machine", [entry.get("cidr", "") for entry in networking["machineNetwork"]], "")
     service = _entries("service", networking["serviceNetwork"], "")
     cluster = _entries("cluster", [entry.get("cidr", "") for entry in networking["clusterNetwork"]], ".cidr")
     for index, entry in enumerate(machine):
-        if entry.usable(log, networking, errors):
+        if entry.usable(log, networking, profile, errors):
             entry.overlaps(errors, "machine network {}", machine[:index])
     for index, entry in enumerate(service):
-        if entry.usable(log, networking, errors):
+        if entry.usable(log, networking, profile, errors):
             entry.overlaps(errors, "any of the machine networks", machine)
             entry.overlaps(errors, "service network {}", service[:index])
     for index, entry in enumerate(cluster):
-        if entry.usable(log, networking, errors):
+        if entry.usable(log, networking, profile, errors):
             entry.overlaps(errors, "any of the machine networks", machine)
             entry.overlaps(errors, "service network {}", service)
             entry.overlaps(errors, "cluster network {}", cluster[:index])
@@ -198,7 +214,7 @@ class _Entry:
     text: str
     net: check.Network | None
 
-    def usable(self, log: Log, networking: dict[str, Any], errors: FieldErrors) -> bool:
+    def usable(self, log: Log, networking: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> bool:
         """Whether the network is one, so that more can be said of it."""
         net = self.net
         if net is None:
@@ -223,11 +239,12 @@ class _Entry:
         if _touch(net, _DOCKER_BRIDGE):
             log.warning(f"{self.path.removesuffix('.cidr')}: {self.text} overlaps with default Docker Bridge subnet")
         if networking["networkType"].lower() == "ovnkubernetes":
-            self._reserved(networking, net, errors)
+            self._reserved(networking, net, profile, errors)
         return True
 
-    def _reserved(self, networking: dict[str, Any], net: check.Network, errors: FieldErrors) -> None:
-        for name, reserved in _OVN_SUBNETS[net.version]:
+    def _reserved(self, networking: dict[str, Any], net: check.Network, profile: ReleaseProfile, errors: FieldErrors) -> None:
+        masquerade = profile.masquerade[net.version == 6]
+        for name, reserved in (*_OVN_SUBNETS[net.version], ("masquerade subnet", masquerade)):
             if (name == _JOIN and net.version == 4 and join_subnet(networking)) or not _touch(
                 net, check.network(reserved)
             ):
@@ -369,7 +386,7 @@ def _pools(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors)
     counts = replicas(config)
     if counts["master"] == 0:
         errors.invalid("controlPlane.replicas", 0, "number of control plane replicas must be positive")
-    _pool("controlPlane", control, platform, errors)
+    _pool("controlPlane", control, profile, platform, errors)
     _fencing(config, profile, counts, platform, errors)
     if config.get("arbiter") is not None:
         _arbiter(config, profile, counts, platform, errors)
@@ -384,7 +401,7 @@ def _pools(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors)
             errors.duplicate(f"{path}.name", name)
         seen.add(name)
         _mixed_architecture(path, platform, control["architecture"], pool["architecture"], errors)
-        _pool(path, pool, platform, errors)
+        _pool(path, pool, profile, platform, errors)
         if pool.get("fencing") is not None:
             errors.invalid(f"{path}.fencing", "configured", "fencing is only valid for control plane")
 
@@ -408,16 +425,17 @@ def _arbiter(
             "arbiter.replicas", counts["master"],
             "number of controlPlane replicas must be at least 2 for arbiter deployments",
         )  # fmt: skip
-    _pool("arbiter", arbiter, platform, errors)
+    _pool("arbiter", arbiter, profile, platform, errors)
 
 
-def _pool(path: str, pool: dict[str, Any], platform: str, errors: FieldErrors) -> None:
+def _pool(path: str, pool: dict[str, Any], profile: ReleaseProfile, platform: str, errors: FieldErrors) -> None:
     if pool["replicas"] < 0:
         errors.invalid(f"{path}.replicas", pool["replicas"], "number of replicas must not be negative")
     if pool["hyperthreading"] not in ("Enabled", "Disabled"):
         errors.unsupported(f"{path}.hyperthreading", pool["hyperthreading"], ("Disabled", "Enabled"))
-    if pool["architecture"] not in _ARCHITECTURES:
-        errors.unsupported(f"{path}.architecture", pool["architecture"], _ARCHITECTURES)
+    if pool["architecture"] not in profile.architectures:
+        at = f"{path}.architecture"
+        errors.unsupported(at if profile.lower_config_paths else go_path(at), pool["architecture"], profile.architectures)
     own = pool.get("platform")
     for name, value in own.items() if isinstance(own, dict) else ():
         if value is not None and name != platform:
@@ -647,10 +665,11 @@ def _agent_platform(config: dict[str, Any], profile: ReleaseProfile, errors: Fie
     external = config["platform"].get("external") or {}
     manager = external.get("cloudControllerManager", "")
     if external.get("platformName") == "oci" and manager != "External":
-        errors.invalid(
-            "platform.external.cloudControllerManager", manager,
-            "When using external oci platform, platform.external.cloudControllerManager must be set to External",
-        )  # fmt: skip
+        path = "platform.external.cloudControllerManager"
+        errors.invalid(path, manager, f"When using external oci platform, {errors.path(path)} must be set to External")
+    name = external.get("platformName", "")
+    if profile.external_platforms and platform == "external" and name not in profile.external_platforms:
+        errors.unsupported("platform.external.platformName", name, profile.external_platforms)
 
 
 def _payload_architecture(config: dict[str, Any], build: Build, errors: FieldErrors) -> None:
@@ -692,15 +711,19 @@ def _release_architecture(config: dict[str, Any], build: Build, errors: FieldErr
 def _topology(
     config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors
 ) -> None:
-    masters, arbiters, workers = counts["master"], counts["arbiter"], counts["worker"]
+    masters, arbiters = counts["master"], counts["arbiter"]
     platform = platform_name(config)
     dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")
     supported = [text for text in profile.replicas if text != "2 (with fencing)" or dual]
     two_allowed = arbiters > 0 or "2 (with arbiter)" in profile.replicas
-    if not 1 <= masters <= 5 or (masters == 2 and not two_allowed and not dual):
+    numbers = {int(text) for text in profile.replicas if text.isdecimal()} | ({2} if two_allowed or dual else set())
+    if masters not in numbers and profile.replicas_text:
+        text = f"ControlPlane.Replicas can only be set {profile.replicas_text}. Found {masters}"
+        errors.invalid("controlPlane.replicas", masters, text)
+    elif masters not in numbers:
         errors.unsupported("controlPlane.replicas", masters, supported)
     if masters == 1:
-        _single_node(config, platform, arbiters, workers, errors)
+        _single_node(config, profile, platform, counts, errors)
     if masters != 2:
         return
     credentials = (config["controlPlane"].get("fencing") or {}).get("credentials") or []
@@ -720,9 +743,18 @@ def _topology(
         )  # fmt: skip
 
 
-def _single_node(config: dict[str, Any], platform: str, arbiters: int, workers: int, errors: FieldErrors) -> None:
+def _single_node(
+    config: dict[str, Any], profile: ReleaseProfile, platform: str, counts: dict[str, int], errors: FieldErrors
+) -> None:
     kind = config["networking"]["networkType"]
-    if workers:
+    arbiters, workers = counts["arbiter"], counts["worker"]
+    if workers and not profile.lower_config_paths:
+        errors.required(
+            "compute.replicas",
+            "Total number of Compute.Replicas must be 0 when ControlPlane.Replicas is 1 for platform none or "
+            f"external. Found {workers}",
+        )
+    elif workers:
         errors.forbidden(
             "compute.replicas",
             "Total number of compute replicas must be 0 when controlPlane.replicas is 1 for platform none or "

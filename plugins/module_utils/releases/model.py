@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,17 @@ class ReleaseProfile:
     blocked_mirrors: bool = False
 
     # Inputs
-    replicas: tuple[str, ...] = ("3", "1", "4", "5")
+    replicas: tuple[str, ...]
     """Numbers of control-plane nodes, as the error about others lists them."""
+    architectures: tuple[str, ...]
+    external_platforms: tuple[str, ...] = ()
+    """Names that platform External takes; empty: any."""
+    install_config_hosts: bool = False
+    """Hosts may come from platform.baremetal.hosts of the install-config."""
+    minimal_iso: bool = False
+    """agent-config has `minimalISO`."""
+    unconfigured_from_install_config: bool = True
+    """`create unconfigured-ignition` takes an install-config; without, an InfraEnv manifest is needed."""
     arbiter: bool = False
     arbiter_nodes: bool = False
     """Arbiters are generally available."""
@@ -47,9 +57,21 @@ class ReleaseProfile:
 
     # Messages
     base_iso_asset: str = "BaseIso Image"
+    lower_host_paths: bool = False
+    """Errors about hosts name fields as they are written, not as Go does: `hosts[0].interfaces`, not `Hosts[0].Interfaces`."""
+    lower_config_paths: bool = False
+    """The same for what the agent-based installer checks of an install-config."""
+    replicas_text: str = ""
+    """How the error about `replicas` describes the possible numbers; empty: it lists them."""
 
     # Ignition
-    env: Mapping[str, str] = field(default_factory=lambda: {"LOG_LEVEL": "debug"})
+    auth: Literal["none", "infra-env", "personas"] = "none"
+    """How the assisted service knows who asks: not at all, one token with the infra-env's id, or one for each of agent, user, watcher."""
+    live_ntp: bool = False
+    """NTP sources are for the live system, too."""
+    no_proxy_machine_network: bool = False
+    """noProxy gets the machine network of the rendezvous host."""
+    env: Mapping[str, str] = field(default_factory=dict)
     """Variables of assisted-service.env that not every release sets."""
     hw_placeholder: bool = False
     """A script fills in HW_VALIDATOR_REQUIREMENTS on the host."""
@@ -60,13 +82,24 @@ class ReleaseProfile:
     rendezvous_mode: int = 0o644
     unconfigured_auth: bool = False
     log_driver: str = "journald"
-    kill_mode: str = "none"
+    kill_mode: str = ""
+    """KillMode of the units of the installation's steps; empty: systemd's."""
     units_absent: tuple[str, ...] = ()
     units_disabled: tuple[str, ...] = ()
     files_absent: tuple[str, ...] = ()
+
+    # Networks
+    openshift_sdn: bool = False
+    masquerade: tuple[str, str] = ("169.254.169.0/29", "fd69::/125")
+    """OVN-Kubernetes' default masquerade subnets, IPv4 and IPv6."""
 
     # wait-for
     initialize_limits: Mapping[str, float] = field(default_factory=lambda: {"": 5400.0})
     """Seconds that the cluster may take to initialize, by platformType; the empty one is for all others."""
     fips_check: bool = False
     """The end of an installation verifies that the nodes' configs have FIPS mode, when it was asked for."""
+
+    @property
+    def user_token(self) -> str:
+        """Variable with the token of the programs on the rendezvous host."""
+        return "AGENT_AUTH_TOKEN" if self.auth == "infra-env" else "USER_AUTH_TOKEN"

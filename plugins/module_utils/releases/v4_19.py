@@ -9,6 +9,9 @@ from .v4_18 import RELEASE as BEFORE
 RELEASE = replace(
     BEFORE,
     name="4.19",
+    replicas_text="",
+    lower_config_paths=True,
+    unconfigured_from_install_config=False,
     arbiter=True,
     nutanix=True,
     interactive_flag=True,

@@ -10,7 +10,6 @@ RELEASE = replace(
     BEFORE,
     name="4.20",
     discovery_ignition_url=True,
-    replicas=("3", "1", "4", "5"),
     arbiter_nodes=True,
     two_node_fencing=True,
     feature_sets=True,

@@ -312,7 +312,7 @@ def test_yaml_errors_have_line_and_column(directory: Any, text: str, error: str)
     ("profile", "change", "error"),
     [
         ("4.18", {"featureSet": "TechPreviewNoUpgrade"}, 'FeatureSet: Unsupported value: "TechPreviewNoUpgrade": supported values: ""'),
-        ("4.18", platform("nutanix"), 'platform: Unsupported value: "nutanix": supported values: "baremetal", "vsphere", "none", "external"'),
+        ("4.18", platform("nutanix"), 'Platform: Unsupported value: "nutanix": supported values: "baremetal", "vsphere", "none", "external"'),
         ("4.20", merged(COMPACT, {"controlPlane": {"replicas": 2}}), 'controlPlane.replicas: Unsupported value: 2: supported values: "3", "1", "4", "5"'),
         ("4.21", {"osImageStream": "rhel-9"}, "osImageStream: Forbidden: is not known to release 4.21"),
     ],
