@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from .._deps import MissingLibrary
 from ..coreos import cpio, customize, image, kargs, miniso, pxe
-from ..coreos.errors import CoreosError
+from ..coreos.errors import CoreosError, naming
 from ..coreos.iso import LiveIso
 from ..coreos.iso9660 import Iso9660, open_image
 from ..files import explain
@@ -200,8 +200,9 @@ def _reset(args: argparse.Namespace) -> None:
 def _extract_pxe(args: argparse.Namespace) -> None:
     fd = open_image(args.input)
     try:
-        fs = Iso9660(fd)
-        records = list(pxe.files(fs))
+        with naming(args.input):
+            fs = Iso9660(fd)
+            records = list(pxe.files(fs))
         os.makedirs(args.output_dir, exist_ok=True)
         for record in records:
             path = os.path.join(args.output_dir, f"{Path(args.input).stem}-{record.name.lower()}")
@@ -224,8 +225,9 @@ def _dev_show_iso(args: argparse.Namespace) -> None:
     else:
         fd = open_image(args.input)
         try:
-            fs = Iso9660(fd)
-            shown = {"header": {"descriptors": fs.descriptors}, "records": [path for path, __ in fs.walk(plain=True)]}
+            with naming(args.input):
+                fs = Iso9660(fd)
+                shown = {"header": {"descriptors": fs.descriptors}, "records": [path for path, __ in fs.walk(plain=True)]}
         finally:
             os.close(fd)
     say(json.dumps(shown, indent=2, ensure_ascii=False))
@@ -238,8 +240,9 @@ def read_initrd(path: str | None, patterns: list[str]) -> dict[str, bytes]:
         return not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
     if path in (None, "-"):
-        return cpio.read_files(sys.stdin.buffer, wanted)
-    with open(str(path), "rb") as file:
+        with naming("stdin"):
+            return cpio.read_files(sys.stdin.buffer, wanted)
+    with open(str(path), "rb") as file, naming(path):
         return cpio.read_files(file, wanted)
 
 

@@ -12,6 +12,7 @@ from .._deps import MissingLibrary
 from ..coreos.errors import CoreosError
 from ..coreos.image import new_file
 from ..documents import DocumentError, decoded, read_file
+from ..files import explain
 from ..nmstate import LIMITS, NmstateError, external, generate, load
 from .terminal import say
 
@@ -43,7 +44,10 @@ def main(argv: list[str]) -> int:
     except (NmstateError, CoreosError, MissingLibrary) as error:
         say(error, sys.stderr)
         return 1
-    except (OSError, DocumentError) as error:
+    except OSError as error:
+        say(f"Error: {explain(error)}", sys.stderr)
+        return 1
+    except DocumentError as error:
         say(f"Error: {error}", sys.stderr)
         return 1
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..coreos import cpio, customize, image, kargs
-from ..coreos.errors import CoreosError
+from ..coreos.errors import CoreosError, naming
 from ..coreos.iso import IGNITION_PATH, NETWORK_DIR
 from ..coreos.pxe import FEATURES, LIVE_STAMP
 from .iso import (
@@ -84,9 +84,10 @@ def _customize(args: argparse.Namespace) -> None:
         to_stdout = args.output == "-"
         out = binary_stdout() if to_stdout else stack.enter_context(image.new_file(args.output))
         wanted = {LIVE_STAMP, FEATURES, IGNITION_PATH}
-        base = cpio.read_files(_Tee(source, out), lambda name: name in wanted or name.startswith(NETWORK_DIR))
-        if LIVE_STAMP not in base:
-            raise CoreosError("not a CoreOS live initramfs image")
+        with naming(args.input):
+            base = cpio.read_files(_Tee(source, out), lambda name: name in wanted or name.startswith(NETWORK_DIR))
+            if LIVE_STAMP not in base:
+                raise CoreosError("not a CoreOS live initramfs image")
         if IGNITION_PATH in base or any(name.startswith(NETWORK_DIR) for name in base):
             raise CoreosError("input is already customized")
         features = kargs.json_object(base[FEATURES], FEATURES) if FEATURES in base else {}

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CoreosError(Exception):
     """An image, archive or argument cannot be used. The text is one message for people."""
+
+
+@contextmanager
+def naming(path: object) -> Iterator[None]:
+    """Put the name of the file that is read in front of errors that do not have it."""
+    try:
+        yield
+    except CoreosError as error:
+        if str(path) in str(error):
+            raise
+        raise CoreosError(f"{path}: {error}") from error
 
 
 class NotFound(CoreosError):

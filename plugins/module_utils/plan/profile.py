@@ -113,6 +113,8 @@ def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:
 
 
 def _missing(name: str, folder: FilePath | None) -> Problem:
+    if FilePath(name).is_dir():
+        return Problem(name, "-", None, "is a directory, not a profile; give the path of a file in it")
     known = sorted(path.stem for path in folder.glob("*.y*ml")) if folder else []
     near = difflib.get_close_matches(FilePath(name).stem.lower(), known, n=3)
     if scenario(name.upper()) is not None:
