@@ -86,12 +86,23 @@ _PLATFORMS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 _OLD = {
     "networking": {"machineCIDR": "192.168.111.0/24", "type": "OVNKubernetes", "serviceCIDR": "172.30.0.0/16",
-                   "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}]}
+                   "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}]},
+    "platform": {"baremetal": {"apiVIP": "192.168.111.5", "ingressVIP": "192.168.111.4", "provisioningHostIP": "172.22.0.3",
+                               "provisioningDHCPExternal": True}},
+}  # fmt: skip
+_GATED = {
+    "controlPlane": {"replicas": 3, "diskSetup": [{"type": "etcd"}], "management": "ClusterAPI"},
+    "compute": [{"name": "worker", "diskSetup": [{"type": "etcd"}], "management": "ClusterAPI"}], "featureSet": "CustomNoUpgrade",
+    "featureGates": ["MultiDiskSetup=true", "ClusterAPIControlPlaneInstall=1"],
+    "platform": {"vsphere": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "dnsRecordsType": "External",
+                             "loadBalancer": {"type": "UserManaged"}, "defaultMachinePlatform": {"cpus": 4}, "vCenter": "v", "failureDomains": [
+                                 {"topology": {"datacenter": "d", "computeCluster": "c", "datastore": "s", "folder": "f"}}]}},
+    "additionalTrustBundle": "-----BEGIN X-----\nA: b\n\nAAAA\n-----END X-----\n",
 }  # fmt: skip
 
 
 def _install_configs() -> list[Any]:
-    return [*({**_INSTALL, "platform": platform} for platform in _PLATFORMS), {**_INSTALL, **_OLD, "platform": {"none": {}}}]
+    return [*({**_INSTALL, "platform": platform} for platform in _PLATFORMS), {**_INSTALL, **_OLD}, {**_INSTALL, **_GATED}]
 
 
 def _quick_lookup(_name: str, _seconds: float = 0) -> str:
