@@ -57,7 +57,7 @@ def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -
 def _sandbox(created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool) -> list[Item]:
     removed = []
     for item in created:
-        if item["kind"] == "uplink" and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):
+        if item["kind"] == "uplink" and found.mark and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):
             removed.append(item)
     for item in created:
         if item["kind"] != "sandbox":

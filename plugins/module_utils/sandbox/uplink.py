@@ -107,8 +107,10 @@ def exists(cluster: str) -> bool:
 
 
 def remove(cluster: str) -> bool:
-    """Remove the host's side; return whether there was one."""
-    there = _exists(link(cluster))
+    """Remove the host's side; return whether there was one. A link of that name without the cluster's alias is another's."""
+    alias = Path(f"/sys/class/net/{link(cluster)}/ifalias")
+    # Killed before it had its alias, ours ends with the sandbox that has its peer.
+    there = alias.exists() and alias.read_text().strip() == f"agentlab {cluster}"
     if there:
         _run("ip", "link", "delete", link(cluster))
     if shutil.which("nft") and _quiet("nft", "list", "table", "inet", table(cluster)):
