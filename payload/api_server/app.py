@@ -22,29 +22,38 @@ from . import catalog, handlers, images, limits
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
-from .engine import ApiError, Engine
+from .engine import Engine
+from .errors import ApiError
 from .handlers.logs import logs_path
-from .models import MODELS, UUID, Invalid, parse_json
+from .models import MODELS, Invalid, parse_json
 from .store import Unwritable
 
 LOG = logging.getLogger("assisted-service")
-#: Headers of the description that are no text: name -> type.
-TYPED_HEADERS = {"get_unregistered_clusters": "bool"}
 #: How names of log archives begin that are being uploaded.
 UNFINISHED = ".upload-"
 JSON_TYPES = ("application/json",)
+FILE_TYPE = "application/octet-stream"
 PAGE = Path(__file__).with_name("page.html")
 #: They enter their operations into HANDLERS when they are imported.
 ENTERED = (catalog, handlers, images)
 
 
-def error(status: int, reason: str, href: str = "") -> web.Response:
-    """A refusal: `infra_error` for 401 and 403, `error` for the rest."""
+def error(status: int, reason: str) -> web.Response:
+    """A refusal by an operation: the description's `error`, but `infra_error` for 401 and 403."""
     if status in (401, 403):
-        body: dict[str, Any] = {"code": status, "message": reason}
-    else:
-        body = {"kind": "Error", "id": status, "href": href, "code": str(status), "reason": reason}
-    return _json(body, status)
+        return refusal(status, reason)
+    return _json({"kind": "Error", "id": status, "href": "", "code": str(status), "reason": reason}, status)
+
+
+def refusal(status: int, message: str) -> web.Response:
+    """A refusal before any operation is reached (who calls, path, type, schema): the description's `infra_error`."""
+    return _json({"code": status, "message": message}, status)
+
+
+def accepted(headers: list[str], wanted: str) -> bool:
+    """Whether a caller with these Accept headers takes a type; one that does not say takes any."""
+    ranges = [part.partition(";")[0].strip().lower() for text in headers for part in text.split(",")]
+    return not any(ranges) or not {"*/*", f"{wanted.partition('/')[0]}/*", wanted}.isdisjoint(ranges)
 
 
 def most(op: Operation) -> int:
@@ -125,45 +134,46 @@ class Service:
             answer: web.StreamResponse = await handler(request)
             return answer
         except Refused as err:
-            return error(err.status, err.message, request.path)
+            return refusal(err.status, err.message)
         except Unwritable as err:
             LOG.error("%s %s: %s", request.method, request.path, err)
-            return error(503, str(err), request.path)
+            return error(503, str(err))
         except ApiError as err:
             self.engine.store.try_commit()
-            return error(err.status, err.reason, request.path)
+            return error(err.status, err.reason) if err.reason else _json(None, err.status)
         except Invalid as err:
-            return error(400, str(err), request.path)
+            return refusal(400, str(err))
+        except web.HTTPMethodNotAllowed as err:
+            allowed = ",".join(sorted({*err.allowed_methods} - {"HEAD"}))
+            return refusal(405, f"method {request.method} is not allowed, but [{allowed}] are")
+        except web.HTTPNotFound:
+            return refusal(404, f"path {request.path} was not found")
         except web.HTTPException as err:
             if err.status < 400:
                 raise
-            reasons = {
-                404: f"path {request.path} was not found",
-                405: f"method {request.method} is not allowed on {request.path}",
-            }
-            return error(err.status, reasons.get(err.status, err.reason), request.path)
+            return refusal(err.status, err.reason)
         except (ConnectionResetError, asyncio.CancelledError):
             raise
         except Exception:
             LOG.exception("%s %s failed", request.method, request.path)
-            return error(500, "internal error, see the service's log", request.path)
+            return error(500, "internal error, see the service's log")
 
     def _route(self, op: Operation) -> Any:
         function = HANDLERS[op.handler]
+        wanted = FILE_TYPE if op.file else JSON_TYPES[0]
 
         async def serve(request: web.Request) -> web.StreamResponse:
             scheme = op.schemes[0] if op.schemes else ""
             if self.auth is not None and op.schemes:
                 scheme = self.auth.authorize(op.schemes, request.headers)
             call = Call(dict(request.match_info), headers=request.headers, scheme=scheme)
-            for name, kind in TYPED_HEADERS.items():
-                if name in request.headers:
-                    query_value(name, kind, [request.headers[name]], "header")
+            if not accepted(request.headers.getall("Accept", []), wanted):
+                raise Invalid(f"unsupported media type requested, only [{wanted}] are available")
             for name, value in call.path.items():
-                if name.endswith("_id") and name != "validation_id" and not UUID.fullmatch(value):
-                    raise ApiError(404, f"{name} {value[:80]!r} is not a UUID")
+                if name.endswith("_id") and name != "validation_id":
+                    MODELS.parameter("uuid", value, name, "path")
             for name, (kind, required) in op.query.items():
-                if name in request.query:
+                if request.query.get(name):
                     call.query[name] = query_value(name, kind, request.query.getall(name))
                 elif required:
                     raise Invalid(f"{name} in query is required")
@@ -172,11 +182,15 @@ class Service:
             elif op.body:
                 raw = await self.bodies.read(request, most(op))
                 if not raw:
-                    raise Invalid(f"a body of model {op.body} is required")
+                    raise Invalid(f"{op.body_name} in body is required")
                 if request.content_type not in JSON_TYPES:
                     shown = request.headers.get("Content-Type", "")[:80]
-                    raise ApiError(415, f'unsupported media type "{shown}", only [application/json] are allowed')
-                call.body = MODELS.check(op.body, parse_json(raw))
+                    raise Invalid(f'unsupported media type "{shown}", only [application/json] are allowed')
+                try:
+                    value = parse_json(raw, "unexpected EOF")
+                except Invalid as err:
+                    raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
+                call.body = MODELS.body(op.body, value, op.body_name)
             result = function(self.engine, call)
             if op.method == "GET":
                 self.engine.store.try_commit()
@@ -200,7 +214,7 @@ class Service:
             if result.path:
                 body = open(result.path, "rb")  # noqa: SIM115 closed when it was sent
             return web.Response(
-                body=body, status=op.status, headers={**headers, "Content-Type": "application/octet-stream"}
+                body=body, status=op.status, headers={**headers, "Content-Type": FILE_TYPE}
             )
         if result is None:
             return Nothing(status=op.status)

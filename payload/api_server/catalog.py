@@ -6,7 +6,8 @@ from typing import Any
 
 from . import features, operators, versions
 from .calls import Call, handler
-from .engine import ApiError, Engine
+from .engine import Engine
+from .errors import ApiError
 
 
 @handler
@@ -21,7 +22,7 @@ def openshift_versions(e: Engine, call: Call) -> Any:
         found[version] = {
             "display_name": version,
             "support_level": image.get("support_level", "production"),
-            "default": bool(image.get("default", True)),
+            **({"default": True} if image.get("default") else {}),
             "cpu_architectures": image.get("cpu_architectures") or [image.get("cpu_architecture", "x86_64")],
         }
         minor = (versions.numbers(version) or (0, 0, 0))[:2]
@@ -48,7 +49,7 @@ def supported_operators(e: Engine, call: Call) -> Any:
 @handler
 def operator_properties(e: Engine, call: Call) -> Any:
     if call.path["operator_name"] not in operators.OPERATORS:
-        raise ApiError(404, f"Operator {call.path['operator_name'][:80]} not found")
+        raise ApiError(404, "")
     return []
 
 

@@ -53,9 +53,10 @@ DEFAULTS: dict[str, str] = {
     "FINALIZING_STAGE_WAITING_FOR_OLM_OPERATORS_CSV_TIMEOUT": "70m",
     "FINALIZING_STAGE_WAITING_FOR_OLM_OPERATOR_SETUP_JOBS_TIMEOUT": "10m",
     "FINALIZING_STAGE_DONE_TIMEOUT": "70m",
+    "ENABLE_IMAGE_SERVICE": "true",
     "ENABLE_SOFT_TIMEOUTS": "false",
     "ENABLE_UPGRADE_AGENT": "true",
-    "ENABLE_SINGLE_NODE_DNSMASQ": "true",
+    "ENABLE_SINGLE_NODE_DNSMASQ": "false",
     "ENABLE_VIRTUAL_INTERFACES": "false",
     "CHECK_CLUSTER_VERSION": "false",
     "DISABLED_STEPS": "",
@@ -64,6 +65,14 @@ DEFAULTS: dict[str, str] = {
     "IMAGE_AVAILABILITY_TIMEOUT": "16m",
     "CONNECTIVITY_CHECKS_PER_MINUTE": "150",
     "NTP_DEFAULT_SERVER": "",
+}
+
+#: Images that upstream's service names when its environment names none.
+IMAGES: dict[str, str] = {
+    "AGENT_DOCKER_IMAGE": "quay.io/edge-infrastructure/assisted-installer-agent:latest",
+    "INSTALLER_IMAGE": "quay.io/edge-infrastructure/assisted-installer:latest",
+    "CONTROLLER_IMAGE": "quay.io/edge-infrastructure/assisted-installer-controller:latest",
+    "SERVICE_IMAGE": "Unknown",
 }
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
@@ -149,6 +158,10 @@ class Config:
     def get(self, name: str, default: str = "") -> str:
         """A variable of the environment; empty counts as unset."""
         return self.env.get(name) or default
+
+    def image(self, name: str) -> str:
+        """The image that a variable of IMAGES names."""
+        return self.get(name, IMAGES[name])
 
     def _json(self, name: str, default: Any) -> Any:
         text = self.get(name)

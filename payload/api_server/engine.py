@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hashlib
 import json
 import logging
 import time
@@ -23,6 +24,7 @@ from . import inventory as inv
 from . import state, steps, validations
 from .config import Config, requirements_for
 from .connectivity import Reach
+from .errors import ApiError
 from .network import host_networks
 from .store import Document, Store, Unwritable
 from .tables import (
@@ -68,14 +70,6 @@ _SLICE = 0.005
 RELEASE_WAITS: tuple[float, ...] = (1, 2, 5, 10, 30, 60, 0)
 
 
-class ApiError(Exception):
-    """A request that cannot be done: HTTP status and reason."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status, self.reason = status, reason
-
-
 def time_text(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -96,6 +90,10 @@ class Engine:
         self.members: dict[str, dict[str, Document]] = {}
         self.results: dict[str, Results] = {}
         self.dirty: set[str] = set()
+        #: Host -> what its registration was refused for last.
+        self.refused_hosts: dict[str, str] = {}
+        #: Clusters that were deleted since the start, the newest last: who asks for unregistered ones gets them.
+        self.deleted_clusters: dict[str, dict[str, Any]] = {}
         self.dirty_roles: set[str] = set()
         self._was_connected: dict[str, bool] = {}
         self._groups: dict[str, dict[str, frozenset[str]]] = {}
@@ -176,7 +174,7 @@ class Engine:
     def infra_env(self, ident: str) -> Document:
         found = self.infra_envs.get(ident.lower())
         if found is None:
-            raise ApiError(404, f"InfraEnv {ident} was not found")
+            raise ApiError(404, "record not found")
         return found
 
     def host(self, infra_env_id: str, host_id: str) -> Document:
@@ -260,8 +258,12 @@ class Engine:
             "agent-installer-orchestrator": "INSTALLER_IMAGE",
             "agent-installer-api-server": "SERVICE_IMAGE",
         }
-        named = {name: self.config.get(key) for name, key in env.items() if self.config.get(key)}
-        return {"release": cluster.get("ocp_release_image", ""), **cluster.get("_images", {}), **named}
+        named = {name: self.config.image(key) for name, key in env.items()}
+        found = cluster.get("_images") or {}
+        release = str(cluster.get("ocp_release_image", ""))
+        if not found and release and self.config.flag("DUMMY_IGNITION"):
+            found = {name: placeholder(release, name) for name in ("machine-config-operator", "must-gather")}
+        return {"release": release, **found, **named}
 
     def needed_images(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
         """Images every host must have pulled before the installation."""
@@ -527,13 +529,11 @@ class Engine:
             self.set_host_status(host, "error", f"Failed - {info}")
             return
         order = self.stages_of(host)
-        if stage not in order:
-            if previous:
-                raise ApiError(
-                    409,
-                    f"Stages {stage} isn't available for host role {host.get('role')} bootstrap {str(bool(host.get('bootstrap'))).lower()}",
-                )
-            raise ApiError(409, f"Can't set progress <{stage}> to host in status <{host['status']}>")
+        if stage not in order and previous:
+            raise ApiError(
+                409,
+                f"Stages {stage} isn't available for host role {host.get('role')} bootstrap {str(bool(host.get('bootstrap'))).lower()}",
+            )
         if previous in order and order.index(stage) < order.index(previous):
             raise ApiError(409, f'Can\'t assign lower stage "{stage}" after host has been in stage "{previous}"')
         host["progress"] = {
@@ -541,9 +541,12 @@ class Engine:
             "progress_info": info,
             "stage_started_at": time_text(now),
             "stage_updated_at": time_text(now),
-            "installation_percentage": (order.index(stage) + 1) * 100 // len(order),
+            # As upstream: a stage of another role is taken as the first one, and counts nothing.
+            "installation_percentage": (order.index(stage) + 1) * 100 // len(order) if stage in order else 0,
         }
         host.set(stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now)
+        if not previous:
+            host["installer_version"] = self.config.image("INSTALLER_IMAGE")
         cluster: Mapping[str, Any] = self.cluster_of(host) or {}
         day2 = validations.is_day2(cluster)
         facts = {"day2": day2, "day2-done": stage in ("Done", REBOOTING) and day2, "stage-done": stage == "Done"}
@@ -563,6 +566,8 @@ class Engine:
     def cluster_progress(self, cluster: Document) -> None:
         """Percentages of a cluster from its hosts' stages and its operators."""
         before = cluster.get("progress", {})
+        if cluster["status"] in BEFORE_INSTALL:
+            return
         done = count = 0
         for host in self.hosts_of(cluster["id"]).values():
             order, stage = self.stages_of(host), host.get("progress", {}).get("current_stage")
@@ -623,17 +628,8 @@ class Engine:
         cluster: Mapping[str, Any] = self.cluster_of(host) or {}
         infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
         settings = self.settings(host.get("cluster_id"))
-        ntp = ",".join(
-            filter(
-                None,
-                (
-                    self.config.get("NTP_DEFAULT_SERVER"),
-                    infra_env.get("additional_ntp_sources"),
-                    cluster.get("additional_ntp_source"),
-                ),
-            )
-        )
-        agent = self.config.get("AGENT_DOCKER_IMAGE")
+        ntp = _ntp_sources(self.config.get("NTP_DEFAULT_SERVER"), infra_env, cluster)
+        agent = self.config.image("AGENT_DOCKER_IMAGE")
         old = host.get("discovery_agent_version")
         upgrade = (
             agent
@@ -704,7 +700,7 @@ class Engine:
             self.table(cluster),
             self.reach_of(cluster["id"]),
             self.clock(),
-            self.config.get("AGENT_DOCKER_IMAGE"),
+            self.config.image("AGENT_DOCKER_IMAGE"),
             self.config.flag("ENABLE_UPGRADE_AGENT", settings),
             self.config.flag("ENABLE_SINGLE_NODE_DNSMASQ", settings),
             self.needed_images(cluster),
@@ -782,7 +778,6 @@ class Engine:
             cidr = validations.calculated_cidr(view)
         if cidr:
             cluster["machine_networks"] = [{"cidr": cidr, "cluster_id": cluster["id"]}]
-            cluster["machine_network_cidr"] = cidr
             self.networks_changed(cluster)
 
     def _ignored(self, cluster: Mapping[str, Any], kind: str, results: Results) -> frozenset[str]:
@@ -801,6 +796,14 @@ class Engine:
             elif status == "success" and old == "failure":
                 self.event(fixed, validation_id=ident, **where)
 
+    def validate_host(self, host: Document, view: validations.View) -> Results:
+        """Validates a host and keeps what came out, with events of what changed."""
+        results = validations.evaluate(validations.HOST, validations.HostView(view, host, self.connected(host)))
+        self._tell(self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self.results[host["id"]] = results
+        host["validations_info"] = validations.shown(results)
+        return results
+
     def refresh_host(self, host: Document, view: validations.View) -> None:
         """Validates a host when something of it changed, and moves its state machine."""
         cluster = view.cluster
@@ -813,10 +816,7 @@ class Engine:
         self.dirty.discard(ident)
         before = self.results.get(ident)
         if fresh or before is None or "connected" not in before or "has-inventory" not in before:
-            results = validations.evaluate(validations.HOST, validations.HostView(view, host, connected))
-            self._tell(before, results, "host_validation_failed", "host_validation_fixed", host=host)
-            self.results[ident] = results
-            host["validations_info"] = validations.shown(results)
+            self.validate_host(host, view)
         results = self.results[ident]
         ignored = self._ignored(cluster, "host", results)
         stage = host.get("progress", {}).get("current_stage", "")
@@ -1036,6 +1036,11 @@ class Engine:
         now, ident = self.clock(), cluster["id"]
         if effect == "installing-started":
             cluster["_installing_at"] = now
+            if validations.is_sno(cluster):
+                # A single node's API is at the node itself.
+                view, ident = self.view(cluster), next(iter(self.hosts_of(ident)), "")
+                own = [{"cluster_id": cluster["id"], "ip": ip} for ip in validations.own_addresses(view, ident)]
+                cluster.set(api_vips=own, ingress_vips=own)
         elif effect == "prepare-timed-out":
             reason = "Installation failed. Try again, and contact support if the issue persists."
             cluster["last-installation-preparation"] = {"status": "failed", "reason": reason}
@@ -1220,7 +1225,7 @@ class Engine:
             return
         for name, content in files.items():
             self.store.put_file(ident, name, content)
-        cluster["last-installation-preparation"] = {"status": "success", "reason": ""}
+        cluster["last-installation-preparation"] = {"status": "success", "reason": "Installation preparation successful"}
         self.event("cluster_prepare_installation_started", cluster_id=ident)
         self.dirty.add(ident)
         self.store.commit()
@@ -1236,6 +1241,20 @@ class Engine:
     def tls_dir(self) -> Path | None:
         text = self.config.get("EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR")
         return Path(text) if text else None
+
+
+def _ntp_sources(default: str, infra_env: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+    """The time sources that a host is asked to use: the cluster's where it has some, else its infra-env's."""
+    for owner, additional in ((cluster, "additional_ntp_source"), (infra_env, "additional_ntp_sources")):
+        if owner.get("ntp_sources") or owner.get(additional):
+            return str(owner.get("ntp_sources") or owner.get(additional))
+    return default
+
+
+def placeholder(release: str, component: str) -> str:
+    """A pullspec for a component of a release that is not read: no image has it, hosts that are simulated report it all the same."""
+    repository = release.partition("@")[0].rpartition("/")[0]
+    return f"{repository}/ocp-v4.0-art-dev@sha256:{hashlib.sha256(component.encode()).hexdigest()}"
 
 
 def _minutes_text(seconds: float) -> str:

@@ -26,6 +26,13 @@ def machine_cidrs(cluster: Mapping[str, Any]) -> list[str]:
     return [entry["cidr"] for entry in cluster.get("machine_networks", ()) if entry.get("cidr")]
 
 
+def is_dual(cluster: Mapping[str, Any]) -> bool:
+    """Whether networks or VIPs of one kind are of both families."""
+    lists = [[entry["cidr"] for entry in cluster.get(f"{kind}_networks") or ()] for kind in ("machine", "service", "cluster")]
+    lists += [[vip["ip"] for vip in cluster.get(f"{kind}_vips") or ()] for kind in ("api", "ingress")]
+    return any(len({":" in text for text in texts}) == 2 for texts in lists)
+
+
 def role_of(host: Mapping[str, Any]) -> str:
     """The role a host has or is going to have; `auto-assign` when nothing is known."""
     role = host.get("role", "auto-assign")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,13 +16,16 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
-from . import prepare, versions
+from . import prepare, releases
 from .calls import Call, Download, handler
-from .engine import ApiError, Engine
+from .engine import Engine
+from .errors import ApiError
 from .tables import AFTER_REBOOT
 
 #: "Never": URLs that carry no token do not expire.
 NO_EXPIRY = "0001-01-01T00:00:00.000Z"
+#: How long the image of an infra-env may be had after a change (IMAGE_EXPIRATION_TIME of upstream).
+IMAGE_SECONDS = 4 * 3600.0
 _ISO = {"full-iso": "full.iso", "minimal-iso": "minimal.iso", "disconnected-iso": "disconnected.iso"}
 _KARGS = (
     "random.trust_cpu=on rd.luks.options=discard ignition.firstboot ignition.platform.id=metal console=tty1 console=ttyS1,115200n8 "
@@ -77,29 +81,28 @@ def _url(base: str, path: str, query: Mapping[str, str] | None = None) -> str:
 
 def _os_version(e: Engine, infra_env: Mapping[str, Any]) -> str:
     """Version of the OS image of an infra-env: the one it names, else the newest; ApiError 400 without one."""
-    cpu, wanted = infra_env.get("cpu_architecture", "x86_64"), infra_env.get("openshift_version", "")
-    found = [
-        str(image.get("openshift_version"))
-        for image in e.config.os_images()
-        if image.get("cpu_architecture", "x86_64") == cpu
-        and (not wanted or versions.same_minor(str(image.get("openshift_version", "")), wanted))
-    ]
-    if not found:
-        what = f"No OS image for Openshift version {wanted}" if wanted else "Failed to get latest OS image"
-        raise ApiError(400, f"{what} and architecture {cpu}: OS_IMAGES has none")
-    return max(found, key=lambda text: versions.numbers(text) or (0, 0, 0))
+    cpu, wanted = str(infra_env.get("cpu_architecture", "x86_64")), str(infra_env.get("openshift_version", ""))
+    what = f"No OS image for Openshift version {wanted}" if wanted else "Failed to get latest OS image for"
+    try:
+        return str(releases.os_image(e.config.os_images(), wanted, cpu).get("openshift_version"))
+    except ApiError as err:
+        raise ApiError(400, f"{what} and architecture {cpu}: {err.reason}".replace("for and", "for")) from None
+
+
+def download_url(e: Engine, infra_env: Mapping[str, Any]) -> str:
+    """Where the image service has the discovery image of an infra-env; ApiError 400 without image service or image."""
+    base = e.config.get("IMAGE_SERVICE_BASE_URL")
+    if not base:
+        raise ApiError(400, "image service is disabled")
+    cpu, version = infra_env.get("cpu_architecture", "x86_64"), _os_version(e, infra_env)
+    return _url(base, f"/byid/{infra_env['id']}/{version}/{cpu}/{_ISO[infra_env.get('type', 'full-iso')]}")
 
 
 @handler
 def image_url(e: Engine, call: Call) -> Any:
     infra_env = e.infra_env(call.path["infra_env_id"])
-    base, version = e.config.get("IMAGE_SERVICE_BASE_URL"), _os_version(e, infra_env)
-    if not base:
-        raise ApiError(400, "image service is disabled")
-    cpu = infra_env.get("cpu_architecture", "x86_64")
-    url = _url(base, f"/byid/{infra_env['id']}/{version}/{cpu}/{_ISO[infra_env.get('type', 'full-iso')]}")
-    infra_env.set(download_url=url)
-    return {"url": url, "expires_at": NO_EXPIRY}
+    infra_env["download_url"] = download_url(e, infra_env)
+    return {"url": infra_env["download_url"], "expires_at": NO_EXPIRY}
 
 
 def _check_script_type(call: Call) -> None:
@@ -163,6 +166,32 @@ def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]
         except NmstateError as err:
             raise ValueError(f"network_yaml: {err}") from None
     return static_files(specs)
+
+
+#: Names that udev gives to physical interfaces, so that no MAC address has to.
+_PREDICTABLE = re.compile("en[PsvxXbucaipod]")
+
+
+def unmapped_interface(text: str, names: frozenset[str]) -> str:
+    """The first interface of a network config that neither a MAC address nor its name ties to hardware; "" without one.
+
+    `names`: the interfaces of the MAC address map. The config is one that `static_networks` takes.
+    """
+    from ...plugins.module_utils.nmstate import load
+
+    found = load(text).get("interfaces") or []
+    by_mac = {nic.get("name") for nic in found if nic.get("identifier") == "mac-address"}
+
+    def tied(name: str) -> bool:
+        return name in names or name in by_mac or bool(_PREDICTABLE.match(name))
+
+    for nic in found:
+        ports = [nic["name"]] if nic.get("type") in ("ethernet", "802-3-ethernet") else []
+        if nic.get("type") == "bond":
+            ports = [str(port) for port in (nic.get("link-aggregation") or {}).get("port") or ()]
+        if not all(tied(port) for port in ports):
+            return str(nic["name"])
+    return ""
 
 
 def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:

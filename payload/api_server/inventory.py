@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,9 @@ from .network import network
 Inventory = Mapping[str, Any]
 
 VIRTUAL_TYPES = frozenset({"bridge", "dummy", "tun", "tap", "veth", "macvlan", "macvtap", "ipvlan", "vxlan", "device"})
-DRIVE_TYPES = frozenset({"HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC", "ECKD", "ECKD (ESE)", "FBA"})
+#: Kinds of disks that an installation may be written to, in the order that messages have, and those of s390x besides.
+DRIVE_TYPES = ("HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC")
+_DRIVE_TYPES_S390X = ("ECKD (ESE)", "ECKD", "FBA")
 _OWN_REASONS = ("Disk is too small (", "Drive type is ")
 
 HOSTNAME = r"^[a-z0-9][a-z0-9-]{0,62}(?:[.][a-z0-9-]{1,63})*$"
@@ -30,12 +33,11 @@ FORBIDDEN_HOSTNAMES = (
 
 
 def human_bytes(size: float) -> str:
-    """A size in powers of 1000, as messages about disks show it: `21 GB`, `9.5 GB`."""
-    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
-        if size < 1000 or unit == "PB":
-            break
-        size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+    """A size in powers of 1000, rounded up to three digits, as messages about disks show it: `21.475 GB`, `100 GB`."""
+    for unit, least in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size >= least:
+            return f"{math.ceil(size * 1000 / least) / 1000:.3f}".rstrip("0").rstrip(".") + f" {unit}"
+    return f"{size:.0f} B"
 
 
 def gib(mib: float) -> str:
@@ -76,17 +78,18 @@ def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[st
             clean.pop("mac_address", None)
         interfaces.append(clean)
     disks = []
+    types = DRIVE_TYPES + (_DRIVE_TYPES_S390X if raw.get("cpu", {}).get("architecture") == "s390x" else ())
     for disk in raw.get("disks", []):
         given = disk.get("installation_eligibility", {}).get("not_eligible_reasons", [])
         reasons = [reason for reason in given if not reason.startswith(_OWN_REASONS)]
-        if disk.get("size_bytes", 0) < least_gb * 10**9:
+        size, least = disk.get("size_bytes", 0), least_gb * 10**9
+        if size < least:
+            has, wanted = human_bytes(size), human_bytes(least)
+            short = f" (short by {human_bytes(least - size)})" if has == wanted else ""
+            reasons.append(f"Disk is too small (disk only has {has}{short}, but {wanted} are required)")
+        if disk.get("drive_type") not in types:
             reasons.append(
-                f"Disk is too small (disk only has {human_bytes(disk.get('size_bytes', 0))}, "
-                f"but {human_bytes(least_gb * 10**9)} are required)"
-            )
-        if disk.get("drive_type") not in DRIVE_TYPES:
-            reasons.append(
-                f"Drive type is {disk.get('drive_type') or 'Unknown'}, it must be one of {', '.join(sorted(DRIVE_TYPES))}."
+                f"Drive type is {disk.get('drive_type') or 'Unknown'}, it must be one of {', '.join(types)}."
             )
         disks.append(
             {

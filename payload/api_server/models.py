@@ -1,27 +1,16 @@
-"""Models of requests and step outputs, as data, and the check that compiles from them.
+"""Models of requests and step outputs, as data.
 
-The notation: a model's name at the left margin, below it its fields with type; `*` after a field: required, `?` after
-a type: null is allowed; for a list it always is, and means none. Names, types and enums are those of the service's API description (Swagger 2.0).
+The notation: a model's name at the left margin, below it its fields with type; `*` after a field: required, `!`: required, and an empty
+one counts as missing, `?` after a type: a pointer in Go, whose zero value counts as given. Names, types and enums are those of the
+service's API description (Swagger 2.0).
 """
 
 from __future__ import annotations
 
-import ipaddress
-import json
-import math
-import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-from ...plugins.module_utils.documents import DocumentError, load_json
+from .schema import UUID, Invalid, Models, parse_json
 from .tables import FINALIZING_STAGES, STAGES_ALL
 
-Check = Callable[[Any, str, bool], Any]
-
-
-class Invalid(ValueError):
-    """A value that the API description refuses; the text names field, value and what would be right."""
-
+__all__ = ["MODELS", "STEP_OUTPUTS", "UUID", "Invalid", "parse_json"]
 
 _HYPERTHREADING = (
     "enum(none|masters|arbiters|workers|masters,arbiters|masters,workers|arbiters,workers|masters,arbiters,workers|all)"
@@ -66,7 +55,7 @@ subnet-entry
 vip
   cluster_id uuid
   ip ip
-  verification enum(unverified|failed|succeeded)
+  verification enum(unverified|failed|succeeded)?
 platform-external
   platform_name str(1..)?
   cloud_controller_manager enum(|External)?
@@ -80,8 +69,8 @@ bundle-create
   id* str
   optional_operators [str]
 disk-encryption
-  enable_on {_HYPERTHREADING}
-  mode enum(tpmv2|tang)
+  enable_on {_HYPERTHREADING}?
+  mode enum(tpmv2|tang)?
   tang_servers str
 ignition-endpoint
   url str?
@@ -90,13 +79,13 @@ load-balancer
   type enum(cluster-managed|user-managed)
 cluster-create-params
   name* str(1..54)
-  high_availability_mode enum(Full|None)
+  high_availability_mode enum(Full|None)?
   openshift_version* str
   ocp_release_image str
   base_dns_domain str
-  cluster_network_cidr cidr
+  cluster_network_cidr cidr?
   cluster_network_host_prefix int(1..128)
-  service_network_cidr cidr
+  service_network_cidr cidr?
   api_vips [vip]
   ingress_vips [vip]
   pull_secret* str
@@ -110,9 +99,9 @@ cluster-create-params
   ntp_sources str?
   olm_operators [operator-create]
   operator_bundles [bundle-create]
-  hyperthreading {_HYPERTHREADING}
+  hyperthreading {_HYPERTHREADING}?
   network_type {_NETWORK_TYPE}?
-  schedulable_masters bool
+  schedulable_masters bool?
   cluster_networks [network-pool]
   service_networks [subnet-entry]
   machine_networks [subnet-entry]
@@ -169,8 +158,8 @@ proxy
   https_proxy str?
   no_proxy str?
 mac-entry
-  mac_address* {_DUAL_MAC}
-  logical_nic_name* str
+  mac_address! {_DUAL_MAC}
+  logical_nic_name! str
 static-network
   network_yaml str
   mac_interface_map [mac-entry]
@@ -224,7 +213,7 @@ fencing-credentials
   address* str
   username* str
   password* str
-  certificate_verification enum(Enabled|Disabled)
+  certificate_verification enum(Enabled|Disabled)?
   mac_address str?
 host-update-params
   host_role enum(auto-assign|master|arbiter|worker)?
@@ -249,7 +238,7 @@ step-reply
   output str
   error str
 host-progress
-  current_stage enum({"|".join(STAGES_ALL)})
+  current_stage* enum({"|".join(STAGES_ALL)})
   progress_info str(0..2048)
 cluster-finalizing-progress
   finalizing_stage enum({"|".join(FINALIZING_STAGES)})
@@ -265,12 +254,12 @@ operator-monitor-report
   status enum(failed|progressing|available)
   status_info str
 create-manifest-params
-  folder enum(manifests|openshift)
+  folder enum(manifests|openshift)?
   file_name* {_MANIFEST}
   content* str
 update-manifest-params
-  folder* enum(manifests|openshift)
-  file_name* {_MANIFEST}
+  folder! enum(manifests|openshift)
+  file_name! {_MANIFEST}
   updated_folder enum(manifests|openshift)?
   updated_file_name {_MANIFEST}?
   updated_content str?
@@ -288,6 +277,64 @@ event
 ignored-validations
   cluster-validation-ids str
   host-validation-ids str
+install-config-pool
+  hyperthreading str
+  name str
+  replicas int
+  fencing {{any}}
+install-config-cluster-network
+  cidr str
+  hostPrefix int
+install-config-machine-network
+  cidr str
+install-config-networking
+  networkType str
+  clusterNetwork [install-config-cluster-network]
+  machineNetwork [install-config-machine-network]
+  serviceNetwork [str]
+install-config-metadata
+  name str
+install-config-proxy
+  httpProxy str
+  httpsProxy str
+  noProxy str
+install-config-platform
+  baremetal {{any}}
+  none {{any}}
+  vsphere {{any}}
+  nutanix {{any}}
+  external {{any}}
+install-config-sources
+  source str
+  mirrors [str]
+install-config-capabilities
+  baselineCapabilitySet str
+  additionalEnabledCapabilities [str]
+install-config-bootstrap
+  installationDisk str
+install-config
+  apiVersion str
+  baseDomain str
+  proxy install-config-proxy
+  networking install-config-networking
+  metadata install-config-metadata
+  compute [install-config-pool]
+  controlPlane install-config-pool
+  arbiter install-config-pool
+  platform install-config-platform
+  bootstrapInPlace install-config-bootstrap
+  fips bool
+  cpuPartitioningMode str
+  pullSecret str
+  sshKey str
+  additionalTrustBundle str
+  additionalTrustBundlePolicy str
+  imageContentSources [install-config-sources]
+  imageDigestSources [install-config-sources]
+  capabilities install-config-capabilities
+  featureSet str
+  featureGates [str]
+  osImageStream str
 interface
   ipv6_addresses [str]
   vendor str
@@ -476,200 +523,21 @@ STEP_OUTPUTS: dict[str, str] = {
     "upgrade-agent": "upgrade-agent-response",
 }
 
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-_MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
-
-
-def _ip(value: str) -> bool:
-    if "%" in value or (":" in value and "." in value):
-        return False
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _cidr(value: str) -> bool:
-    address, slash, prefix = value.partition("/")
-    if not slash or not prefix.isdigit() or (len(prefix) > 1 and prefix[0] == "0") or not prefix.isascii():
-        return False
-    try:
-        ipaddress.ip_network(value, strict=True)
-    except ValueError:
-        return False
-    return _ip(address)
-
-
-#: Format of a string -> test and what the message calls it.
-FORMATS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "uuid": (UUID.fullmatch, "a UUID"),
-    "ip": (lambda text: text == "" or _ip(text), "an IP address"),
-    "rendezvous-ip": (lambda text: text == "" or _ip(text), "an IP address"),
-    "cidr": (_cidr, "a network in CIDR form without host bits"),
-    "mac": (_MAC.fullmatch, "a MAC address"),
-    "time": (_TIME.fullmatch, "an RFC 3339 time"),
+#: Models whose type in Go has another name.
+_GO_NAMES = {
+    "network-pool": "ClusterNetwork",
+    "subnet-entry": "MachineNetwork",
+    "vip": "APIVip",
+    "operator-create": "OperatorCreateParams",
+    "v2-cluster-update-params": "V2ClusterUpdateParams",
+    "static-network": "HostStaticNetworkConfig",
+    "mac-entry": "MacInterfaceMapItems0",
+    "disk-config": "DiskConfigParams",
+    "disk-skip-formatting": "DiskSkipFormattingParams",
+    "key-value": "NodeLabelParams",
+    "fencing-credentials": "FencingCredentialsParams",
+    "eligibility": "DiskInstallationEligibility",
+    "cpu": "CPU",
+    "install-config": "InstallerConfigBaremetal",
 }
-
-
-def _string(test: Callable[[str], Any], what: str) -> Check:
-    def check(value: Any, path: str, lenient: bool) -> Any:
-        if not isinstance(value, str) or not (lenient or test(value)):
-            raise Invalid(f"{path} in body should be {what}, found {json.dumps(value)[:80]}")
-        return value
-
-    return check
-
-
-def _number(kind: str, low: float | None, high: float | None) -> Check:
-    def check(value: Any, path: str, lenient: bool) -> Any:
-        good = isinstance(value, int if kind == "int" else (int, float)) and not isinstance(value, bool)
-        if not good or (kind == "int" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
-            raise Invalid(
-                f"{path} in body should be {'an integer' if kind == 'int' else 'a number'}, found {json.dumps(value)[:80]}"
-            )
-        if not lenient and ((low is not None and value < low) or (high is not None and value > high)):
-            raise Invalid(f"{path} in body should be between {low} and {high}, found {value}")
-        return value
-
-    return check
-
-
-def _bool(value: Any, path: str, lenient: bool) -> Any:
-    if not isinstance(value, bool):
-        raise Invalid(f"{path} in body should be a boolean, found {json.dumps(value)[:80]}")
-    return value
-
-
-def _any(value: Any, path: str, lenient: bool) -> Any:
-    return value
-
-
-def _list(item: Check) -> Check:
-    def check(value: Any, path: str, lenient: bool) -> Any:
-        if not isinstance(value, list):
-            raise Invalid(f"{path} in body should be a list, found {json.dumps(value)[:80]}")
-        return [item(entry, path, lenient) for entry in value if not (lenient and entry is None)]
-
-    return check
-
-
-def _map(item: Check) -> Check:
-    def check(value: Any, path: str, lenient: bool) -> Any:
-        if not isinstance(value, dict):
-            raise Invalid(f"{path} in body should be an object, found {json.dumps(value)[:80]}")
-        return {key: item(entry, f"{path}.{key}", lenient) for key, entry in value.items()}
-
-    return check
-
-
-class _Field(NamedTuple):
-    """listed: a list; what is written in Go sends null for one that is empty."""
-
-    check: Check
-    required: bool
-    nullable: bool
-    listed: bool
-
-
-def _object(fields: dict[str, _Field]) -> Check:
-    required = [name for name, field in fields.items() if field.required]
-
-    def check(value: Any, path: str, lenient: bool) -> Any:
-        if not isinstance(value, dict):
-            raise Invalid(f"{path} in body should be an object, found {json.dumps(value)[:80]}")
-        found: dict[str, Any] = {}
-        for name, entry in value.items():
-            known = fields.get(name)
-            if known is None:
-                continue
-            if entry is None:
-                if known.nullable:
-                    found[name] = None
-                elif not lenient and not known.listed:
-                    raise Invalid(f"{path}.{name} in body should not be null")
-                continue
-            found[name] = known.check(entry, f"{path}.{name}", lenient)
-        for name in required:
-            if name not in found:
-                raise Invalid(f"{path}.{name} in body is required")
-        return found
-
-    return check
-
-
-def _bounds(text: str) -> tuple[float | None, float | None]:
-    low, __, high = text.partition("..")
-    return (float(low) if low else None), (float(high) if high else None)
-
-
-class Models:
-    """Compiled models by name. `check(name, value)` gives the value with its known fields, or raises Invalid."""
-
-    def __init__(self, text: str) -> None:
-        self._lines: dict[str, list[tuple[str, str]]] = {}
-        self._checks: dict[str, Check] = {}
-        current: list[tuple[str, str]] = []
-        for line in filter(None, text.splitlines()):
-            if line.startswith("  "):
-                name, __, kind = line.strip().partition(" ")
-                current.append((name, kind))
-            else:
-                current = self._lines[line] = []
-
-    def compile(self, kind: str) -> Check:
-        done = self._checks.get(kind)
-        if done is None:
-            done = self._checks[kind] = self._compile(kind)
-        return done
-
-    def _compile(self, kind: str) -> Check:
-        if kind in self._lines:
-            fields = {}
-            for name, of in self._lines[kind]:
-                check = self.compile(of.removesuffix("?"))
-                fields[name.rstrip("*")] = _Field(check, name.endswith("*"), of.endswith("?"), of.startswith("["))
-            return _object(fields)
-        if kind.startswith("["):
-            return _list(self.compile(kind[1:-1]))
-        if kind.startswith("{"):
-            return _map(self.compile(kind[1:-1]))
-        if kind in FORMATS:
-            return _string(*FORMATS[kind])
-        name, __, rest = kind.partition("(")
-        rest = rest[:-1]
-        if name == "enum":
-            values = rest.split("|")
-            return _string(values.__contains__, "one of " + ", ".join(values))
-        if name == "re":
-            return _string(re.compile(rest.removesuffix("$") + r"\Z").search, f"a string that matches {rest}")
-        if name == "str":
-            low, high = _bounds(rest)
-            if low is None and high is None:
-                return _string(lambda text: True, "a string")
-            return _string(
-                lambda text: (low or 0) <= len(text) and (high is None or len(text) <= high),
-                f"a string of {rest.replace('..', ' to ')} characters",
-            )
-        if name in ("int", "num"):
-            return _number(name, *_bounds(rest))
-        return {"bool": _bool, "any": _any}[name]
-
-    def check(self, kind: str, value: Any, path: str = "", lenient: bool = False) -> Any:
-        """The value as the model describes it, unknown fields dropped.
-
-        `lenient` is how agents' outputs are read (by types alone, null as absent), as Go's decoder does.
-        """
-        return self.compile(kind)(value, path or kind.strip("[]"), lenient)
-
-
-MODELS = Models(TEXT)
-
-
-def parse_json(raw: bytes | str) -> Any:
-    """JSON as the service accepts it: no NaN, bounded in size, values and depth. Invalid otherwise."""
-    try:
-        return load_json(raw, name="the body")
-    except DocumentError as err:
-        raise Invalid(f"the body is not JSON: line {err.line}, column {err.column}: {err.problem}"[:250]) from None
+MODELS = Models(TEXT, _GO_NAMES)

@@ -48,7 +48,7 @@ kube-descheduler | Kube Descheduler | openshift-kube-descheduler-operator | clus
 loki | Loki Operator | openshift-operators-redhat | loki-operator | 30 | LOKI | | virtualization
 openshift-logging | Red Hat OpenShift Logging Operator | openshift-logging | cluster-logging | 30 | OPENSHIFT_LOGGING | loki | virtualization
 cluster-observability | Cluster Observability | openshift-cluster-observability-operator | cluster-observability-operator | 30 | CLUSTER_OBSERVABILITY | openshift-logging | virtualization
-numa-resources | NUMA Resources | openshift-numaresources | numaresources-operator | 30 | NUMA_RESOURCES | | virtualization
+numaresources | NUMA Resources | openshift-numaresources | numaresources-operator | 30 | NUMA_RESOURCES | | virtualization
 oadp | OADP Operator | openshift-adp | redhat-oadp-operator | 30 | OADP | | virtualization
 metallb | MetalLB | metallb-system | metallb-operator | 30 | METALLB | | virtualization
 """  # noqa: E501
@@ -60,7 +60,9 @@ BUNDLES: dict[str, tuple[str, str]] = {
 
 
 #: Names that requests may use for others: those that operators had, or have elsewhere.
-_ALIASES = {"ocs": "odf", "numaresources": "numa-resources"}
+#: Operators whose validation has another name than they.
+_VALIDATION_NAMES = {"numaresources": "numa-resources"}
+_ALIASES = {"ocs": "odf", "numa-resources": "numaresources"}
 _PACKAGES = {"cnv": "kubevirt-hyperconverged"}
 
 
@@ -78,7 +80,7 @@ class Operator:
     @property
     def validation(self) -> str:
         """Id of its validation, of hosts and of clusters."""
-        return f"{self.name}-requirements-satisfied"
+        return f"{_VALIDATION_NAMES.get(self.name, self.name)}-requirements-satisfied"
 
 
 def _parse(line: str) -> Operator:
@@ -169,7 +171,6 @@ def _monitored(name: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
         "subscription_name": subscription,
         "operator_type": "olm",
         "timeout_seconds": op.minutes * 60,
-        "bundles": sorted({re.split(r"[?!@]", word)[0] for word in op.bundles}),
     }
 
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ...plugins.module_utils.documents import load_json, load_yaml
 from . import operators, validations
+from .models import MODELS, Invalid
 
 if TYPE_CHECKING:
     from .engine import Engine, Render
@@ -277,59 +278,99 @@ def add_ca(plain: bytes, pem: str) -> bytes:
 # -- install-config ---------------------------------------------------------------------------------------------------
 
 
-def install_config_text(task: Job) -> str:
-    """install-config.yaml as the service sees the cluster, with the overrides merged in."""
-    import yaml
+_ROLE_ORDER = ("master", "arbiter", "worker")
 
+
+def _threads(cluster: Mapping[str, Any], roles: str) -> str:
+    """Whether nodes of some roles (`masters`, `workers`, `arbiters`) have hyperthreading."""
+    wanted = str(cluster.get("hyperthreading") or "all").split(",")
+    return "Enabled" if "all" in wanted or roles in wanted else "Disabled"
+
+
+def _no_proxy(cluster: Mapping[str, Any]) -> str:
+    """What is reached without the proxy: what the user says, the cluster's own names and its networks."""
+    given = str(cluster.get("no_proxy") or "").strip()
+    if given == "*":
+        return given
+    lists = ("cluster_networks", "service_networks", "machine_networks")
+    cidrs = [net["cidr"] for key in lists for net in cluster.get(key) or ()]
+    own = f".{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"
+    return ",".join([*filter(None, given.split(",")), own, *cidrs])
+
+
+def install_config_text(task: Job) -> str:
+    """install-config.yaml as the service sees the cluster, with the overrides merged in: JSON, as upstream writes it."""
     cluster = task.cluster
     roles = [host.get("role") for host in task.hosts]
     kind = str((cluster.get("platform") or {}).get("type", "baremetal"))
-    platform: dict[str, Any] = {
-        "apiVIPs": [vip["ip"] for vip in cluster.get("api_vips", ())],
-        "ingressVIPs": [vip["ip"] for vip in cluster.get("ingress_vips", ())],
+
+    def pool(name: str, plural: str) -> dict[str, Any]:
+        return {"hyperthreading": _threads(cluster, plural), "name": name, "replicas": roles.count(name)}
+
+    config: dict[str, Any] = {"apiVersion": "v1", "baseDomain": cluster.get("base_dns_domain", "")}
+    if cluster.get("http_proxy") or cluster.get("https_proxy"):
+        proxies = {"httpProxy": cluster.get("http_proxy"), "httpsProxy": cluster.get("https_proxy"), "noProxy": _no_proxy(cluster)}
+        config["proxy"] = {name: value for name, value in proxies.items() if value}
+    networks = cluster.get("cluster_networks") or ()
+    machine = [{"cidr": net["cidr"]} for net in cluster.get("machine_networks") or ()]
+    config["networking"] = {
+        "networkType": cluster.get("network_type", "OVNKubernetes"),
+        "clusterNetwork": [{"cidr": net["cidr"], "hostPrefix": net["host_prefix"]} for net in networks],
+        **({"machineNetwork": machine} if machine else {}),
+        "serviceNetwork": [net["cidr"] for net in cluster.get("service_networks") or ()],
     }
-    if kind == "baremetal":
-        platform["hosts"] = [_host_entry(host) for host in task.hosts]
-    config: dict[str, Any] = {
-        "apiVersion": "v1",
-        "baseDomain": cluster.get("base_dns_domain", ""),
+    config |= {
         "metadata": {"name": cluster.get("name", "")},
-        "controlPlane": {
-            "name": "master",
-            "hyperthreading": "Enabled",
-            "replicas": validations.control_planes(cluster),
-        },
-        "compute": [{"name": "worker", "hyperthreading": "Enabled", "replicas": roles.count("worker")}],
-        "networking": {
-            "networkType": cluster.get("network_type", "OVNKubernetes"),
-            "clusterNetwork": [
-                {"cidr": net["cidr"], "hostPrefix": net["host_prefix"]} for net in cluster.get("cluster_networks", ())
-            ],
-            "machineNetwork": [{"cidr": net["cidr"]} for net in cluster.get("machine_networks", ())],
-            "serviceNetwork": [net["cidr"] for net in cluster.get("service_networks", ())],
-        },
-        "platform": {kind: platform if kind in ("baremetal", "vsphere", "nutanix") else {}},
+        "compute": [pool("worker", "workers")],
+        "controlPlane": pool("master", "masters"),
+        **({"arbiter": pool("arbiter", "arbiters")} if roles.count("arbiter") else {}),
+        "platform": {kind: _platform(task, kind)},
+        "fips": False,
         "pullSecret": cluster.get("pull_secret", ""),
         "sshKey": cluster.get("ssh_public_key", ""),
     }
-    if roles.count("arbiter"):
-        config["arbiter"] = {"name": "arbiter", "hyperthreading": "Enabled", "replicas": roles.count("arbiter")}
-    proxy = {
-        name: cluster[key]
-        for key, name in (("http_proxy", "httpProxy"), ("https_proxy", "httpsProxy"), ("no_proxy", "noProxy"))
-        if cluster.get(key)
+    merged = _merge(config, load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides"))
+    return json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
+
+
+def _platform(task: Job, kind: str) -> dict[str, Any]:
+    cluster = task.cluster
+    vips = {
+        "apiVIPs": [vip["ip"] for vip in cluster.get("api_vips") or ()],
+        "ingressVIPs": [vip["ip"] for vip in cluster.get("ingress_vips") or ()],
     }
-    if proxy:
-        config["proxy"] = proxy
-    return yaml.safe_dump(_merge(config, load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")), sort_keys=False)
+    if kind in ("vsphere", "nutanix"):
+        return vips
+    if kind == "external":
+        external = (cluster.get("platform") or {}).get("external") or {}
+        names = {"platformName": "platform_name", "cloudControllerManager": "cloud_controller_manager"}
+        return {name: external[key] for name, key in names.items() if external.get(key)}
+    if kind != "baremetal":
+        return {}
+    order = {role: number for number, role in enumerate(_ROLE_ORDER)}
+    hosts = sorted(task.hosts, key=lambda host: (order.get(str(host.get("role")), 9), str(host.get("requested_hostname"))))
+    found: dict[str, Any] = {"provisioningNetwork": "Disabled", **vips, "hosts": [_host_entry(host) for host in hosts]}
+    sources = cluster.get("ntp_sources") or cluster.get("additional_ntp_source") or ""
+    if sources:
+        found["additionalNTPServers"] = sources.split(",")
+    return found
 
 
 def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
-    nics = load_json(host.get("inventory") or "{}", name="inventory").get("interfaces", [])
-    mac = next(
-        (nic.get("mac_address", "") for nic in nics if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")), ""
-    )
-    return {"name": host.get("requested_hostname", ""), "role": host.get("role", ""), "bootMACAddress": mac}
+    inventory = load_json(host.get("inventory") or "{}", name="inventory")
+    nics = inventory.get("interfaces", [])
+    mac = next((nic.get("mac_address", "") for nic in nics if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")), "")
+    mode = "UEFI" if inventory.get("boot", {}).get("current_boot_mode", "uefi") == "uefi" else "legacy"
+    return {"name": host.get("requested_hostname", ""), "role": host.get("role", ""), "bootMACAddress": mac, "bootMode": mode}
+
+
+def wrong_override(overrides: Any) -> str:
+    """Why overrides of the install config cannot be merged into one, in the words of the decoder; "" when they can."""
+    try:
+        MODELS.strict("install-config", overrides)
+    except Invalid as err:
+        return str(err)
+    return ""
 
 
 def _merge(base: Any, extra: Any) -> Any:

@@ -15,9 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import inventory as inv
-from .engine import ApiError
+from . import versions
+from .errors import ApiError
 from .models import Invalid, parse_json
 from .network import address, contains, network
+from .tables import DOWNLOADABLE
 
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?)?")
 _NAME_NONE = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
@@ -35,6 +37,22 @@ _SSH_KEYS = {
 }
 _SSH_KEY = re.compile("(" + "|".join(f"{kind} {start}" for kind, start in _SSH_KEYS.items()) + r")[0-9A-Za-z+/]+={0,3}( .*)?")
 _NTP_NAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
+_LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_NAME_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
+    "'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_LABEL_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
 _TAG = re.compile(r"\w+( \w+)*", re.ASCII)
 _DNS_NAME = re.compile(r"([a-zA-Z0-9_][a-zA-Z0-9_-]{0,62})(\.[a-zA-Z0-9_][a-zA-Z0-9_-]{0,62})*[._]?")
 #: Least part of an address that is the host's, in bits, of networks by what they are for.
@@ -124,9 +142,11 @@ def ssh_keys(text: str) -> None:
 
 
 def _proxy(url: str, *schemes: str) -> None:
+    bare = "://" not in url
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"//{url}" if bare else url)
         good = bool(parts.hostname) and (parts.port or 1) > 0 and not re.search(r"[\s<>\"{}|\\^`\x00-\x1f]", url)
+        good = good and (not bare or "." in str(parts.hostname) or ":" in url)
     except ValueError:
         good = False
     if not good:
@@ -160,9 +180,10 @@ def proxies(http: str | None, https: str | None, none: str | None) -> None:
             )
 
 
-def ntp_sources(additional: str | None, sources: str | None) -> None:
+def ntp_sources(additional: str | None, sources: str | None, name: str = "additional_ntp_source") -> None:
+    """`name`: the field of the additional sources."""
     if additional and sources:
-        raise ApiError(400, "ntp_sources and additional_ntp_source are mutually exclusive")
+        raise ApiError(400, f"ntp_sources and {name} are mutually exclusive")
     for text in filter(None, (additional, sources)):
         for source in text.split(","):
             if not ("/" not in source and address(source)) and not _NTP_NAME.fullmatch(source):
@@ -178,22 +199,113 @@ def tags(text: str | None) -> None:
         )
 
 
-def control_plane(mode: str, count: int) -> None:
+def control_plane(mode: str, count: int, version: str) -> None:
+    """The number of control-plane nodes of a mode and a release."""
     if mode == "None" and count != 1:
         raise ApiError(400, "single-node clusters must have a single control plane node")
-    if mode == "Full" and not 2 <= count <= 5:
-        raise ApiError(400, "there should be 2-5 dedicated control plane nodes for high availability mode Full in openshift version 4.20 or newer")
+    if versions.numbers(version) is None:
+        raise ApiError(400, f"Malformed version: {version}")
+    if mode != "Full":
+        return
+    if count != 3 and not versions.at_least(version, "4.18"):
+        raise ApiError(400, "there should be exactly 3 dedicated control plane nodes for high availability mode Full in openshift version older than 4.18")
+    low, since = (2, "4.19") if versions.at_least(version, "4.19") else (3, "4.18")
+    if not low <= count <= 5:
+        raise ApiError(
+            400, f"there should be {low}-5 dedicated control plane nodes for high availability mode Full in openshift version {since} or newer"
+        )
 
 
-def single_node(managed: bool, dhcp: bool, network_type: str | None, platform: str | None) -> None:
-    if not managed:
-        raise ApiError(400, "User Managed Networking must be enabled on single node OpenShift")
+def single_node(dhcp: bool, network_type: str | None, platform: str) -> None:
     if dhcp:
         raise ApiError(400, "VIP DHCP Allocation cannot be enabled on single node OpenShift")
     if network_type == "OpenShiftSDN":
         raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
-    if platform not in (None, "none", "external"):
+    if platform not in ("none", "external"):
         raise ApiError(400, f"Single node cluster is not supported alongside {platform} platform")
+
+
+def release_version(version: str, sno: bool, platform: str) -> None:
+    """Versions that cannot have what is asked for, whatever releases there are."""
+    if sno and not versions.at_least(version, "4.8"):
+        reason = "Single node OpenShift is supported for version 4.8 and above"
+        raise ApiError(400, f"Invalid OCP version ({version}) for Single node, {reason}")
+    if platform == "nutanix" and not versions.at_least(version, "4.11"):
+        raise ApiError(400, f"Invalid OCP version ({version}) for Nutanix, Nutanix integration is supported for version 4.11 and above")
+
+
+def _uri(text: str) -> bool:
+    """What Go's `url.ParseRequestURI` takes: an absolute URI, or a path."""
+    return bool(re.match(r"([a-zA-Z][a-zA-Z0-9+.-]*:|/)", text)) and not re.search(r"[\s\x00-\x1f\x7f]", text)
+
+
+def disk_encryption(wanted: Mapping[str, Any] | None) -> None:
+    if not wanted or wanted.get("mode") != "tang":
+        return
+    text = wanted.get("tang_servers")
+    if not text:
+        raise ApiError(400, "Setting Tang mode but tang_servers isn't set")
+    try:
+        servers = parse_json(text)
+    except Invalid as err:
+        raise ApiError(400, str(err)) from None
+    if not isinstance(servers, list) or not all(isinstance(server, dict) for server in servers):
+        raise ApiError(400, "json: cannot unmarshal tang_servers into Go value of type []types.Tang")
+    lowered = [{str(key).lower(): value for key, value in server.items()} for server in servers]
+    for server in lowered:
+        url = str(server.get("url") or "")
+        if not _uri(url):
+            why = "empty url" if not url else "invalid URI for request"
+            raise ApiError(400, f"Tang URL isn't valid: parse {json.dumps(url)}: {why}")
+        if not server.get("thumbprint"):
+            raise ApiError(400, "Tang thumbprint isn't set")
+
+
+def ignition_endpoint(wanted: Mapping[str, Any] | None) -> None:
+    url = (wanted or {}).get("url")
+    if wanted is None or url is None:
+        return
+    if not url.lower().startswith(("http:", "https:")):
+        raise ApiError(400, f"The URL scheme must be http(s) and specified in the URL: '{url}'")
+    certificate = wanted.get("ca_certificate")
+    if certificate is None:
+        return
+    try:
+        found = base64.b64decode(certificate, validate=True)
+    except (binascii.Error, ValueError):
+        raise ApiError(400, "failed to decode certificate: illegal base64 data") from None
+    if not certificates(found):
+        raise ApiError(400, "unable to parse certificate")
+
+
+def certificates(data: bytes) -> bool:
+    """Whether there are PEM certificates in a text, each of which can be read."""
+    from cryptography import x509
+
+    try:
+        return bool(x509.load_pem_x509_certificates(data))
+    except ValueError:
+        return False
+
+
+def trust_bundle(text: str) -> None:
+    if text and not certificates(text.encode()):
+        raise ApiError(400, "invalid block" if "-----BEGIN CERTIFICATE-----" not in text else "parse failed: x509: malformed certificate")
+
+
+def labels(found: Mapping[str, str]) -> None:
+    """Labels of a node, by the rules of Kubernetes."""
+    problems = []
+    for key, value in found.items():
+        prefix, slash, name = key.rpartition("/")
+        if slash and not _DNS_SUBDOMAIN.fullmatch(prefix):
+            problems.append(f"node_labels: Invalid value: {json.dumps(key)}: prefix part {_SUBDOMAIN_RULE}")
+        if not _LABEL_NAME.fullmatch(name) or len(name) > 63:
+            problems.append(f"node_labels: Invalid value: {json.dumps(key)}: name part {_LABEL_NAME_RULE}")
+        if value and (not _LABEL_NAME.fullmatch(value) or len(value) > 63):
+            problems.append(f"node_labels: Invalid value: {json.dumps(value)}: {_LABEL_VALUE_RULE}")
+    if problems:
+        raise ApiError(400, f"[{', '.join(problems)}]" if len(problems) > 1 else problems[0])
 
 
 _KINDS = {"machine_networks": "Machine", "service_networks": "Service", "cluster_networks": "Cluster"}
@@ -201,12 +313,15 @@ _KINDS = {"machine_networks": "Machine", "service_networks": "Service", "cluster
 
 def networks(body: Mapping[str, Any]) -> None:
     """The CIDRs of a request, and that dual-stack ones are."""
-    together(
-        f"{kind} Network CIDR cannot be empty (index {index})"
-        for key, kind in _KINDS.items()
-        for index, entry in enumerate(body.get(key) or ())
-        if not entry.get("cidr")
-    )
+    problems = []
+    for key, kind in _KINDS.items():
+        for index, entry in enumerate(body.get(key) or ()):
+            cidr = entry.get("cidr") or ""
+            if not cidr:
+                problems.append(f"{kind} Network CIDR cannot be empty (index {index})")
+            elif network(cidr) is None:
+                problems.append(f"Could not parse {kind} Network CIDR {cidr} (index {index}): invalid CIDR address: {cidr}")
+    together(problems)
     lists = {key: [str(entry["cidr"]) for entry in body.get(key) or ()] for key in _KINDS}
     if any(len({":" in cidr for cidr in cidrs}) == 2 for cidrs in lists.values()):
         for key, cidrs in lists.items():
@@ -214,6 +329,23 @@ def networks(body: Mapping[str, Any]) -> None:
                 _dual(cidrs, key.replace("_", " "), "subnet")
     elif len(lists["machine_networks"]) > 1 and (body.get("load_balancer") or {}).get("type") != "user-managed":
         raise ApiError(400, "Single-stack cluster cannot contain multiple Machine Networks")
+
+
+def networks_strict(cluster: Mapping[str, Any]) -> None:
+    """CIDRs of a new cluster without host bits, which upstream takes and the installer of OpenShift refuses later."""
+    for key, kind in _KINDS.items():
+        for entry in cluster.get(key) or ():
+            net = network(entry["cidr"])
+            if net is not None and address(entry["cidr"]) != net.network_address:
+                raise ApiError(400, f"{kind} network CIDR {entry['cidr']}: {entry['cidr']} is not a valid network CIDR")
+
+
+def vips_in_use(api: list[str], ingress: list[str], cidrs: list[str], taken: Mapping[str, frozenset[str]]) -> None:
+    """VIPs that hosts found not to be free; `taken` has, for each network that all hosts looked at, the addresses that are free."""
+    for first, second, cidr in zip(api, ingress, cidrs, strict=False):
+        for ip, name in ((first, "api-vip"), (second, "ingress-vip")):
+            if cidr in taken and ip not in taken[cidr]:
+                raise ApiError(400, f"{name} <{ip}> is already in use in cidr {cidr}")
 
 
 def _dual(items: list[str], what: str, unit: str) -> None:
@@ -233,6 +365,7 @@ def vips(api: list[str], ingress: list[str], cluster: Mapping[str, Any]) -> None
             problems.append(f"{plural} supports 2 vips. got: {len(listed)}")
         else:
             problems += [f"{name} VIP IP at index {index} cannot be empty" for index, ip in enumerate(listed) if not ip]
+            problems += [f"Could not parse VIP ip {ip}" for ip in listed if ip and address(ip) is None]
     if len(api) != len(ingress):
         problems.append(f"configuration must include the same number of apiVIPs (got {len(api)}) and ingressVIPs (got {len(ingress)})")
     together(problems)
@@ -300,7 +433,12 @@ def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno:
             if int(net.network_address) == 0:
                 reason = f"The specified CIDR {cidr} is invalid because its resulting routing prefix matches the unspecified address"
                 raise ApiError(400, f"{text.format(cidr)}: {reason}")
+            if "/" in cidr and address(cidr) != net.network_address:
+                raise ApiError(400, f"{text.format(cidr)}: {cidr} is not a valid network CIDR")
             if key == "cluster_networks":
+                if int(entry.get("host_prefix") or 0) < 1:
+                    prefix = entry.get("host_prefix") or 0
+                    raise ApiError(400, f"Cluster network host prefix {prefix}: Host prefix, now {prefix}, must be a positive integer")
                 _cluster_size(net.prefixlen, net.max_prefixlen, int(entry.get("host_prefix") or 0), hosts)
     if not names:
         return
@@ -327,6 +465,13 @@ def _cluster_size(prefix: int, bits: int, host_prefix: int, hosts: int) -> None:
             f"Cluster CIDR size: Cluster network CIDR prefix {prefix} does not contain enough addresses for {hosts} hosts each one with "
             f"{host_prefix} prefix ({1 << min(63, bits - host_prefix)} addresses)",
         )
+
+
+def downloadable(ident: str, status: str, file: str = "files", more: tuple[str, ...] = ()) -> None:
+    """Refuses with 409 what an installation makes as long as a cluster has none; `more`: statuses that do for this file, too."""
+    allowed = (*DOWNLOADABLE, *more)
+    if status not in allowed:
+        raise ApiError(409, f"cluster {ident} is in {status} state, {file} can be downloaded only when status is one of: {go_list(allowed)}")
 
 
 def hostname(name: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .tables import STAGES
+from .tables import REBOOTING, STAGES
 
 SAME = "="
 
@@ -89,6 +89,10 @@ POST_INSTALL = (
     "from the OpenShift installation disk $INSTALLATION_DISK"
 )
 
+POST_INSTALL_REGISTER = (
+    "Host is trying to register after the cluster has already been installed. That most probably means that the host is booting from the "
+    "installation ISO, and therefore not effectively joining the cluster. The request will be ignored. Fix the boot order and reboot the host."
+)
 UNBINDING = "Host is waiting to be unbound from the cluster"
 
 _DISCOVERY = "disconnected discovering insufficient known pending-for-input"
@@ -315,7 +319,7 @@ CLUSTER_RULES: tuple[Rule, ...] = (
         "installing installing-pending-user-action error finalizing",
         "cancelled",
         "",
-        "Cancelled cluster installation",
+        "Installation was cancelled by user",
     ),
     _r("cancel", "preparing-for-installation", "ready", "", "Cluster ready to be installed"),
     _r(
@@ -459,6 +463,15 @@ def stages(role: str, bootstrap: bool, sno: bool, day2: bool = False) -> tuple[s
     if bootstrap:
         return STAGES["bootstrap"]
     return STAGES.get(role, STAGES["worker"])
+
+
+def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str, ...]:
+    """The stages that the API shows of a host: of an undecided one none, of one that joins an installed cluster up to its reboot."""
+    if bootstrap or role == "bootstrap":
+        found = STAGES["sno" if sno else "bootstrap"]
+    else:
+        found = STAGES.get(role, ())
+    return found[: found.index(REBOOTING) + 1] if day2 and found else found
 
 
 def fill(text: str, **values: str) -> str:

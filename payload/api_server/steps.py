@@ -14,12 +14,8 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
-from .network import contains, in_networks, network
-from .validations import WILDCARD, control_planes, domain, machine_cidrs, role_of, user_managed
-
-#: What upstream's service names when nothing else does; an agent refuses an installation without images.
-INSTALLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer:latest"
-CONTROLLER_IMAGE = "quay.io/edge-infrastructure/assisted-installer-controller:latest"
+from .network import address, contains, in_networks, network
+from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
 
 CONTINUE, EXIT = "continue", "exit"
 #: So many addresses of a host the others are asked to reach at most, whatever its inventory says.
@@ -87,7 +83,7 @@ class StepView:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def _inventory(v: StepView) -> list[str]:
@@ -149,9 +145,10 @@ def _ntp(v: StepView) -> list[str]:
 def _domains(v: StepView) -> list[str] | None:
     if not v.cluster.get("base_dns_domain"):
         return None
-    names = [domain(v.cluster, prefix) for prefix in ("api", "api-int", "console-openshift-console.apps", WILDCARD)]
-    names.append(names[-1] + ".")
-    if v.release_host:
+    names = [domain(v.cluster, prefix) for prefix in ("api", "api-int", "console-openshift-console.apps")]
+    wildcard = domain(v.cluster, WILDCARD)
+    names += [f"{wildcard}.", wildcard]
+    if v.release_host and not is_day2(v.cluster) and address(v.release_host) is None:
         names.append(v.release_host)
     return [_dump({"domains": [{"domain_name": name} for name in names]})]
 
@@ -191,12 +188,15 @@ def _api_vip(v: StepView) -> list[str] | None:
         return None
     endpoint = v.cluster.get("ignition_endpoint") or {}
     url = endpoint.get("url") or f"http://{f'[{name}]' if ':' in name else name}:22624/config/worker"
-    headers = [{"key": "Accept", "value": "application/vnd.coreos.ignition+json; version=3.2.0"}]
-    request: dict[str, Any] = {"url": url, "verify_cidr": False, "request_headers": headers}
+    token = v.host.get("_ignition_token")
+    headers = [{"key": "Authorization", "value": f"Bearer {token}"}] if token else []
+    extra: dict[str, str] = load_json(v.host.get("ignition_endpoint_http_headers") or "{}", name="ignition_endpoint_http_headers")
+    headers += [{"key": key, "value": value} for key, value in extra.items()]
+    request: dict[str, Any] = {"url": url, "request_headers": headers or None}
     if endpoint.get("ca_certificate"):
         request["ca_certificate"] = endpoint["ca_certificate"]
-    if v.host.get("_ignition_token"):
-        request["ignition_endpoint_token"] = v.host["_ignition_token"]
+    if token:
+        request["ignition_endpoint_token"] = token
     return [_dump(request)]
 
 
@@ -208,7 +208,8 @@ def installer_args(v: StepView) -> list[str]:
     for nic in v.inventory.get("interfaces", ()):
         for kind, families in (("dhcp", "ipv4_addresses"), ("dhcp6", "ipv6_addresses")):
             if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in nic.get(families, ())):
-                karg = f"ip={nic.get('name')}:{kind}"
+                # By MAC address: the installed system may call the interface otherwise.
+                karg = f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
                 if karg not in args and not any(arg.startswith("ip=") for arg in args):
                     args += ["--append-karg", karg]
                 break
@@ -224,8 +225,8 @@ def install_request(v: StepView) -> dict[str, Any]:
         "host_id": v.host["id"],
         "role": role,
         "boot_device": v.host.get("installation_disk_id") or v.host.get("installation_disk_path", ""),
-        "controller_image": v.images.get("agent-installer-csr-approver") or CONTROLLER_IMAGE,
-        "installer_image": v.images.get("agent-installer-orchestrator") or INSTALLER_IMAGE,
+        "controller_image": v.images["agent-installer-csr-approver"],
+        "installer_image": v.images["agent-installer-orchestrator"],
         "control_plane_count": control_planes(v.cluster),
         "check_cvo": v.check_cvo,
         "installer_args": _dump(installer_args(v)),
@@ -236,12 +237,13 @@ def install_request(v: StepView) -> dict[str, Any]:
     for name, image in (("mco_image", "machine-config-operator"), ("must_gather_image", "must-gather")):
         if v.images.get(image):
             request[name] = v.images[image]
+    request["service_ips"] = None
     proxy = {key: v.cluster[key] for key in ("http_proxy", "https_proxy", "no_proxy") if v.cluster.get(key)}
     if proxy:
         request["proxy"] = proxy
     skipped = str(v.host.get("skip_formatting_disks", "")).split(",")
     install_disk = v.host.get("installation_disk_id")
-    formatted = [
+    request["disks_to_format"] = [
         disk["id"]
         for disk in v.inventory.get("disks", ())
         if disk.get("bootable")
@@ -250,8 +252,6 @@ def install_request(v: StepView) -> dict[str, Any]:
         and disk["id"] != install_disk
         and inv.eligible_disks({"disks": [disk]})
     ]
-    if formatted:
-        request["disks_to_format"] = formatted
     return request
 
 
@@ -262,12 +262,14 @@ def _install(v: StepView) -> list[str]:
 def _logs(v: StepView) -> list[str] | None:
     if v.host.get("logs_collected_at"):
         return None
-    masters = [
-        text.partition("/")[0]
-        for host in v.cluster_hosts.values()
-        if host.get("role") == "master"
-        for text in host.get("_addresses", ())
-    ]
+    masters = None
+    if v.host.get("bootstrap"):
+        others = [host for host in v.cluster_hosts.values() if not host.get("bootstrap") and role_of(host) != "worker"]
+        lists = [[text.partition("/")[0] for text in host.get("_addresses", ())] for host in others]
+        if not user_managed(v.cluster):
+            cidr = next(iter(machine_cidrs(v.cluster)), "")
+            lists = [[text for text in texts if contains(cidr, text)][:1] for texts in lists]
+        masters = [text for texts in lists for text in texts]
     return [
         _dump(
             {

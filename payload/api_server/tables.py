@@ -69,8 +69,8 @@ WAITING_FOR_OTHERS: frozenset[str] = frozenset({CONTROL_PLANE, CONTROLLER, BOOTK
 FINALIZING_STAGES: tuple[str, ...] = (
     "Waiting for cluster operators",
     "Adding router ca",
-    "Waiting for olm operators csv initialization",
     "Applying olm manifests",
+    "Waiting for olm operators csv initialization",
     "Waiting for olm operators csv",
     "Waiting for OLM operator setup jobs",
     "Done",
@@ -227,6 +227,7 @@ EVENTS: dict[str, tuple[str, str, str]] = {
     ),
     "infra_env_registered": ("infra_env", "info", "Registered infra env"),
     "infra_env_deregistered": ("infra_env", "info", "Deregistered infra env"),
+    "infra_env_deregister_failed": ("infra_env", "error", "Failed to deregister infra env. Error: {error}"),
     "image_info_updated": ("infra_env", "info", "Updated image information ({details})"),
     "reboots_for_node": (
         "host",
@@ -247,9 +248,6 @@ STATUS_SEVERITY: dict[str, str] = {
 OPEN_CLUSTER: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input", "adding-hosts"})
 BEFORE_INSTALL: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input"})
 
-_AFTER_PREPARE = frozenset(
-    {"installing", "finalizing", "installed", "error", "adding-hosts", "cancelled", "installing-pending-user-action"}
-)
 CLUSTER_FILES: tuple[str, ...] = (
     "bootstrap.ign",
     "master.ign",
@@ -260,12 +258,15 @@ CLUSTER_FILES: tuple[str, ...] = (
     "custom_manifests.json",
     "custom_manifests.yaml",
 )
-#: File -> statuses of the cluster in which it may be downloaded.
-DOWNLOADS: dict[str, frozenset[str]] = {
-    **dict.fromkeys((*CLUSTER_FILES, "kubeconfig-noingress", "kubeadmin-password"), _AFTER_PREPARE),
-    "kubeconfig": frozenset(
-        {"finalizing", "installed", "error", "adding-hosts", "cancelled", "installing-pending-user-action"}
-    ),
-}
-#: What the agent-based installer may fetch earlier.
-ABI_EARLY: frozenset[str] = frozenset({"ready", "preparing-for-installation"})
+#: Statuses of a cluster in which the files of its installation may be downloaded, in the order that messages have.
+DOWNLOADABLE: tuple[str, ...] = (
+    "installing",
+    "finalizing",
+    "installed",
+    "error",
+    "adding-hosts",
+    "cancelled",
+    "installing-pending-user-action",
+)
+#: What the agent-based installer may fetch earlier: credentials.
+ABI_EARLY: tuple[str, ...] = ("ready", "preparing-for-installation")

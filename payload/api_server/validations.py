@@ -40,25 +40,22 @@ def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, An
 
 
 def least(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """The least of CPU and RAM that any role needs."""
-    if is_sno(cluster) and not is_day2(cluster):
-        return requirement(table, cluster, "master")
-    names = ["master", "worker"] + (["arbiter"] if control_planes(cluster) == 2 else [])
-    roles = [table[name] for name in names if name in table]
-    return (
-        {key: min(values.get(key, 0) for values in roles) for key in ("cpu_cores", "ram_mib", "disk_size_gb")}
-        if roles
-        else {}
-    )
+    """The least of CPU, RAM and disk that a control plane node of the cluster or a worker needs."""
+    roles = [found for found in (requirement(table, cluster, "master"), table.get("worker")) if found]
+    keys = ("cpu_cores", "ram_mib", "disk_size_gb")
+    return {key: min(values.get(key, 0) for values in roles) for key in keys} if roles else {}
 
 
 def dns_needed(cluster: Mapping[str, Any], dnsmasq: bool) -> bool:
     """Whether the user's DNS has to know api, api-int and apps."""
-    if is_day2(cluster):
-        return False
-    if is_sno(cluster) and dnsmasq:
+    if is_sno(cluster) and dnsmasq and not is_day2(cluster):
         return False
     return user_managed(cluster)
+
+
+def _reaches_api(host: Mapping[str, Any]) -> bool:
+    """Whether a host that joins a cluster got its config from there."""
+    return bool(load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity").get("is_success"))
 
 
 @dataclass
@@ -335,6 +332,8 @@ def disk_speed(v: HostView) -> Result:
         .get(v.host.get("installation_disk_id", ""), {})
         .get("disk_speed", {})
     )
+    if v.inventory is not None and not inv.eligible_disks(v.inventory):
+        return ERROR, "Validation error"
     if not info.get("tested"):
         return SUCCESS, "Speed of installation disk has not yet been measured"
     if info.get("exit_code"):
@@ -659,6 +658,10 @@ def _own_domain(prefix: str, shown_prefix: str, what: str) -> HostCheck:
     def check(v: HostView) -> Result:
         name, shown_name = domain(v.cluster, prefix), domain(v.cluster, shown_prefix)
         good = (SUCCESS, f"Domain name resolution for the {shown_name} domain was successful or not required")
+        if v.cluster.get("imported") and not any(_reaches_api(host) for host in v.view.hosts.values()):
+            return PENDING, (
+                f"DNS validation for the {shown_name} domain cannot be completed at the moment. This could be due to other validations"
+            )
         if not dns_needed(v.cluster, v.view.dnsmasq):
             return good
         if not v.cluster.get("base_dns_domain"):
@@ -674,8 +677,8 @@ def _own_domain(prefix: str, shown_prefix: str, what: str) -> HostCheck:
                 f"Couldn't resolve domain name {shown_name} on the host. To continue installation, create the necessary DNS "
                 f"entries to resolve this domain name to your cluster's {what} IP address"
             )
-        own = set(address_list(v.inventory or {})) & set(found)
-        if own:
+        own = {text.partition("/")[0] for text in address_list(v.inventory or {})} & set(found)
+        if own and not is_sno(v.cluster) and not is_day2(v.cluster):
             return FAILURE, (
                 f"Domain {shown_name} must not point at {sorted(own)[0]} as it is the API address of this host. This domain must "
                 "instead point at the IP address of a load balancer when using user managed networking in a multi "
@@ -1032,9 +1035,14 @@ def calculated_cidr(v: View, number: int = 0) -> str:
     for key in ("api_vips", "ingress_vips"):
         vips = [vip["ip"] for vip in v.cluster.get(key, ()) if vip.get("ip")]
         if number < len(vips):
-            networks = (cidr for found in v.inventories.values() for cidr in host_networks(found))
-            return next((cidr for cidr in networks if contains(cidr, vips[number])), "")
+            return network_of(vips[number], v.inventories.values())
     return ""
+
+
+def network_of(ip: str, inventories: Iterable[Mapping[str, Any]]) -> str:
+    """The first network of hosts that holds an address; empty when no host is on it."""
+    networks = (cidr for found in inventories for cidr in host_networks(found))
+    return next((cidr for cidr in networks if contains(cidr, ip)), "")
 
 
 def c_calculated(v: View) -> Result:
@@ -1092,16 +1100,26 @@ def _vips_defined(key: str, label: str) -> ClusterCheck:
 _DHCP_MINUTES = 2
 
 
+def own_addresses(v: View, ident: str) -> list[str]:
+    """The addresses of a host in the cluster's machine networks, one for each."""
+    found = [text.partition("/")[0] for text in address_list(v.inventories.get(ident) or {})]
+    cidrs = machine_cidrs(v.cluster)
+    return [next(text for text in found if contains(cidr, text)) for cidr in cidrs if any(contains(cidr, text) for text in found)]
+
+
+def free_addresses(hosts: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+    """For each network that hosts looked at, the addresses that all of them found free; networks without any are left out."""
+    found: dict[str, frozenset[str]] = {}
+    for host in hosts:
+        for entry in load_json(host.get("free_addresses") or "[]", name="free_addresses"):
+            free, name = frozenset(entry.get("free_addresses", ())), str(entry.get("network", ""))
+            found[name] = found[name] & free if name in found else free
+    return {name: free for name, free in found.items() if free}
+
+
 def _free(v: View, ip: str, cidr: str) -> str:
     """Whether an address answers, by the hosts' lists of free addresses of the network: one of the verifications."""
-    lists = [
-        set(entry.get("free_addresses", ()))
-        for host in v.hosts.values()
-        for entry in load_json(host.get("free_addresses") or "[]", name="free_addresses")
-        if entry.get("network") == cidr
-    ]
-    # Only addresses that all hosts found free are.
-    common = set.intersection(*lists) if lists else set()
+    common = free_addresses(v.hosts.values()).get(cidr)
     if not common:
         return "unverified"
     return "succeeded" if ip in common else "failed"
@@ -1267,6 +1285,11 @@ def _cluster_operator(name: str, validate: Callable[[View], Result]) -> ClusterC
     return check
 
 
+def _ai_gpu(v: View) -> Result:
+    """Shown of clusters that get OpenShift AI only."""
+    return operators.validate_ai_gpu(v) if "openshift-ai" in v.operators else (HIDDEN, "")
+
+
 CLUSTER: tuple[tuple[str, str, ClusterCheck], ...] = (
     ("machine-cidr-defined", "network", c_machine_cidr),
     ("cluster-cidr-defined", "network", _defined("cluster_networks", "Cluster")),
@@ -1285,16 +1308,12 @@ CLUSTER: tuple[tuple[str, str, ClusterCheck], ...] = (
     ("pull-secret-set", "configuration", c_pull_secret),
     ("ntp-server-configured", "network", c_ntp),
     ("network-type-valid", "network", c_network_type),
+    ("openshift-ai-gpu-requirements-satisfied", "operators", _ai_gpu),
     ("custom-manifests-requirements-satisfied", "network", c_custom_manifests),
     ("platform-requirements-satisfied", "configuration", c_platform),
     *(
         (op.validation, "operators", _cluster_operator(op.name, functools.partial(operators.validate_cluster, op.name)))
         for op in operators.OPERATORS.values()
-    ),
-    (
-        "openshift-ai-gpu-requirements-satisfied",
-        "operators",
-        _cluster_operator("openshift-ai", operators.validate_ai_gpu),
     ),
 )
 
@@ -1349,7 +1368,7 @@ def passed(
 def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
     """`validations_info`: JSON in a string, by category."""
     categories: dict[str, list[dict[str, str]]] = {}
-    for ident, (category, status, message) in results.items():
+    for ident, (category, status, message) in sorted(results.items(), key=lambda item: (item[1][0], item[0])):
         if status != HIDDEN:
             categories.setdefault(category, []).append({"id": ident, "status": status, "message": message})
     return json.dumps(categories, ensure_ascii=False, separators=(",", ":"))

@@ -10,7 +10,8 @@ from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
 from .. import state, validations
 from ..calls import Call, handler
-from ..engine import ApiError, Engine
+from ..engine import Engine
+from ..errors import ApiError
 from ..models import MODELS, STEP_OUTPUTS, Invalid, parse_json
 from ..network import contains
 from ..store import Document
@@ -28,10 +29,7 @@ def get_instructions(e: Engine, call: Call) -> Any:
 @handler
 def update_progress(e: Engine, call: Call) -> Any:
     host = called_host(e, call)
-    stage = call.body.get("current_stage")
-    if not stage:
-        raise Invalid("host-progress.current_stage in body is required")
-    e.progress(host, stage, call.body.get("progress_info", ""))
+    e.progress(host, call.body["current_stage"], call.body.get("progress_info", ""))
     return None
 
 
@@ -60,7 +58,10 @@ def post_reply(e: Engine, call: Call) -> Any:
     if not text and code != 0:
         output: Any = {}
     else:
-        output = MODELS.check(STEP_OUTPUTS[kind], parse_json(text), f"output of {kind}", lenient=True)
+        try:
+            output = MODELS.output(STEP_OUTPUTS[kind], parse_json(text))
+        except Invalid as err:
+            raise ApiError(400, str(err)) from None
     REPLIES[kind](e, host, output, code)
     return None
 

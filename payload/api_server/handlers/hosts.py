@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
-from .. import refusals, state, validations
+from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
-from ..engine import ApiError, Engine, time_text
+from ..engine import Engine, time_text
+from ..errors import ApiError
 from ..models import Invalid, parse_json
 from ..store import Document
-from ..tables import DOWNLOADS, OPEN_CLUSTER
-from .shown import NO_TRANSITION, OPEN_SHOWN, host_model
+from ..tables import OPEN_CLUSTER
+from .shown import NO_TRANSITION, OPEN_SHOWN, compact, host_model
+
+#: Versions of Ignition configs that the service can merge.
+IGNITION_VERSIONS = ("3.1.0", "3.2.0")
 
 
-def check_ignition(text: str, what: str) -> dict[str, Any]:
+def check_ignition(text: str) -> dict[str, Any]:
+    """An override of Ignition; ApiError 400 when it is not a config of a version that the service merges."""
     try:
         config = parse_json(text)
-        version = config["ignition"]["version"]
-    except (Invalid, KeyError, TypeError):
-        raise ApiError(400, f"{what} should be an Ignition config (JSON with ignition.version)") from None
-    if not isinstance(version, str) or not version.startswith("3."):
-        raise ApiError(400, f"{what}: Ignition version {version!r} should be 3.x")
+    except Invalid as err:
+        raise ApiError(400, f"error parsing ignition: config is not valid, error report: error at line 0 col 0: {err}\n") from None
+    version = (config.get("ignition") or {}).get("version") if isinstance(config, dict) and isinstance(config.get("ignition"), dict) else None
+    if version is None:
+        raise ApiError(400, "error parsing ignition: config is not valid, error report: error at $.ignition.version: missing or invalid version\n")
+    if version not in IGNITION_VERSIONS:
+        raise ApiError(400, "error parsing ignition: unsupported config version, error report: ")
     return dict(config)
 
 
@@ -45,6 +51,21 @@ def _accepts_hosts(cluster: Mapping[str, Any]) -> None:
         raise ApiError(409, f"Host can register only in one of the following states: {refusals.go_list(OPEN_SHOWN)}")
 
 
+#: Of so many hosts it is known what they were refused for last.
+MOST_REFUSED = 1000
+
+
+def _refused(e: Engine, infra_env: Document, ident: str, message: str) -> None:
+    """Tells why a host may not register; once, for its agent tries again and again."""
+    if e.refused_hosts.get(ident) == message:
+        return
+    if len(e.refused_hosts) >= MOST_REFUSED:
+        e.refused_hosts.clear()
+    e.refused_hosts[ident] = message
+    who = {"id": ident, "cluster_id": infra_env.get("cluster_id"), "infra_env_id": infra_env["id"]}
+    e.event("host_registration_failed", host=who, message=message)
+
+
 @handler
 def register_host(e: Engine, call: Call) -> Any:
     infra_env, body = e.infra_env(call.path["infra_env_id"]), call.body
@@ -57,7 +78,11 @@ def register_host(e: Engine, call: Call) -> Any:
     cluster = e.clusters.get((host or infra_env).get("cluster_id", ""))
     if host is None:
         if cluster is not None:
-            _accepts_hosts(cluster)
+            try:
+                _accepts_hosts(cluster)
+            except ApiError as err:
+                _refused(e, infra_env, ident, err.reason)
+                raise
         day2 = cluster is not None and validations.is_day2(cluster)
         single = cluster is not None and not day2 and validations.is_sno(cluster)
         role = "worker" if day2 else "master" if single else "auto-assign"
@@ -80,7 +105,7 @@ def register_host(e: Engine, call: Call) -> Any:
                 "suggested_role": role,
                 "bootstrap": single or None,
                 "user_name": "admin",
-                "media_status": "connected",
+                "machine_config_pool_name": "worker" if day2 else None,
             },
         )
         e.join(host)
@@ -92,14 +117,16 @@ def register_host(e: Engine, call: Call) -> Any:
         if host["status"] == "installing-pending-user-action" and host.get("_wrong_boot"):
             raise ApiError(403, "Host is required to be booted from disk")
         if host["status"] == "installed":
-            raise ApiError(409, state.fill(state.POST_INSTALL, INSTALLATION_DISK=e.disk_text(host)))
+            _refused(e, infra_env, ident, f"Failed to register host {ident}: {state.POST_INSTALL_REGISTER}")
+            raise ApiError(409, state.POST_INSTALL_REGISTER)
+        before = host["status"]
         rule = e.trigger(
             host, "register", lambda name: stage in validations.AFTER_REBOOT, INSTALLATION_DISK=e.disk_text(host)
         )
         if rule is None:
             raise ApiError(409, f"Host {ident} cannot register in status {host['status']}")
         host.set(_wrong_boot=(rule is not None and rule.dest == "installing-pending-user-action") or None)
-        if host["status"] in ("discovering", "discovering-unbound"):
+        if host["status"] in ("discovering", "discovering-unbound") and before != host["status"]:
             e.event("host_registration_succeeded", host=host)
     host.set(
         discovery_agent_version=version or None,
@@ -109,15 +136,14 @@ def register_host(e: Engine, call: Call) -> Any:
         _checked_in=now,
     )
     e.dirty.add(ident)
-    runner = {"infra_env_id": infra_env["id"], "host_id": ident, "agent_version": version}
-    command = {"command": "", "args": [json.dumps(runner, separators=(",", ":"))]}
-    return {**host_model(e, host), "next_step_runner_command": command}
+    runner = {"infra_env_id": infra_env["id"], "host_id": ident, "agent_version": e.config.image("AGENT_DOCKER_IMAGE")}
+    return {**host_model(e, host), "next_step_runner_command": {"args": [compact(runner)]}}
 
 
 @handler
 def list_hosts(e: Engine, call: Call) -> Any:
     infra_env = e.infra_env(call.path["infra_env_id"])
-    return [host_model(e, host) for host in e.hosts.values() if host["infra_env_id"] == infra_env["id"]]
+    return [host_model(e, host, sno=False) for host in e.hosts.values() if host["infra_env_id"] == infra_env["id"]]
 
 
 @handler
@@ -142,14 +168,14 @@ def delete_host(e: Engine, call: Call) -> Any:
 
 
 EDITABLE = frozenset({"discovering", "known", "disconnected", "insufficient", "pending-for-input", "binding"})
-_EDITABLE_SHOWN = ("discovering", "known", "disconnected", "insufficient", "pending-for-input")
+EDITABLE_SHOWN = ("discovering", "known", "disconnected", "insufficient", "pending-for-input")
 #: Field of a host, status of its refusal and what it is called there. Upstream answers 500 where this has 400.
 _SETTABLE = (
     ("host_role", 400, "host role"),
     ("host_name", 409, "host name"),
     ("disks_selected_config", 409, "installation disk path"),
-    ("machine_config_pool_name", 400, "host machine config pool"),
-    ("ignition_endpoint_token", 400, "host ignition endpoint token"),
+    ("machine_config_pool_name", 409, "host machine config pool"),
+    ("ignition_endpoint_token", 409, "host ignition endpoint token"),
     ("ignition_endpoint_http_headers", 400, "ignition endpoint HTTP headers"),
     ("node_labels", 400, "labels"),
     ("disks_skip_formatting", 400, "disks formatting"),
@@ -157,66 +183,81 @@ _SETTABLE = (
 )
 
 
-@handler
-def update_host(e: Engine, call: Call) -> Any:
-    host, body = called_host(e, call), call.body
-    if host["status"] not in EDITABLE and not host["status"].endswith("-unbound"):
-        for key, status, what in _SETTABLE:
-            if body.get(key) is not None:
-                shown = refusals.go_list(_EDITABLE_SHOWN)
-                raise ApiError(
-                    status, f"Host is in {host['status']} state, {what} can be set only in one of {shown} states"
-                )
-    inventory = e.inventories.get(host["id"], {})
-    fields: dict[str, Any] = {}
-    name = body.get("host_name")
-    if name is not None:
-        refusals.hostname(name)
-        fields["requested_hostname"] = name
-    chosen = [disk["id"] for disk in body.get("disks_selected_config", ()) if disk.get("role") == "install"]
+def _too_late(host: Document, cluster: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
+    status = host["status"]
+    if status == "known" and cluster is not None and cluster["status"] == "preparing-for-installation":
+        status = cluster["status"]  # the host follows when the monitor comes by
+    if status in EDITABLE or status.endswith("-unbound"):
+        return
+    for key, code, what in _SETTABLE:
+        if body.get(key) is not None:
+            shown = refusals.go_list(EDITABLE_SHOWN)
+            raise ApiError(code, f"Host is in {status} state, {what} can be set only in one of {shown} states")
+
+
+def _disk_fields(e: Engine, host: Document, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The installation disk and the disks that are not formatted, of a request."""
+    inventory, fields = e.inventories.get(host["id"], {}), dict[str, Any]()
+    chosen = [disk["id"] for disk in body.get("disks_selected_config") or () if disk.get("role") == "install"]
     if len(chosen) > 1:
         raise ApiError(409, "duplicate setting of installation path by the user")
     if chosen:
         disk = inv.find_disk(inventory, chosen[0])
         if disk is None or disk not in inv.eligible_disks(inventory):
             raise ApiError(409, "Requested installation disk is not part of the host's valid disks")
-        fields |= {
-            "installation_disk_id": disk["id"],
-            "installation_disk_path": disk.get("path") or disk["id"],
-            "_disk_by_user": True,
-        }
+        path = disk.get("path") or disk["id"]
+        fields = {"installation_disk_id": disk["id"], "installation_disk_path": path, "_disk_by_user": True}
+    skipped = [text for text in host.get("skip_formatting_disks", "").split(",") if text]
+    known = [inv.disk_id(disk) for disk in inventory.get("disks", ())]
+    for entry in body.get("disks_skip_formatting") or ():
+        ident = entry["disk_id"]
+        if ident in skipped and not entry["skip_formatting"]:
+            skipped.remove(ident)
+        elif ident not in skipped and entry["skip_formatting"]:
+            if ident not in known:
+                reason = f"Disk identifier {ident} doesn't match any disk in the inventory, it cannot be skipped. "
+                raise ApiError(400, f"{reason}Inventory disk identifiers are: {', '.join(known)}")
+            skipped.append(ident)
     if body.get("disks_skip_formatting"):
-        skip = [entry["disk_id"] for entry in body["disks_skip_formatting"] if entry["skip_formatting"]]
-        unknown = [ident for ident in skip if inv.find_disk(inventory, ident) is None]
-        if unknown:
-            raise ApiError(
-                400,
-                f"Disk identifier {unknown[0]} doesn't match any disk in the inventory, it cannot be skipped. Inventory disk identifiers are: "
-                + ", ".join(inv.disk_id(disk) for disk in inventory.get("disks", ())),
-            )
-        fields["skip_formatting_disks"] = ",".join(skip)
+        fields["skip_formatting_disks"] = ",".join(skipped)
+    return fields
+
+
+@handler
+def update_host(e: Engine, call: Call) -> Any:
+    host, body = called_host(e, call), call.body
+    cluster, fields = e.cluster_of(host), dict[str, Any]()
+    _too_late(host, cluster, body)
+    if body.get("host_name") is not None:
+        refusals.hostname(body["host_name"])
+        fields["requested_hostname"] = body["host_name"]
+    fields |= _disk_fields(e, host, body)
     if body.get("host_role") is not None:
-        fields["role"] = body["host_role"]
-        if body["host_role"] != "auto-assign":
-            fields["suggested_role"] = body["host_role"]
+        # A host that is to be assigned a role has none until the monitor has looked at all of them.
+        fields |= {"role": body["host_role"], "suggested_role": body["host_role"]}
     if body.get("machine_config_pool_name") is not None:
         fields["machine_config_pool_name"] = body["machine_config_pool_name"]
     if body.get("node_labels") is not None:
-        fields["node_labels"] = json.dumps({label["key"]: label["value"] for label in body["node_labels"]})
+        labels = {label["key"]: label["value"] for label in body["node_labels"]}
+        refusals.labels(labels)
+        fields["node_labels"] = compact(labels)
     if body.get("fencing_credentials") is not None:
-        fields["fencing_credentials"] = json.dumps(body["fencing_credentials"])
+        fields["fencing_credentials"] = compact(body["fencing_credentials"])
     if body.get("ignition_endpoint_token") is not None:
-        fields |= {
-            "_ignition_token": body["ignition_endpoint_token"],
-            "ignition_endpoint_token_set": bool(body["ignition_endpoint_token"]),
-        }
+        token = body["ignition_endpoint_token"]
+        fields |= {"_ignition_token": token, "ignition_endpoint_token_set": bool(token)}
+    if body.get("ignition_endpoint_http_headers") is not None:
+        headers = {entry["key"]: entry["value"] for entry in body["ignition_endpoint_http_headers"]}
+        fields["ignition_endpoint_http_headers"] = compact(headers)
     old = e.hostname(host)
     host.set(**fields, updated_at=time_text(e.clock()))
+    if "requested_hostname" in fields:
+        usage.note(cluster, usage.HOSTNAME, True, host_count=1)
     e.name_changed(host, old)
+    inventory = e.inventories.get(host["id"])
     if inventory and "role" in fields:
         e.take_inventory(host, inventory)
     e.touch_cluster(host.get("cluster_id"))
-    cluster = e.cluster_of(host)
     if cluster is not None:
         e.refresh_host(host, e.view(cluster))
     return host_model(e, host)
@@ -235,46 +276,54 @@ def update_installer_args(e: Engine, call: Call) -> Any:
         "--save-partindex",
         "--image-url",
         "--image-file",
-        "--preserve-on-error",
     )
     bad = [arg for arg in args if arg.startswith("-") and arg not in allowed]
     if bad:
-        raise ApiError(400, f"found unexpected flag {bad[0]} for installer - allowed flags are {', '.join(allowed)}")
-    host["installer_args"] = json.dumps(args)
+        raise ApiError(400, f"found unexpected flag {bad[0]} for installer - allowed flags are {refusals.go_list(allowed)}")
+    host["installer_args"] = compact(args)
     e.event("host_installer_args_applied", host=host)
-    return host_model(e, host)
+    return host_model(e, host, stages=False)
+
+
+def _rendered(e: Engine, call: Call) -> tuple[Document, bytes]:
+    """A host and the config that it installs with; ApiError as long as there is none."""
+    from .. import prepare
+
+    host = e.hosts.get(call.path["host_id"].lower())
+    where = f"host {call.path['host_id']}"
+    if host is None or host["infra_env_id"] != call.path["infra_env_id"].lower():
+        raise ApiError(404, f"{where} not found in infra env {call.path['infra_env_id']}")
+    cluster = e.cluster_of(host)
+    if cluster is None:
+        raise ApiError(404, f"Cluster not found for {where} in infra env {host['infra_env_id']}")
+    refusals.downloadable(cluster["id"], cluster["status"])
+    content = e.store.file(cluster["id"], f"host/{host['id']}")
+    if content is None:
+        raise ApiError(409, f"Host {host['id']} has no ignition yet")
+    overrides = host.get("ignition_config_overrides")
+    return host, prepare.override(content, overrides) if overrides else content
 
 
 @handler
 def get_host_ignition(e: Engine, call: Call) -> Any:
-    return {"config": called_host(e, call).get("ignition_config_overrides", "")}
+    return {"config": _rendered(e, call)[1].decode()}
 
 
 @handler
 def update_host_ignition(e: Engine, call: Call) -> Any:
     host, text = called_host(e, call), call.body.get("config", "")
     if text:
-        check_ignition(text, "config")
+        check_ignition(text)
     host["ignition_config_overrides"] = text
+    usage.ignition(e.cluster_of(host), "host", text)
     e.event("host_discovery_ignition_config_applied", host=host)
     return None
 
 
 @handler
 def download_host_ignition(e: Engine, call: Call) -> Any:
-    from .. import prepare
-
-    host = called_host(e, call)
-    cluster = e.cluster_of(host)
-    if cluster is None or cluster["status"] not in DOWNLOADS["worker.ign"]:
-        status = cluster["status"] if cluster else "unbound"
-        raise ApiError(409, f"Host {host['id']} has no ignition while its cluster is in status {status}")
-    content = e.store.file(cluster["id"], f"host/{host['id']}")
-    role = validations.role_of(host)
-    if content is None:
-        raise ApiError(409, f"Host {host['id']} has no ignition yet")
-    overrides = host.get("ignition_config_overrides")
-    return Download(f"{role}-{host['id']}.ign", prepare.override(content, overrides) if overrides else content)
+    host, content = _rendered(e, call)
+    return Download(f"{validations.role_of(host)}-{host['id']}.ign", content)
 
 
 @handler
@@ -283,7 +332,9 @@ def bind_host(e: Engine, call: Call) -> Any:
     if cluster is None:
         raise ApiError(400, f"Failed to find cluster {call.body['cluster_id']}")
     if host.get("cluster_id"):
-        raise ApiError(409, f"Host {host['id']} is already bound to cluster {host.get('cluster_id')}")
+        reason = f"Host {host['id']} is already bound to cluster {host.get('cluster_id')}"
+        e.event("host_bind_failed", host=host, message=reason)
+        raise ApiError(409, reason)
     _accepts_hosts(cluster)
     infra_env = e.infra_env(host["infra_env_id"])
     cpus = cluster.get("cpu_architecture"), infra_env.get("cpu_architecture")
@@ -321,10 +372,9 @@ def unbind_host(e: Engine, call: Call) -> Any:
         raise ApiError(409, f"Host {host['id']} is already unbound")
     infra_env, cluster_id = e.infra_env(host["infra_env_id"]), host["cluster_id"]
     if infra_env.get("cluster_id"):
-        raise ApiError(
-            409,
-            f"Cannot unbind Host {host['id']}. InfraEnv {infra_env['id']} is bound to Cluster {infra_env['cluster_id']}",
-        )
+        reason = f"Cannot unbind Host {host['id']}. InfraEnv {infra_env['id']} is bound to Cluster {infra_env['cluster_id']}"
+        e.event("host_unbind_failed", host=host, message=reason)
+        raise ApiError(409, reason)
     if e.trigger(host, "unbind", lambda name: True) is None:
         e.event("host_unbind_failed", host=host, message=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
@@ -337,46 +387,55 @@ def unbind_host(e: Engine, call: Call) -> Any:
     return host_model(e, host)
 
 
+_RESETTABLE = {"sufficient-installation-disk-speed": "disks_info", "container-images-available": "images_status"}
+
+
 @handler
 def reset_validation(e: Engine, call: Call) -> Any:
     host, ident = called_host(e, call), call.path["validation_id"]
-    fields = {"sufficient-installation-disk-speed": "disks_info", "container-images-available": "images_status"}
-    if ident not in {name for name, *__ in validations.HOST}:
-        raise ApiError(404, f"Validation {ident} was not found")
-    if ident not in fields:
-        raise ApiError(400, f"Validation {ident} cannot be reset")
+    if ident not in _RESETTABLE:
+        raise ApiError(400, f'Validation "{ident}" cannot be reset or does not exist')
     if host["status"] not in (*EDITABLE, "preparing-failed"):
         raise ApiError(409, f"Host {host['id']} is in status {host['status']}: its validations cannot be reset")
-    host.drop(fields[ident])
+    host.drop(_RESETTABLE[ident])
     e.dirty.add(host["id"])
     return host_model(e, host)
+
+
+def _day2(e: Engine, host: Document) -> Document:
+    """The cluster that a host joins after its installation; ApiError 409 for other hosts."""
+    cluster = e.cluster_of(host)
+    if host.get("kind") != "AddToExistingClusterHost":
+        raise ApiError(409, "method only allowed when adding hosts to an existing cluster")
+    if cluster is None:
+        raise ApiError(409, "method only allowed when host assigned to an existing cluster")
+    return cluster
 
 
 @handler
 def reset_host(e: Engine, call: Call) -> Any:
     host = called_host(e, call)
+    _day2(e, host)
     booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT
-    if not validations.is_day2(e.cluster_of(host) or {}) or e.trigger(host, "reset", lambda name: booted) is None:
-        raise ApiError(409, f"Host {host['id']} in status {host['status']} cannot be reset by itself")
+    if e.trigger(host, "reset", lambda name: booted) is None:
+        raise ApiError(409, NO_TRANSITION)
     e.event("host_installation_reset", host=host)
     return host_model(e, host)
 
 
 @handler
 def install_host(e: Engine, call: Call) -> Any:
+    from .. import prepare
+
     host = called_host(e, call)
-    cluster = e.cluster_of(host)
-    if cluster is None or not validations.is_day2(cluster):
-        raise ApiError(409, f"Host {host['id']} is not part of a cluster that adds hosts")
+    cluster = _day2(e, host)
+    if host["status"] != "known":
+        raise ApiError(409, f"cannot install host in state {host['status']}")
     if host.get("role", "auto-assign") == "auto-assign":
         host["role"] = "worker"
     if e.trigger(host, "install-day2", lambda name: True) is None:
-        raise ApiError(
-            409, f"Host {host['id']} is in status {host['status']}, it can be installed in status known only"
-        )
+        raise ApiError(409, NO_TRANSITION)
     answer = load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
-    from .. import prepare
-
     e.store.put_file(
         cluster["id"], f"host/{host['id']}", prepare.day2_ignition(e, cluster, host, answer.get("ignition", ""))
     )

@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from .. import images, refusals
+from .. import images, refusals, releases, usage
 from ..calls import Call, handler
-from ..engine import ApiError, Engine, time_text
-from .hosts import check_ignition, forget_host
-from .shown import public
+from ..engine import Engine, time_text
+from ..errors import ApiError
+from ..store import Document
+from .hosts import check_ignition
+from .shown import compact, infra_env_model
 
 
 def _static_networks(entries: list[dict[str, Any]]) -> str:
-    for entry in entries:
-        if not entry.get("mac_interface_map"):
-            raise ApiError(400, "static_network_config: mac_interface_map is empty")
+    """Static network configs as text, in upstream's order; ApiError 400 with the problems of all hosts up to the first without keyfiles."""
+    problems: list[str] = []
+    for number, entry in enumerate(entries):
+        pairs = entry.get("mac_interface_map") or []
+        if not pairs:
+            problems.append(f"at least one interface for host {number} must be provided")
+        elif any(len({pair[key] for pair in pairs}) < len(pairs) for key in ("mac_address", "logical_nic_name")):
+            problems.append(f"MACs and Interfaces for host {number} must be unique")
+        reason = _unusable(entry)
+        if reason:
+            problems.append(f"failed to validate network yaml for host {number}, {reason}")
+            break
+        names = frozenset(pair["logical_nic_name"] for pair in pairs)
+        unmapped = images.unmapped_interface(entry.get("network_yaml", ""), names)
+        if unmapped:
+            problems.append(f"mac-interface mapping for interface {unmapped} is missing and not a physical interface")
+    refusals.together(problems)
+    order = sorted(entries, key=lambda entry: (entry.get("network_yaml", ""), str(entry.get("mac_interface_map"))))
+    return compact(order) if order else ""
+
+
+def _unusable(entry: Mapping[str, Any]) -> str:
+    """Why a static network config gives no keyfiles; "" when it gives some."""
+    if not entry.get("network_yaml"):
+        return "cannot generate configuration with an empty host YAML"
+    any_pair = {"mac_address": "02:00:00:00:00:01", "logical_nic_name": "any"}  # keyfiles do not depend on the map
     try:
-        images.static_networks(entries)
+        images.static_networks([{**entry, "mac_interface_map": [any_pair]}])
     except ValueError as err:
-        raise ApiError(400, f"static_network_config: {str(err)[:300]}") from None
-    return json.dumps(
-        sorted(entries, key=lambda entry: (entry.get("network_yaml", ""), str(entry.get("mac_interface_map"))))
-    )
+        text = str(err)
+        failed = "nmstate GenerateConfiguration failed, error: " if "'nmstatectl gc'" in text else ""
+        return failed + text.rpartition("'nmstatectl gc', error: ")[2][:300]
+    return ""
 
 
 _INFRA_PLAIN = (
@@ -32,41 +56,75 @@ _INFRA_PLAIN = (
     "ntp_sources",
     "ssh_authorized_key",
     "rendezvous_ip",
-    "ignition_config_override",
-    "proxy",
     "additional_trust_bundle",
     "network_discovery_delay_seconds",
-    "openshift_version",
 )
 
 
-def _infra_fields(body: dict[str, Any]) -> dict[str, Any]:
-    proxy = body.get("proxy") or {}
+def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request sets; `infra_env` is the one that it changes, empty for a new one."""
+    new, proxy = not infra_env, body.get("proxy") or {}
     refusals.proxies(proxy.get("http_proxy"), proxy.get("https_proxy"), proxy.get("no_proxy"))
-    refusals.ntp_sources(body.get("additional_ntp_sources"), body.get("ntp_sources"))
-    refusals.ssh_keys(body.get("ssh_authorized_key") or "")
+    merged = {key: body[key] if body.get(key) is not None else infra_env.get(key) for key in ("additional_ntp_sources", "ntp_sources")}
+    refusals.ntp_sources(merged["additional_ntp_sources"], merged["ntp_sources"], "additional_ntp_sources")
+    try:
+        refusals.ssh_keys(body.get("ssh_authorized_key") or "")
+    except ApiError:
+        if not new:
+            raise
+        raise ApiError(400, "SSH key is not valid") from None
     fields = {key: body[key] for key in _INFRA_PLAIN if body.get(key) is not None}
     if body.get("static_network_config") is not None:
         fields["static_network_config"] = _static_networks(body["static_network_config"])
-    if body.get("kernel_arguments") is not None:
-        fields["kernel_arguments"] = json.dumps(body["kernel_arguments"])
+    if body.get("additional_trust_bundle") is not None:
+        fields["additional_trust_bundle"] = body["additional_trust_bundle"].strip()
+        refusals.trust_bundle(fields["additional_trust_bundle"])
+    kind = body.get("image_type") or infra_env.get("type", "full-iso")
+    if body.get("rendezvous_ip") and kind != "disconnected-iso":
+        raise ApiError(400, "RendezvousIP is only supported for disconnected ISO infra-envs")
     if body.get("ignition_config_override"):
-        check_ignition(body["ignition_config_override"], "ignition_config_override")
+        check_ignition(body["ignition_config_override"])
+        fields["ignition_config_override"] = body["ignition_config_override"]
+    for entry in body.get("kernel_arguments") or ():
+        if entry.get("operation") != "append":
+            raise ApiError(400, f"Only kernel argument operation append is supported.  Got {entry.get('operation', '')}")
+    if body.get("kernel_arguments") is not None:
+        fields["kernel_arguments"] = compact(body["kernel_arguments"]) if body["kernel_arguments"] else ""
+    if body.get("proxy") is not None:
+        fields["proxy"] = {**infra_env.get("proxy", {}), **{key: value for key, value in proxy.items() if value is not None}}
     if body.get("image_type"):
-        fields["type"] = body["image_type"]
+        fields["type"] = kind
     if body.get("pull_secret"):
-        refusals.pull_secret(body["pull_secret"])
+        refusals.pull_secret(body["pull_secret"], "pull secret for new infraEnv is invalid" if new else "")
         fields |= {"pull_secret_set": True, "_pull_secret": body["pull_secret"]}
     return fields
+
+
+def _os_image(e: Engine, version: str, cpu: str) -> str:
+    """The version that discovery images of a version and an architecture have; ApiError 400 when there are none."""
+    if not e.config.flag("ENABLE_IMAGE_SERVICE") or not e.config.os_images():
+        return version
+    try:
+        return str(releases.os_image(e.config.os_images(), version, cpu).get("openshift_version"))
+    except ApiError as err:
+        if not version:
+            raise ApiError(400, f"Failed to get latest OS image for architecture {cpu}: {err.reason}") from None
+        raise ApiError(400, f"No OS image for Openshift version {version} and architecture {cpu}: {err.reason}") from None
 
 
 @handler
 def register_infra_env(e: Engine, call: Call) -> Any:
     body = call.body
-    fields = _infra_fields(body)
-    cluster_id = (body.get("cluster_id") or "").lower()
-    if cluster_id:
-        cluster_id = e.cluster(cluster_id)["id"]
+    wanted = (body.get("cluster_id") or "").lower()
+    cluster = e.clusters.get(wanted) if wanted else None
+    if wanted and cluster is None:
+        raise ApiError(404, f"Cluster ID {wanted} does not exist")
+    cpu = releases.architecture(body.get("cpu_architecture", ""))
+    own = cluster.get("cpu_architecture", "") if cluster is not None else ""
+    if own not in ("", "multi", cpu):
+        raise ApiError(400, f"Specified CPU architecture ({cpu}) doesn't match the cluster ({own})")
+    fields = _infra_fields(body, {})
+    version = _os_image(e, body.get("openshift_version", ""), cpu)
     predefined = e.config.get("INFRA_ENV_ID").lower()
     ident, now = predefined if predefined and predefined not in e.infra_envs else str(uuid.uuid4()), e.clock()
     infra_env = e.store.create(
@@ -78,29 +136,53 @@ def register_infra_env(e: Engine, call: Call) -> Any:
             "href": f"/api/assisted-install/v2/infra-envs/{ident}",
             "name": body["name"],
             "type": "full-iso",
-            "cpu_architecture": body.get("cpu_architecture", "x86_64"),
+            "cpu_architecture": cpu,
+            "openshift_version": version,
             "created_at": time_text(now),
             "updated_at": time_text(now),
             "email_domain": "Unknown",
             "user_name": "admin",
-            "cluster_id": cluster_id or None,
+            "cluster_id": wanted or None,
             "proxy": {},
             **fields,
         },
     )
     e.event("infra_env_registered", infra_env_id=ident)
-    return _infra_model(infra_env)
+    _new_image(e, infra_env)
+    _note(cluster, fields, {})
+    if cluster is not None and own == "multi":
+        usage.note(cluster, f"{cpu} architecture", cpu != "x86_64")
+    return infra_env_model(infra_env)
 
 
-def _infra_model(infra_env: Mapping[str, Any]) -> dict[str, Any]:
-    return public(infra_env)
+def _note(cluster: Document | None, fields: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    """Notes which features of a cluster an infra-env uses."""
+    if fields.get("static_network_config", before.get("static_network_config", "")) != before.get("static_network_config", ""):
+        usage.note(cluster, usage.STATIC, fields["static_network_config"])
+    if "kernel_arguments" in fields:
+        usage.note(cluster, usage.KERNEL_ARGUMENTS, fields["kernel_arguments"])
+    if fields.get("ignition_config_override", "") not in ("", before.get("ignition_config_override", "")):
+        usage.ignition(cluster, "infra-env", fields["ignition_config_override"])
+
+
+def _new_image(e: Engine, infra_env: Document) -> None:
+    """Where the discovery image of an infra-env is to be had now, and until when, with the event that says so."""
+    proxy = infra_env.get("proxy", {}).get("http_proxy")
+    key = "set" if infra_env.get("ssh_authorized_key") else "not set"
+    details = f'Image type is "{infra_env["type"]}", SSH public key is {key}'
+    if proxy:
+        details = f'proxy URL is "{proxy}", {details}'
+    e.event("image_info_updated", cluster_id=infra_env.get("cluster_id"), infra_env_id=infra_env["id"], details=details)
+    if e.config.flag("ENABLE_IMAGE_SERVICE") and e.config.get("IMAGE_SERVICE_BASE_URL"):
+        expires = time_text(e.clock() + images.IMAGE_SECONDS)
+        infra_env.set(download_url=images.download_url(e, infra_env), expires_at=expires)
 
 
 @handler
 def list_infra_envs(e: Engine, call: Call) -> Any:
     wanted = call.query.get("cluster_id")
     return [
-        _infra_model(entry)
+        infra_env_model(entry)
         for entry in e.infra_envs.values()
         if not wanted or entry.get("cluster_id") == wanted.lower()
     ]
@@ -108,25 +190,31 @@ def list_infra_envs(e: Engine, call: Call) -> Any:
 
 @handler
 def get_infra_env(e: Engine, call: Call) -> Any:
-    return _infra_model(e.infra_env(call.path["infra_env_id"]))
+    return infra_env_model(e.infra_env(call.path["infra_env_id"]))
 
 
 @handler
 def update_infra_env(e: Engine, call: Call) -> Any:
     infra_env = e.infra_env(call.path["infra_env_id"])
-    infra_env.set(**_infra_fields(call.body), updated_at=time_text(e.clock()))
-    return _infra_model(infra_env)
+    fields = _infra_fields(call.body, infra_env)
+    if call.body.get("openshift_version"):
+        _os_image(e, call.body["openshift_version"], infra_env["cpu_architecture"])
+        fields["openshift_version"] = call.body["openshift_version"]
+    _note(e.clusters.get(infra_env.get("cluster_id", "")), fields, infra_env)
+    infra_env.set(**fields, updated_at=time_text(e.clock()))
+    if fields:
+        _new_image(e, infra_env)
+    return infra_env_model(infra_env)
 
 
 @handler
 def delete_infra_env(e: Engine, call: Call) -> Any:
     infra_env = e.infra_env(call.path["infra_env_id"])
-    hosts = [host for host in e.hosts.values() if host["infra_env_id"] == infra_env["id"]]
-    busy = [host["id"] for host in hosts if host["status"].startswith(("installing", "preparing"))]
-    if busy:
-        raise ApiError(409, f"InfraEnv {infra_env['id']} has hosts that are being installed: {', '.join(busy)}")
-    for host in hosts:
-        forget_host(e, host)
+    count = sum(host["infra_env_id"] == infra_env["id"] for host in e.hosts.values())
+    if count:
+        reason = f"failed to deregister infraEnv {infra_env['id']}, {count} hosts are still associated"
+        e.event("infra_env_deregister_failed", infra_env_id=infra_env["id"], error=reason)
+        raise ApiError(400, reason)
     e.store.delete("infra_env", infra_env["id"])
     e.store.forget_events("infra_env_id", infra_env["id"])
     return None

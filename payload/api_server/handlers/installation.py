@@ -6,36 +6,46 @@ import json
 from typing import Any
 
 from .. import inventory as inv
-from .. import state, validations
+from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
-from ..engine import ApiError, Engine, time_text
+from ..engine import Engine, time_text
+from ..errors import ApiError
 from ..store import Document
-from ..tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADS
-from .shown import NO_TRANSITION, cluster_model
+from ..tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADABLE
+from .shown import NO_TRANSITION, cluster_model, operator_model
+
+NOT_PREPARED = {"status": "not_started", "reason": "Installation preparation not performed"}
 
 
 @handler
 def install_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     e.refresh_roles(cluster)
+    members = e.hosts_of(cluster["id"])
+    ignored = any(cluster.get(f"ignored_{kind}_validations", "") != "" for kind in ("cluster", "host"))
+    if ignored:
+        e.event("validations_ignored", cluster_id=cluster["id"])
+        usage.note(cluster, usage.IGNORED)
+    automatic = len(members) > 3 and any(host.get("role", "auto-assign") == "auto-assign" for host in members.values())
+    usage.note(cluster, usage.AUTO_ROLE, automatic)
     rule = state.decide(state.CLUSTER["prepare"], cluster["status"], lambda name: True)
     if rule is None:
         raise ApiError(
             409,
             f"Cluster is not ready for installation, {cluster.get('status_info', '')} validation_info={cluster.get('validations_info', '')}",
         )
-    members = e.hosts_of(cluster["id"])
     masters = []
     for ident, host in members.items():
         if host.get("role", "auto-assign") == "auto-assign":
             host["role"] = host.get("suggested_role", "worker")
+            e.dirty.add(ident)
         if host["role"] == "master":
             masters.append(ident)
     mac = e.config.get("BOOTSTRAP_HOST_MAC")
     chosen = next((ident for ident in masters if mac and inv.has_mac(e.inventories.get(ident, {}), mac)), masters[-1])
     now = e.clock()
     cluster.set(
-        **{"last-installation-preparation": {"status": "not_started", "reason": ""}},
+        **{"last-installation-preparation": NOT_PREPARED},
         install_started_at=time_text(now),
         _install_at=now,
     )
@@ -47,9 +57,11 @@ def install_cluster(e: Engine, call: Call) -> Any:
         if ident == chosen and not host.get("bootstrap"):
             e.event("host_bootstrap_set", host=host)
         host["bootstrap"] = ident == chosen
-    e.cluster_progress(cluster)
+    view = e.view(cluster)
+    for ident in members.keys() & e.dirty:
+        e.validate_host(members[ident], view)
     e.start_preparation(cluster)
-    return cluster_model(e, cluster)
+    return cluster_model(e, cluster, stages=False, free=True)
 
 
 def _rule(e: Engine, cluster: Document, trigger: str) -> state.Rule:
@@ -59,6 +71,11 @@ def _rule(e: Engine, cluster: Document, trigger: str) -> state.Rule:
         e.event(f"{trigger}_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
     return rule
+
+
+def _answer(e: Engine, cluster: Document, before: str | None) -> Any:
+    """A cluster after an action as upstream answers: in its new status, with what its old one said."""
+    return {**cluster_model(e, cluster, stages=False, free=True), "status_info": before}
 
 
 def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
@@ -77,40 +94,41 @@ def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
 @handler
 def cancel_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    rule = _rule(e, cluster, "cancel")
+    rule, before = _rule(e, cluster, "cancel"), cluster.get("status_info")
     _move_hosts(e, cluster, "cancel", "host_installation_cancelled")
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
     e.event("cluster_installation_canceled", cluster_id=cluster["id"])
-    return cluster_model(e, cluster)
+    return _answer(e, cluster, before)
 
 
 @handler
 def reset_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    rule = _rule(e, cluster, "reset")
+    rule, before = _rule(e, cluster, "reset"), cluster.get("status_info")
     _move_hosts(e, cluster, "reset", "host_installation_reset")
     for name, __ in list(e.store.files(cluster["id"])):
         if not name.startswith("manifest/"):
             e.store.put_file(cluster["id"], name, None)
-    cluster.set(
-        progress={"total_percentage": 0}, **{"last-installation-preparation": {"status": "not_started", "reason": ""}}
-    )
+    cluster.set(progress={}, **{"last-installation-preparation": NOT_PREPARED})
     cluster.drop(
         "install_started_at",
         "install_completed_at",
         "logs_info",
         "controller_logs_collected_at",
         "controller_logs_started_at",
+        "openshift_cluster_id",
         "_install_at",
         "_stage_at",
     )
+    if validations.is_sno(cluster):
+        cluster.set(api_vips=[], ingress_vips=[])
     cluster["monitored_operators"] = [
         {k: v for k, v in op.items() if k not in ("status", "version", "status_updated_at")}
         for op in cluster["monitored_operators"]
     ]
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
     e.event("cluster_installation_reset", cluster_id=cluster["id"])
-    return cluster_model(e, cluster)
+    return _answer(e, cluster, before)
 
 
 @handler
@@ -118,22 +136,19 @@ def allow_add_hosts(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     if cluster["status"] != "installed":
         raise ApiError(
-            409,
-            f"Cluster {cluster['id']} is in status {cluster['status']}: hosts can be added to an installed cluster only",
+            400,
+            f"cannot transform cluster {cluster['id']} to day2. Expected cluster status: installed, but cluster status is: {cluster['status']}",
         )
+    before = cluster.get("status_info")
     cluster["kind"] = "AddHostsCluster"
     cluster["api_vip_dns_name"] = validations.domain(cluster, "api")
     e.set_cluster_status(cluster, "adding-hosts", "cluster is adding hosts to existing OCP cluster")
-    return cluster_model(e, cluster)
+    return {**cluster_model(e, cluster), "status_info": before}
 
 
 @handler
 def complete_installation(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] not in ("installing", "finalizing", "installed", "error", "installing-pending-user-action"):
-        raise ApiError(
-            409, f"Cluster {cluster['id']} is in status {cluster['status']}: its installation is not running"
-        )
     if not call.body["is_success"]:
         report = call.body.get("data", {}).get("CLUSTER_OPERATORS_REPORT") or call.body.get("error_info", "")
         e.event(
@@ -142,14 +157,17 @@ def complete_installation(e: Engine, call: Call) -> Any:
             report=report if isinstance(report, str) else json.dumps(report),
         )
     e.dirty.add(cluster["id"])
-    return cluster_model(e, cluster)
+    return cluster_model(e, cluster, stages=False, free=True)
+
+
+_FINALIZES = ("installing", "finalizing", "installing-pending-user-action")
 
 
 @handler
 def update_finalizing(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] not in ("installing", "finalizing", "installing-pending-user-action"):
-        raise ApiError(400, f"Cluster {cluster['id']} is in status {cluster['status']}: it is not finalizing")
+    if cluster["status"] not in _FINALIZES:
+        raise ApiError(400, f"cluster is {cluster['status']}, not in one of allowed statuses: {refusals.go_list(_FINALIZES)}")
     stage, before = call.body.get("finalizing_stage", ""), cluster.get("progress", {})
     if stage and stage != before.get("finalizing_stage"):
         now = e.clock()
@@ -169,8 +187,8 @@ def list_operators(e: Engine, call: Call) -> Any:
     cluster, name = e.cluster(call.path["cluster_id"]), call.query.get("operator_name")
     found = [op for op in cluster.get("monitored_operators", []) if not name or op["name"] == name]
     if name and not found:
-        raise ApiError(404, f"Operator {name} was not found in cluster {cluster['id']}")
-    return found
+        raise ApiError(404, "record not found")
+    return [operator_model(operator) for operator in found]
 
 
 @handler
@@ -178,7 +196,7 @@ def report_operator(e: Engine, call: Call) -> Any:
     cluster, body = e.cluster(call.path["cluster_id"]), call.body
     operators = cluster.get("monitored_operators", [])
     if all(op["name"] != body.get("name") for op in operators):
-        raise ApiError(404, f"Operator {body.get('name', '')} was not found in cluster {cluster['id']}")
+        raise ApiError(404, "record not found")
     made = []
     for op in operators:
         if op["name"] == body["name"]:
@@ -207,7 +225,7 @@ def upload_ingress_cert(e: Engine, call: Call) -> Any:
     if cluster["status"] not in ("finalizing", "installed"):
         raise ApiError(
             400,
-            f"Cluster {cluster['id']} is in status {cluster['status']}: the ingress certificate is taken in finalizing and installed",
+            f"Cluster {cluster['id']} is in {cluster['status']} state, upload ingress ca can be done only in finalizing or installed state",
         )
     plain = e.store.file(cluster["id"], "kubeconfig-noingress")
     if plain is None:
@@ -229,32 +247,33 @@ def credentials(e: Engine, call: Call) -> Any:
     )
     if not (e.config.abi or console) or cluster["status"] in BEFORE_INSTALL - {"ready"}:
         raise ApiError(
-            409, f"Cluster {cluster['id']} is in status {cluster['status']}: its credentials are not available yet"
+            409, "console-url isn't available yet, it will be once console operator is ready as part of cluster finalizing stage"
         )
     password = e.store.file(cluster["id"], "kubeadmin-password") or b""
     url = f"https://{validations.domain(cluster, 'console-openshift-console.apps')}"
     return {"username": "kubeadmin", "password": password.decode(), "console_url": url}
 
 
-def _cluster_file(e: Engine, call: Call, early: bool) -> Any:
-    cluster, name = e.cluster(call.path["cluster_id"]), call.query["file_name"]
-    allowed = DOWNLOADS[name] | (ABI_EARLY if early and e.config.abi and name != "kubeconfig" else frozenset())
-    if cluster["status"] not in allowed:
-        raise ApiError(
-            409,
-            f"Cluster {cluster['id']} is in status {cluster['status']}, file {name} can be downloaded in: {', '.join(sorted(allowed))}",
-        )
+def _cluster_file(e: Engine, cluster: Document, name: str, more: tuple[str, ...] = ()) -> Any:
+    refusals.downloadable(cluster["id"], cluster["status"], "files" if not more else name, more)
     content = e.store.file(cluster["id"], name)
     if content is None:
-        raise ApiError(409, f"Cluster {cluster['id']} has no file {name} yet")
+        raise ApiError(409, f"object {cluster['id']}/{name} was not found")
     return Download(name, content)
 
 
 @handler
 def download_file(e: Engine, call: Call) -> Any:
-    return _cluster_file(e, call, False)
+    return _cluster_file(e, e.cluster(call.path["cluster_id"]), call.query["file_name"])
 
 
 @handler
 def download_credentials(e: Engine, call: Call) -> Any:
-    return _cluster_file(e, call, True)
+    """Credentials; who asks for a kubeconfig before the router's CA is known gets the one without it."""
+    cluster, name = e.cluster(call.path["cluster_id"]), call.query["file_name"]
+    ready = cluster["status"] in DOWNLOADABLE and cluster["status"] != "installing"
+    if name == "kubeconfig":
+        if ready and e.store.file(cluster["id"], name) is not None:
+            return _cluster_file(e, cluster, name)
+        name = "kubeconfig-noingress"
+    return _cluster_file(e, cluster, name, ABI_EARLY if e.config.abi else ())

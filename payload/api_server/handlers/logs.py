@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tarfile
@@ -11,9 +12,13 @@ from typing import Any
 
 from .. import validations
 from ..calls import Call, Download, handler
-from ..engine import ApiError, Engine, time_text
+from ..engine import Engine, time_text
+from ..errors import ApiError
 from ..store import Document
 from .hosts import called_host
+
+#: Most events in the archive of a cluster's logs.
+EVENTS = 10_000
 
 
 def _logs_state(e: Engine, document: Document, value: str, started: str) -> None:
@@ -35,8 +40,12 @@ def cluster_logs_progress(e: Engine, call: Call) -> Any:
 
 def logs_path(e: Engine, call: Call) -> Any:
     """Where uploaded logs of a call go; ApiError when the call may not upload. Names are ids the service knows, nothing else."""
-    cluster = e.cluster(call.path["cluster_id"])
     kind = call.query["logs_type"]
+    if kind == "host" and not call.query.get("host_id"):
+        raise ApiError(400, "cluster_id and host_id are required for upload host logs")
+    cluster = e.clusters.get(call.path["cluster_id"].lower())
+    if cluster is None:
+        raise ApiError(404, "record not found")
     folder = e.config.data_dir / "logs" / cluster["id"]
     if kind == "controller":
         return folder / "controller.tar.gz"
@@ -53,8 +62,10 @@ def logs_path(e: Engine, call: Call) -> Any:
 def upload_logs(e: Engine, call: Call) -> Any:
     cluster, now = e.cluster(call.path["cluster_id"]), time_text(e.clock())
     if call.query["logs_type"] == "controller":
+        if not cluster.get("controller_logs_collected_at"):
+            e.event("cluster_logs_uploaded", cluster_id=cluster["id"])
         cluster["controller_logs_collected_at"] = now
-        e.event("cluster_logs_uploaded", cluster_id=cluster["id"])
+        _logs_state(e, cluster, "collecting", "")
     else:
         host = e.hosts_of(cluster["id"])[call.query["host_id"].lower()]
         host["logs_collected_at"] = now
@@ -80,6 +91,8 @@ def download_logs(e: Engine, call: Call) -> Any:
 
     if kind == "host":
         ident = call.query.get("host_id", "").lower()
+        if not ident:
+            raise ApiError(400, "Host ID must be provided for downloading host logs")
         if ident not in members:
             raise ApiError(404, f"Host {ident} was not found in cluster {cluster['id']}")
         if not (folder / f"{ident}.tar.gz").is_file():
@@ -89,7 +102,7 @@ def download_logs(e: Engine, call: Call) -> Any:
     controller_name = f"{name}_{cluster['id']}_controller.tar.gz"
     if kind == "controller":
         if not controller.is_file():
-            raise ApiError(409, f"Controller logs of cluster {cluster['id']} were not found")
+            raise ApiError(409, f"Controller Logs for cluster {cluster['id']} were not found")
         return Download(controller_name, path=str(controller))
     files = {controller_name: controller}
     for ident, host in members.items():
@@ -98,13 +111,15 @@ def download_logs(e: Engine, call: Call) -> Any:
             part = f"{ident}_{part}"
         files[part] = folder / f"{ident}.tar.gz"
     parts = [(part, path) for part, path in files.items() if path.is_file()]
-    if not parts:
-        raise ApiError(409, f"Logs of cluster {cluster['id']} were not found")
-    return Download(f"{name}_{cluster['id']}.tar", stream=_tar(parts))
+    events = e.store.events("cluster_id = ?", [cluster["id"]], "ASC", EVENTS, 0)
+    return Download(f"{name}_{cluster['id']}.tar", stream=_tar(json.dumps(events).encode(), parts))
 
 
-async def _tar(parts: list[tuple[str, Path]]) -> AsyncIterator[bytes]:
-    """A tar archive of (name, file), piece by piece: all files together may be more than there is memory."""
+async def _tar(events: bytes, parts: list[tuple[str, Path]]) -> AsyncIterator[bytes]:
+    """A tar archive of a cluster's events and (name, file), piece by piece: all files together may be more than there is memory."""
+    info = tarfile.TarInfo("cluster_events.json")
+    info.size = len(events)
+    yield info.tobuf() + events + bytes(-info.size % tarfile.BLOCKSIZE)
     for name, path in parts:
         with path.open("rb") as file:
             info = tarfile.TarInfo(name)

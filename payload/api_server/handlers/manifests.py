@@ -8,9 +8,10 @@ import re
 from typing import Any
 
 from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
-from .. import limits, operators, refusals
+from .. import limits, operators, refusals, usage
 from ..calls import Call, Download, handler
-from ..engine import ApiError, Engine
+from ..engine import Engine
+from ..errors import ApiError
 from ..store import Document
 from ..tables import BEFORE_INSTALL
 
@@ -51,7 +52,9 @@ def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
 
 @handler
 def list_manifests(e: Engine, call: Call) -> Any:
-    cluster = e.cluster(call.path["cluster_id"])
+    cluster = e.clusters.get(call.path["cluster_id"].lower())
+    if cluster is None:
+        raise ApiError(404, "Object Not Found")
     found = [_manifest(*name.split("/", 2)[1:]) for name, __ in e.store.files(cluster["id"], "manifest/")]
     if call.query.get("include_system_generated"):
         known = {(entry["folder"], entry["file_name"]) for entry in found}
@@ -90,9 +93,8 @@ def create_manifest(e: Engine, call: Call) -> Any:
     refusals.manifest_name(name, cluster["id"])
     content = _manifest_content(body["content"], f"{folder}/{name}", cluster["id"])
     _distinct(e, cluster, folder, name)
-    if cluster["status"] not in (*BEFORE_INSTALL, "preparing-for-installation"):
-        _changeable(cluster)
     _put_manifest(e, cluster, folder, name, content)
+    usage.note(cluster, usage.MANIFEST)
     return _manifest(folder, name)
 
 
@@ -128,6 +130,7 @@ def delete_manifest(e: Engine, call: Call) -> Any:
     _changeable(cluster)
     refusals.manifest_name(name, cluster["id"])
     _put_manifest(e, cluster, folder, name, None)
+    usage.note(cluster, usage.MANIFEST, e.has_manifests(cluster["id"]))
     return None
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..calls import Call, Download, handler
-from ..engine import ApiError, Engine, time_text
+from ..engine import Engine, time_text
+from ..errors import ApiError
 
 
 @handler
@@ -87,7 +88,5 @@ def component_versions(e: Engine, call: Call) -> Any:
         "assisted-installer-service": "SERVICE_IMAGE",
         "discovery-agent": "AGENT_DOCKER_IMAGE",
     }
-    return {
-        "versions": {name: e.config.get(key) for name, key in names.items()},
-        "release_tag": e.config.get("RELEASE_TAG"),
-    }
+    tag = e.config.get("RELEASE_TAG")
+    return {"versions": {name: e.config.image(key) for name, key in names.items()}, **({"release_tag": tag} if tag else {})}

@@ -1,56 +1,134 @@
-"""Clusters and hosts as the API shows them."""
+"""Clusters, hosts and infra-envs as the API shows them: as Go's encoder writes upstream's models.
+
+What is empty is left out, but for fields that are pointers there; times that have not come are Go's zero time.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from .. import operators, validations
+from .. import operators, state, validations
 from ..engine import Engine
+from ..network import host_networks
 
-NO_LIST = frozenset({"free_addresses"})
-
-
-def public(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name[0] != "_"}
-
-
-def host_model(e: Engine, host: Mapping[str, Any], drop: frozenset[str] = frozenset()) -> dict[str, Any]:
-    shown = {name: value for name, value in host.items() if name[0] != "_" and name not in drop}
-    shown["progress_stages"] = list(e.stages_of(host))
-    name = validations.hostname_of(host, e.inventories.get(host["id"]))
-    shown["requested_hostname"] = name or host["id"]
-    shown.setdefault("progress", {})
-    return shown
-
-
-def cluster_model(e: Engine, cluster: Mapping[str, Any], hosts: bool = True) -> dict[str, Any]:
-    shown = public(cluster)
-    members = e.hosts_of(cluster["id"])
-    if hosts:
-        shown["hosts"] = [host_model(e, host, NO_LIST) for host in members.values()]
-        shown["host_networks"] = _host_networks(e, members)
-    shown["operator_bundles"] = operators.chosen_bundles(cluster)
-    shown["total_host_count"] = shown["enabled_host_count"] = len(members)
-    shown["ready_host_count"] = sum(host["status"] == "known" for host in members.values())
-    return shown
-
-
-def _host_networks(e: Engine, members: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found: dict[str, list[str]] = {}
-    for ident in members:
-        for cidr in inv_networks(e, ident):
-            found.setdefault(cidr, []).append(ident)
-    return [{"cidr": cidr, "host_ids": idents} for cidr, idents in found.items()]
-
-
-def inv_networks(e: Engine, ident: str) -> list[str]:
-    from ..network import host_networks
-
-    return host_networks(e.inventories.get(ident, {}))
-
-
+NO_TIME = "0001-01-01T00:00:00.000Z"
+_POINTERS = frozenset(
+    {
+        "status",
+        "status_info",
+        "user_managed_networking",
+        "vip_dhcp_allocation",
+        "schedulable_masters",
+        "schedulable_masters_forced_true",
+        "network_type",
+        "high_availability_mode",
+    }
+)
+_CLUSTER_LISTS = ("api_vips", "ingress_vips", "cluster_networks", "service_networks", "machine_networks")
+_CLUSTER_TIMES = ("controller_logs_collected_at", "controller_logs_started_at", "install_completed_at", "install_started_at")
+_HOST_TIMES = ("logs_collected_at", "logs_started_at", "stage_started_at", "stage_updated_at")
+#: What of a host is not shown, but in answers to actions on its cluster.
+FREE = frozenset({"free_addresses"})
 #: OPEN_CLUSTER in the order in which upstream's messages have it.
 OPEN_SHOWN = ("insufficient", "ready", "pending-for-input", "adding-hosts")
 #: What the state machine of upstream says of a transition that has no rule.
 NO_TRANSITION = "no condition found to run transition"
+
+
+def _given(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document has, without private fields and, as Go does it, without what is empty."""
+    return {
+        name: value
+        for name, value in document.items()
+        if name[0] != "_" and (value not in ("", 0, None) or name in _POINTERS)
+    }
+
+
+def _times(names: tuple[str, ...]) -> dict[str, Any]:
+    return dict.fromkeys(names, NO_TIME)
+
+
+def host_model(
+    e: Engine,
+    host: Mapping[str, Any],
+    *,
+    hide: frozenset[str] = FREE,
+    stages: bool = True,
+    sno: bool | None = None,
+) -> dict[str, Any]:
+    """A host without the fields in `hide`. `stages`: with its stages and the name that messages have for it.
+
+    `sno`: whether the host is to be shown as that of a single-node cluster; its cluster decides when it is None.
+    """
+    shown = {"deleted_at": None, **_times(_HOST_TIMES), **_given(host)}
+    shown["progress"] = {**_times(("stage_started_at", "stage_updated_at")), **_given(shown.get("progress") or {})}
+    for name in hide:
+        shown.pop(name, None)
+    shown["progress_stages"] = None
+    if stages:
+        cluster: Mapping[str, Any] = e.cluster_of(host) or {}
+        single = validations.is_sno(cluster) if sno is None else sno
+        day2 = host.get("kind") == "AddToExistingClusterHost"
+        shown["progress_stages"] = list(state.shown_stages(str(host.get("role", "")), bool(host.get("bootstrap")), single, day2))
+        shown["requested_hostname"] = e.hostname(host)
+    return shown
+
+
+def operator_model(operator: Mapping[str, Any]) -> dict[str, Any]:
+    """A monitored operator."""
+    return {"bundles": None, "source_bundles": None, "status_updated_at": NO_TIME, **_given(operator)}
+
+
+def cluster_model(
+    e: Engine, cluster: Mapping[str, Any], *, hosts: bool = True, stages: bool = True, free: bool = False
+) -> dict[str, Any]:
+    """A cluster. `hosts`: with them; `stages`: they and the networks that they share as in the answer to who asks for one cluster.
+
+    `free`: with the addresses that hosts found free, as in answers to actions.
+    """
+    members = e.hosts_of(cluster["id"])
+    shown: dict[str, Any] = {
+        "deleted_at": None,
+        **_times(_CLUSTER_TIMES),
+        "image_info": {"created_at": NO_TIME, "expires_at": NO_TIME},
+        "load_balancer": {"type": "cluster-managed"},
+        "disk_encryption": {},
+        "ignition_endpoint": {},
+        **{name: [] for name in _CLUSTER_LISTS},
+        **_given(cluster),
+    }
+    shown["platform"] = {"external": {}, **(cluster.get("platform") or {"type": None})}
+    shown["progress"] = {"finalizing_stage_started_at": NO_TIME, **_given(cluster.get("progress") or {})}
+    shown["last-installation-preparation"] = _given(cluster.get("last-installation-preparation") or {})
+    shown["monitored_operators"] = [operator_model(operator) for operator in cluster.get("monitored_operators") or ()]
+    shown["operator_bundles"] = operators.chosen_bundles(cluster) if stages else None
+    shown["hosts"] = [host_model(e, host, stages=stages, hide=frozenset() if free else FREE) for host in members.values()] if hosts else []
+    shown["host_networks"] = _shared_networks(e, members) if stages else None
+    if stages and not hosts:
+        shown["host_networks"] = []
+    ready = sum(host["status"] == "known" for host in members.values())
+    if hosts or not stages:
+        counts = {"total_host_count": len(members), "enabled_host_count": len(members), "ready_host_count": ready}
+        shown |= {name: count for name, count in counts.items() if count}
+    return shown
+
+
+def infra_env_model(infra_env: Mapping[str, Any]) -> dict[str, Any]:
+    return {"proxy": {}, **_given(infra_env)}
+
+
+def _shared_networks(e: Engine, members: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The networks that all hosts with an inventory are on."""
+    known = [ident for ident in members if ident in e.inventories]
+    found: dict[str, list[str]] = {}
+    for ident in known:
+        for cidr in host_networks(e.inventories[ident]):
+            found.setdefault(cidr, []).append(ident)
+    return [{"cidr": cidr, "host_ids": idents} for cidr, idents in found.items() if len(idents) == len(known)]
+
+
+def compact(value: Any) -> str:
+    """JSON in a string, as Go writes it: keys in order, without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)

@@ -84,8 +84,10 @@ def domains(host: Host, args: list[str]) -> Result:
 
 
 def disk_speed(host: Host, args: list[str]) -> Result:
-    slow = host.failure == "disk"
-    return Result(dumps({"path": load_json(args[0], name="arguments")["path"], "io_sync_duration": 250 if slow else 1}))
+    """A slow disk is only warned of; what fails a host is a measurement that fails."""
+    bad = host.failure == "disk"
+    output = dumps({"path": load_json(args[0], name="arguments")["path"], "io_sync_duration": 0 if bad else 1})
+    return Result(output, "fio: the disk cannot be written", 1) if bad else Result(output)
 
 
 def images(host: Host, args: list[str]) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection
@@ -78,8 +79,13 @@ PROFILES = {
     ),
 }  # fmt: skip
 
+#: Registries that a service asks credentials for: those of a real service's own images, and the lab's.
+REGISTRIES = ("quay.io", "registry.redhat.io", "registry.agentlab.test")
+#: `user:pass` for each: simulated hosts pull nothing.
+PULL_SECRET = json.dumps({"auths": {name: {"auth": "dXNlcjpwYXNz"} for name in REGISTRIES}}, separators=(",", ":"))
+
 FAILURES = {
-    "disk": "the installation disk is too slow (250 ms)",
+    "disk": "the installation disk cannot be measured before the installation",
     "image": "the release's images cannot be pulled",
     "ntp": "no time source answers",
     "dns": "the cluster's names do not resolve",
@@ -156,7 +162,7 @@ class Settings:
     release_image: str = ""
     operators: tuple[str, ...] = ()
     agent_version: str = ""
-    pull_secret: str = field(default='{"auths":{"registry.agentlab.test":{"auth":"dXNlcjpwYXNz"}}}', repr=False)
+    pull_secret: str = field(default=PULL_SECRET, repr=False)
     agent_token: str = field(default="", repr=False)
     user_token: str = field(default="", repr=False)
     insecure: bool = False

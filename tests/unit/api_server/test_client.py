@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import auth
 from ansible_collections.agentlab.ocp.payload.api_server.client import __main__ as client
 from ansible_collections.agentlab.ocp.payload.api_server.client import hints, hosts, register
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import self_signed
 
 from .lab import ENV, PULL_SECRET, SSH_KEY, VERSION, Agent, Lab
 
@@ -241,9 +243,8 @@ async def test_configure_tells_what_is_missing(tmp_path: Path, environment: dict
 async def test_import(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = tmp_path / "clusterconfig"
     folder.mkdir()
-    (folder / "worker-ignition-endpoint.json").write_text(
-        '{"url": "https://192.168.111.5:22623/config/worker", "ca_certificate": "QQ=="}'
-    )
+    endpoint = {"url": "https://192.168.111.5:22623/config/worker", "ca_certificate": base64.b64encode(self_signed().encode()).decode()}
+    (folder / "worker-ignition-endpoint.json").write_text(json.dumps(endpoint))
     (folder / "import-cluster-config.json").write_text('{"networking": {"userManagedNetworking": true}}')
     manifests(tmp_path / "manifests")
     names = {

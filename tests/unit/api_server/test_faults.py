@@ -343,7 +343,7 @@ async def test_ignored_validation(tmp_path: Path) -> None:
         answer = await lab.call(
             "PUT", f"{path}/ignored-validations", {"host-validation-ids": '["hostname-valid"]'}, 400
         )
-        assert "host validation hostname-valid cannot be ignored" in answer["reason"]
+        assert "unable to ignore the following host validations (hostname-valid)" in answer["reason"]
         await lab.call("PUT", f"{path}/ignored-validations", {"host-validation-ids": '["has-default-route"]'}, 201)
         host = await pump(lab, agent, "known")
         assert checks(host)["has-default-route"][0] == "failure"

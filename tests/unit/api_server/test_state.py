@@ -85,8 +85,8 @@ async def test_steps_by_status(tmp_path: Path) -> None:
             f"api.{tail}",
             f"api-int.{tail}",
             f"console-openshift-console.apps.{tail}",
-            f"validateNoWildcardDNS.{tail}",
             f"validateNoWildcardDNS.{tail}.",
+            f"validateNoWildcardDNS.{tail}",
         ]
         await lab.call("POST", f"{path}/actions/install", status=202)
         host = await until_host(lab, agent, lambda found: found["status"] == "preparing-for-installation")
@@ -107,7 +107,6 @@ async def test_register_reply(tmp_path: Path) -> None:
         __, agent = await one(lab)
         reply = await agent.register()
         command = reply["next_step_runner_command"]
-        assert command["command"] == ""
         assert json.loads(command["args"][0]) == {
             "infra_env_id": agent.infra_env_id,
             "host_id": agent.id,

@@ -1,0 +1,361 @@
+"""Bodies, parameters and outputs against models, in two passes as the framework of the real service makes them.
+
+First a JSON value is decoded by the model's types: an unknown field, another type or bad JSON ends it, null counts as absent. Then
+constraints are checked, fields by name. Texts of refusals are those of Go's `encoding/json` and go-openapi's `validate`, which people
+look up. A field of a type without null has its zero value (`""`, 0) when it is absent, so a zero value there breaks no constraint.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...plugins.module_utils.documents import DocumentError, load_json
+
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
+_V4, _V6 = r"(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3})", r"(?:(?:[0-9a-fA-F]*:[0-9a-fA-F]*){2,})"
+_CIDR = (
+    r"^(?:(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}\/(?:(?:[0-9])|(?:[1-2][0-9])|(?:3[0-2])))"
+    rf"|{_V6}/(?:(?:[0-9])|(?:[1-9][0-9])|(?:1[0-1][0-9])|(?:12[0-8])))$"
+)
+#: Longest part of a value that a refusal repeats.
+SHOWN = 200
+
+
+class Invalid(ValueError):
+    """A value that the API description refuses; the text names the field and what would be right."""
+
+
+def _ip(value: str) -> bool:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return "%" not in value and not (":" in value and "." in value)
+
+
+def _pattern(regex: str) -> Callable[[str], str]:
+    found = re.compile(regex.removesuffix("$") + r"\Z" if regex.endswith("$") else regex, re.ASCII)
+    return lambda text: "" if found.search(text) else f"should match '{regex}'"
+
+
+def _format(name: str, test: Callable[[str], Any]) -> Callable[[str], str]:
+    return lambda text: "" if test(text) else f"must be of type {name}: {quoted(text)}"
+
+
+#: Name of a kind of string -> what is wrong with a text, "" when it is good.
+FORMATS: dict[str, Callable[[str], str]] = {
+    "uuid": _format("uuid", UUID.fullmatch),
+    "ip": _pattern(rf"^(?:{_V4}|{_V6})?$"),
+    "rendezvous-ip": _format("ip", lambda text: text == "" or _ip(text)),
+    "cidr": _pattern(_CIDR),
+    "mac": _format("mac", _MAC.fullmatch),
+    "time": _format("date-time", _TIME.fullmatch),
+}
+#: Kinds that decode by a method of their own in Go, which forgets where it was.
+_OWN_DECODER = frozenset({"uuid", "time"})
+_GO_TYPES = {"str": "string", "int": "int64", "num": "float64", "bool": "bool"}
+
+
+def quoted(text: str) -> str:
+    """A text as Go's %q writes it, cut to SHOWN characters."""
+    return json.dumps(text[:SHOWN], ensure_ascii=False)
+
+
+def go_name(model: str) -> str:
+    """Name of a model's type in Go."""
+    return "".join(part[:1].upper() + part[1:] for part in model.split("-"))
+
+
+def _bounds(text: str) -> tuple[float | None, float | None]:
+    low, __, high = text.partition("..")
+    return (float(low) if low else None), (float(high) if high else None)
+
+
+def _json_type(value: Any) -> str:
+    kinds: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+    return kinds.get(type(value), "number")
+
+
+@dataclass(frozen=True)
+class At:
+    """Where in a body a value is: the type it began with, and the fields on the way."""
+
+    root: str
+    path: str = ""
+
+    def into(self, name: str) -> At:
+        return At(self.root, f"{self.path}.{name}" if self.path else name)
+
+    def refuse(self, value: Any, go: str) -> Invalid:
+        where = f"Go struct field {self.root}.{self.path}" if self.path else "Go value"
+        number = f" {value}"[:40] if go == "int64" and isinstance(value, int | float) and not isinstance(value, bool) else ""
+        return Invalid(f"json: cannot unmarshal {_json_type(value)}{number} into {where} of type {go}")
+
+
+@dataclass
+class Kind:
+    """One compiled type. `zero`: its zero value, which breaks no constraint where null cannot be said."""
+
+    go: str
+    #: (value, where, strict) -> value; strict refuses unknown fields.
+    decode: Callable[[Any, At, bool], Any]
+    #: (value, path, place) -> what is wrong first, "" when nothing.
+    wrong: Callable[[Any, str, str], str]
+
+
+@dataclass
+class Field:
+    name: str
+    required: bool
+    #: A pointer in Go: its zero value counts as given.
+    nullable: bool
+    kind: Kind = field(repr=False)
+
+
+def _string(kind: str, test: Callable[[str], str]) -> Kind:
+    def decode(value: Any, at: At, strict: bool) -> Any:
+        if not isinstance(value, str):
+            raise At("").refuse(value, "string") if kind in _OWN_DECODER else at.refuse(value, "string")
+        return value
+
+    def wrong(value: Any, path: str, place: str) -> str:
+        reason = test(value)
+        return f"{path} in {place} {reason}" if reason else ""
+
+    return Kind("string", decode, wrong)
+
+
+def _number(kind: str, low: float | None, high: float | None) -> Kind:
+    go = _GO_TYPES[kind]
+
+    def decode(value: Any, at: At, strict: bool) -> Any:
+        good = isinstance(value, int if kind == "int" else (int, float)) and not isinstance(value, bool)
+        if not good or (kind == "int" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
+            raise at.refuse(value, go)
+        return value
+
+    def wrong(value: Any, path: str, place: str) -> str:
+        if low is not None and value < low:
+            return f"{path} in {place} should be greater than or equal to {low:.0f}"
+        if high is not None and value > high:
+            return f"{path} in {place} should be less than or equal to {high:.0f}"
+        return ""
+
+    return Kind(go, decode, wrong)
+
+
+def _bool() -> Kind:
+    def decode(value: Any, at: At, strict: bool) -> Any:
+        if not isinstance(value, bool):
+            raise at.refuse(value, "bool")
+        return value
+
+    return Kind("bool", decode, lambda value, path, place: "")
+
+
+def _list(item: Kind) -> Kind:
+    go = f"[]*{item.go}" if item.go.startswith("models.") else f"[]{item.go}"
+
+    def decode(value: Any, at: At, strict: bool) -> Any:
+        if not isinstance(value, list):
+            raise at.refuse(value, go)
+        return [item.decode(entry, at, strict) for entry in value if entry is not None]
+
+    def wrong(value: Any, path: str, place: str) -> str:
+        found = (item.wrong(entry, f"{path}.{index}", place) for index, entry in enumerate(value))
+        return next(filter(None, found), "")
+
+    return Kind(go, decode, wrong)
+
+
+def _map(item: Kind) -> Kind:
+    go = "map[string]interface {}"
+
+    def decode(value: Any, at: At, strict: bool) -> Any:
+        if not isinstance(value, dict):
+            raise at.refuse(value, go)
+        return {key: item.decode(entry, at, strict) for key, entry in value.items()}
+
+    return Kind(go, decode, lambda value, path, place: "")
+
+
+def _object(name: str, fields: dict[str, Field]) -> Kind:
+    go = f"models.{name}"
+    ordered = sorted(fields.values(), key=lambda known: known.name)
+
+    def decode(value: Any, at: At, strict: bool) -> Any:
+        if not isinstance(value, dict):
+            raise at.refuse(value, go)
+        found: dict[str, Any] = {}
+        for key, entry in value.items():
+            known = fields.get(key) or fields.get(key.lower())  # Go's decoder looks at the case last
+            if known is None:
+                if strict:
+                    raise Invalid(f"json: unknown field {quoted(key)}")
+            elif entry is not None:
+                found[known.name] = known.kind.decode(entry, at.into(known.name), strict)
+        return found
+
+    def wrong(value: Any, path: str, place: str) -> str:
+        for known in ordered:
+            where = f"{path}.{known.name}" if path else known.name
+            entry = value.get(known.name)
+            if entry is None or (known.required and not known.nullable and entry == "" and place == "body"):
+                if known.required:
+                    return f"{where} in {place} is required"
+            elif known.nullable or known.required or entry not in ("", 0):
+                reason = known.kind.wrong(entry, where, place)
+                if reason:
+                    return reason
+        return ""
+
+    return Kind(go, decode, wrong)
+
+
+class Models:
+    """Compiled models by name, of text in the notation that `models` describes."""
+
+    def __init__(self, text: str, go_names: dict[str, str] | None = None) -> None:
+        self._lines: dict[str, list[tuple[str, str]]] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._go_names = go_names or {}
+        current: list[tuple[str, str]] = []
+        for line in filter(None, text.splitlines()):
+            if line.startswith("  "):
+                name, __, kind = line.strip().partition(" ")
+                current.append((name, kind))
+            else:
+                current = self._lines[line] = []
+
+    def compile(self, kind: str) -> Kind:
+        done = self._kinds.get(kind)
+        if done is None:
+            done = self._kinds[kind] = self._compile(kind)
+        return done
+
+    def _compile(self, kind: str) -> Kind:
+        if kind in self._lines:
+            fields = {}
+            for name, of in self._lines[kind]:
+                plain = name.rstrip("*!")
+                required, zero_is_none = name.endswith(("*", "!")), name.endswith("!")
+                nullable = of.endswith("?") or (required and not zero_is_none)
+                fields[plain] = Field(plain, required, nullable, self.compile(of.removesuffix("?")))
+            return _object(self._go_names.get(kind) or go_name(kind), fields)
+        if kind.startswith("["):
+            return _list(self.compile(kind[1:-1]))
+        if kind.startswith("{"):
+            return _map(self.compile(kind[1:-1]))
+        if kind in FORMATS:
+            return _string(kind, FORMATS[kind])
+        name, __, rest = kind.partition("(")
+        rest = rest[:-1]
+        if name == "enum":
+            values = rest.split("|")
+            shown = f"should be one of [{' '.join(values)}]"
+            return _string(name, lambda text: "" if text in values else shown)
+        if name == "re":
+            return _string(name, _pattern(rest))
+        if name == "str":
+            return _string(name, _length(*_bounds(rest)))
+        if name in ("int", "num"):
+            return _number(name, *_bounds(rest))
+        return {"bool": _bool, "any": _any}[name]()
+
+    def body(self, kind: str, value: Any, name: str) -> Any:
+        """A request's body as the model describes it; Invalid. `name` is the body's name in the API description."""
+        compiled = self.compile(kind)
+        try:
+            found = compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
+        except Invalid as err:
+            raise Invalid(f'parsing {name} body from "" failed, because {err}') from None
+        reason = compiled.wrong(found, "", "body")
+        if reason:
+            raise Invalid(reason)
+        return found
+
+    def strict(self, kind: str, value: Any) -> Any:
+        """A value by types alone, without fields that the model does not know; Invalid in the decoder's words."""
+        compiled = self.compile(kind)
+        return compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
+
+    def output(self, kind: str, value: Any) -> Any:
+        """What an agent reports: by types, what is required, unknown fields dropped; Invalid."""
+        compiled = self.compile(kind)
+        found = compiled.decode(value, At(compiled.go.removeprefix("models.")), False)
+        reason = compiled.wrong(found, "", "body")
+        if reason:
+            raise Invalid(reason)
+        return found
+
+    def parameter(self, kind: str, value: Any, name: str, place: str) -> Any:
+        """A value of a query, path or header; Invalid."""
+        reason = self.compile(kind).wrong(value, name, place)
+        if reason:
+            raise Invalid(reason)
+        return value
+
+
+def _any() -> Kind:
+    return Kind("interface {}", lambda value, at, strict: value, lambda value, path, place: "")
+
+
+def _length(low: float | None, high: float | None) -> Callable[[str], str]:
+    def test(text: str) -> str:
+        if low is not None and len(text) < low:
+            return f"should be at least {low:.0f} chars long"
+        if high is not None and len(text) > high:
+            return f"should be at most {high:.0f} chars long"
+        return ""
+
+    return test
+
+
+#: What Python's decoder misses -> how Go names the place of a character that it did not expect there.
+_PLACES = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Expecting ':' delimiter": "after object key",
+    "Expecting ',' delimiter": "after object key:value pair",
+    "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Illegal trailing comma before end of array": "looking for beginning of value",
+    "Extra data": "after top-level value",
+    "Invalid control character at": "in string literal",
+    "Invalid \\escape": "in string escape code",
+}
+
+
+def parse_json(raw: bytes | str, end: str = "unexpected end of JSON input") -> Any:
+    """JSON as the service accepts it: no NaN, bounded in size, values and depth. Invalid otherwise, in Go's words.
+
+    `end` is the word for a text that stops in the middle: decoders of a stream have another than those of a text.
+    """
+    try:
+        return load_json(raw, name="the body")
+    except DocumentError as err:
+        text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
+        raise Invalid(_go_syntax(text, err, end)) from None
+
+
+def _go_syntax(text: str, err: DocumentError, end: str) -> str:
+    lines = text.split("\n")
+    rest = "\n".join([lines[err.line - 1][max(err.column - 1, 0) :], *lines[err.line :]]).lstrip() if err.line <= len(lines) else ""
+    if err.problem.startswith("unexpected end"):
+        return end
+    if err.problem not in _PLACES or not rest:
+        return err.problem[:SHOWN]
+    for literal in ("null", "true", "false"):
+        if rest[0] == literal[0] and err.problem == "Expecting value":
+            good = next((index for index, letter in enumerate(literal) if rest[index : index + 1] != letter), len(literal))
+            if not rest[good : good + 1]:
+                return end
+            return f"invalid character {rest[good]!r} in literal {literal} (expecting {literal[good]!r})"
+    return f"invalid character {rest[0]!r} {_PLACES[err.problem]}"
