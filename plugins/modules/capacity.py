@@ -14,6 +14,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
   - netaddr
+  - PyYAML
 options:
   plan:
     description: The plan, as M(agentlab.ocp.plan) makes it.

@@ -14,6 +14,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - pycdlib
+  - PyYAML
   - zstandard
 options:
   path:

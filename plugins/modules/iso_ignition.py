@@ -13,6 +13,7 @@ description:
   - An image that already carries exactly this config is not written.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
 requirements:
+  - PyYAML
   - zstandard
 options:
   config:

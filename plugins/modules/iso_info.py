@@ -12,6 +12,7 @@ description:
   - Returns what a CoreOS live ISO carries and can be changed in. Nothing is written.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
+  - PyYAML
   - zstandard
 options:
   path:

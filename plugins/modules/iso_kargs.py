@@ -12,6 +12,7 @@ description:
   - Deletes, appends and replaces kernel arguments of a CoreOS live ISO, in this order, in place or in a copy.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
 requirements:
+  - PyYAML
   - zstandard
 options:
   append:

@@ -15,6 +15,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - libvirt-python
+  - PyYAML
 options:
   created:
     description: The list of C(state.json), or the part of it that is on this host. Where that is lost, all that O(plan) makes.

@@ -14,6 +14,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - libvirt-python
+  - PyYAML
 """
 
 EXAMPLES = r"""

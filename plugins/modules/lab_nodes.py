@@ -15,6 +15,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - libvirt-python
+  - PyYAML
 """
 
 EXAMPLES = r"""

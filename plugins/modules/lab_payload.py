@@ -13,6 +13,8 @@ description:
     host's distribution. It is kept by the hash of all that it is made of, so a second run changes nothing.
   - Needs root, C(mmdebstrap), C(mtools), C(squashfs-tools) and C(zstd). A first build takes minutes.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - PyYAML
 options:
   source:
     description: The collection's directory on this host.

@@ -15,6 +15,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - bcrypt
+  - PyYAML
 options:
   tls:
     description: PEM texts.

@@ -12,6 +12,8 @@ description:
   - Lists everything that the next stages create in C(state.json) of the run directory, before it is created, and whose it is.
   - Makes the lab's certificate authority and the certificate of what its gateway serves, in C(tls/) of the run directory.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - PyYAML
 options:
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required to write.

@@ -13,6 +13,7 @@ description:
   - Files that are there already and the same are left alone.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
+  - PyYAML
   - zstandard
 options:
   path:

@@ -15,6 +15,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
   - kubernetes
+  - PyYAML
   - requests
 options:
   plan:

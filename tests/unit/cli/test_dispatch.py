@@ -326,3 +326,45 @@ def test_stages_are_those_of_the_playbook_and_of_make() -> None:
     assert "bin/agentlab deploy  --stop-after boot" in said
     help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert " ".join(lab.STAGES) in help_
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["deploy"], True),
+        (["validate"], True),
+        (["deploy", "--stop-after", "validate"], True),
+        (["deploy", "--stop-after", "boot"], False),
+        (["deploy", "--check"], False),
+        (["configure"], False),
+    ],
+)
+def test_what_there_is_after_a_success(
+    argv: list[str], shown: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last words were a kubeconfig and an address of the console that do not work where they are printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    rundir.write(rundir.prepare(tmp_path / "one", "ha_dualstack", ROOT / "config_examples", "one")[1])
+    monkeypatch.setattr(lab, "_ansible", lambda *rest: 0)
+    assert cli.main([*argv, "--cluster", "one"]) == 0
+    out = capsys.readouterr().out
+    assert ("The cluster one is installed." in out) == shown
+    if shown:
+        command = next(line for line in out.splitlines() if line.startswith("  API")).split(maxsplit=1)[1]
+        assert command.startswith(f"{ROOT}/bin/agentlab exec --cluster one -- ")
+        assert command.endswith(f" --kubeconfig {tmp_path}/one/auth/kubeconfig get nodes,clusterversion,clusteroperators")
+
+
+def test_help_of_a_ci_job_installs_nothing(tmp_path: Path) -> None:
+    """`ci/run-job --help` ran setup first."""
+    for name, text in (("bin/agentlab", f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n'), (".venv/bin/python", f'#!/bin/sh\necho python >> {tmp_path}/log\n')):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "ci").mkdir()
+    shutil.copy(ROOT / "ci/run-job", tmp_path / "ci/run-job")
+    for words, first in ((["--help"], "version"), (["job", "-h"], "version"), (["job", "--keep"], "setup")):
+        (tmp_path / "log").unlink(missing_ok=True)
+        subprocess.run([tmp_path / "ci/run-job", *words], check=True)
+        assert (tmp_path / "log").read_text().split() == [first, "python"]

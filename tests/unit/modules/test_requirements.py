@@ -26,7 +26,7 @@ def test_every_module_documents_what_it_imports(name: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported, documented = yaml.safe_load(done.stdout)
-    assert documented == imported
+    assert documented == imported, f"set `requirements:` of plugins/modules/{name}.py to {imported}"
 
 
 def test_the_fragments_name_the_interpreter() -> None:

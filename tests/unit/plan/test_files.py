@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import os
 import re
 from pathlib import Path
@@ -12,9 +13,10 @@ from ansible_collections.agentlab.ocp.payload.images import components
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab as cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import main, places
 from ansible_collections.agentlab.ocp.plugins.module_utils.keys import ensure_ssh_key
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import files, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, files, presets, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
 
+ROOT = Path(__file__).resolve().parents[3]
 DIGEST = "sha256:" + "0" * 64
 
 
@@ -134,3 +136,16 @@ def test_a_route_to_ipv6_addresses(tmp_path: Path, capsys: pytest.CaptureFixture
     path.write_text("topology: ha\nstack: dualstack\nhypervisor: {route: true}\n")
     assert main(["plan", str(path), "--format", "yaml"]) == 0
     assert capsys.readouterr().err.startswith("warning: hypervisor.route leads to the IPv4 addresses of this cluster only")
+
+
+def test_the_numbers_of_the_readme() -> None:
+    """It said 24 GiB for what takes 14, and 4 GiB for nodes of 2 and 3."""
+    text = (ROOT / "README.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| ([\d.]+) GiB \| (\d+) GiB \|$", text, re.MULTILINE)
+    assert len(rows) == 3
+    lab = presets.CAPACITY["lab"]
+    for name, *numbers in rows:
+        nodes = build.build(profile.load(name, ROOT / "config_examples"), "ostest")["nodes"]
+        memory = (sum(node["memory_mib"] for node in nodes) + len(nodes) * lab["vm_overhead_mib"]) / 1024
+        disk = lab["shared_gib"] + len(nodes) * lab["node_gib"]
+        assert numbers == [str(len(nodes)), str(sum(node["vcpus"] for node in nodes)), str(math.ceil(memory * 10) / 10), str(disk)], name
