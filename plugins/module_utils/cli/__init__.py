@@ -34,6 +34,13 @@ _LAB = {
 LAB: dict[str, Verb] = {
     "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
+    "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
+    "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
+    "power": Verb("read or change a node's power state through its BMC", "node", "power"),
+    "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl"),
+    "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc"),
+    "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
+    "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }
