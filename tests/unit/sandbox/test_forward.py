@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import subprocess
@@ -52,7 +53,13 @@ def ports() -> Iterator[list[int]]:
 
 def exchange(port: int, data: bytes) -> bytes:
     with socket.create_connection((forward.LOOPBACK, port), 30) as connection:
-        sender = threading.Thread(target=lambda: (connection.sendall(data), connection.shutdown(socket.SHUT_WR)))
+
+        def send() -> None:
+            with contextlib.suppress(OSError):  # a target that is closed closes the connection
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+
+        sender = threading.Thread(target=send)
         sender.start()
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
         sender.join()
