@@ -72,9 +72,6 @@ _OTHER = {
     **dict.fromkeys(("list", "ls"), "each directory in runs/ is a cluster"),
     "status": "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any",
     "logs": "they are in runs/<cluster>/logs; `agentlab gather` collects those of every host",
-    "ssh": "`agentlab exec -- ssh -i runs/<cluster>/ssh/id_ecdsa core@ADDRESS`",
-    "console": "`agentlab exec -- virsh -c qemu:///system console DOMAIN`",
-    **dict.fromkeys(("kubectl", "oc", "kubeconfig"), "`agentlab exec -- kubectl --kubeconfig runs/<cluster>/auth/kubeconfig get nodes`"),
     "check": "`agentlab plan` validates a profile, `agentlab validate` an installed cluster",
 }
 

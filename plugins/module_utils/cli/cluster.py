@@ -42,9 +42,9 @@ class Cluster(NamedTuple):
         return path
 
     def node(self, name: str) -> Node:
-        """Return a node by its host name or its domain; LabError lists the names."""
+        """Return a node by its host name, its domain or one of its addresses; LabError lists the names."""
         for node in self.plan["nodes"]:
-            if name in (node["name"], node["domain"]):
+            if name in (node["name"], node["domain"], *(address["ip"] for nic in node["nics"] for address in nic["addresses"])):
                 return node
         raise LabError(f"cluster {self.name} has no node {name!r}; its nodes are {', '.join(node['name'] for node in self.plan['nodes'])}")
 
