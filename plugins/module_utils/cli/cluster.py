@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..plan import rundir
 from ..plan.model import Node, Plan
 from ..sandbox import LabError, namespaces
+from ..state import owner
 from .places import run_dir
 from .terminal import say
 
@@ -79,11 +80,17 @@ class Cluster(NamedTuple):
 
 
 def find(name: str) -> Cluster:
-    """Return the cluster `name` of this checkout. LabError when it has no run directory, ValueError when its plan is wrong."""
+    """Return the cluster `name` of this run directory and user.
+
+    Raises LabError when there is no run directory, ValueError when its plan is wrong or its lab belongs to another.
+    """
     directory = run_dir(name)
     if not (directory / rundir.PLAN).exists():
         raise LabError(f"there is no cluster {name!r} in {directory.parent}; `agentlab list` prints those that exist")
-    return Cluster(name, directory, rundir.load_plan(directory))
+    cluster = Cluster(name, directory, rundir.load_plan(directory))
+    if cluster.plan["hypervisor"]["kind"] != "ssh":
+        owner.verify(cluster.state_dir, owner.caller(cluster.plan, directory))
+    return cluster
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

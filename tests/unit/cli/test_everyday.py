@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import api, cluster, forward, node
+from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import api, cluster, forward, listing, node
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 KUBECONFIG = {
@@ -29,7 +32,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run directory of cluster `lab`, which does not run."""
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
     plan: Any = build.build(profile.load("compact_dualstack", PROFILES), "lab")
-    plan["hypervisor"]["state_dir"] = str(tmp_path / "state")
+    plan["hypervisor"] |= {"state_dir": str(tmp_path / "state"), "pool_dir": str(tmp_path / "state/pool")}
     (tmp_path / "lab/auth").mkdir(parents=True)
     (tmp_path / "lab/ssh").mkdir()
     (tmp_path / "lab/ssh/id_ecdsa").write_text("key")
@@ -148,3 +151,32 @@ def test_help_of_each_verb() -> None:
             [sys.executable, "-m", cluster.__package__, verb, "--help"], capture_output=True, text=True, check=True
         )
         assert done.stdout.startswith(f"usage: agentlab {verb}")
+
+
+def test_a_list_has_clusters_of_this_checkout_and_of_others(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state.begin(runs / "lab", "prepare")
+    state.finish(runs / "lab", "prepare", failed=False)
+    state.begin(runs / "lab", "boot")
+    (runs / "damaged").mkdir()
+    (runs / "damaged" / rundir.PLAN).write_text("[")
+    other = tmp_path / "states/theirs"
+    other.mkdir(parents=True)
+    made = owner.Owner("theirs", "/home/ann/runs/theirs", 1000, "ann", "host1", "digest", "mark")
+    (other / owner.FILE).write_text(json.dumps(asdict(made)))
+    found = {row["name"]: row for row in listing.rows(runs, tmp_path / "states")}
+    assert found["lab"] == {
+        "name": "lab", "topology": "compact", "stack": "dualstack", "nodes": 3, "state": "boot running", "owner": None, "run_dir": str(runs / "lab"),
+    }  # fmt: skip
+    assert (found["theirs"]["owner"], found["theirs"]["run_dir"]) == ("ann on host1", "/home/ann/runs/theirs")
+    assert "plan.yaml" in found["damaged"]["state"]
+    assert listing.main(["-o", "json"]) == 0
+    assert "lab" in [row["name"] for row in json.loads(capsys.readouterr().out)]
+
+
+def test_a_cluster_of_another_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (runs / "state").mkdir()
+    made = owner.Owner("lab", "/home/ann/runs/lab", 1000, "ann", "host1", "digest", "mark")
+    (runs / "state" / owner.FILE).write_text(json.dumps(asdict(made)))
+    for verb in (node.ssh, node.console, node.power):
+        assert verb(["master-0", "--cluster", "lab"]) == 1
+        assert "belongs to ann (uid 1000), run directory /home/ann/runs/lab on host1" in capsys.readouterr().err
