@@ -87,5 +87,5 @@ def _state(stages: Mapping[str, state.Stage]) -> str:
     if not stages:
         return "planned"
     # Of stages that began in the same second, the one that was written last.
-    name, last = max(reversed(stages.items()), key=lambda item: item[1]["start"])
+    name, last = max(reversed(list(stages.items())), key=lambda item: item[1]["start"])
     return f"{name} {last['result'] or 'running'}"
