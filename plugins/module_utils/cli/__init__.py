@@ -34,6 +34,14 @@ _LAB = {
 LAB: dict[str, Verb] = {
     "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
+    "list": Verb("print the clusters of this checkout and of this host", "listing"),
+    "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
+    "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
+    "power": Verb("read or change a node's power state through its BMC", "node", "power"),
+    "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl"),
+    "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc"),
+    "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
+    "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }
@@ -62,12 +70,9 @@ _HELP_WORDS = ("-h", "--help", "help")
 _OTHER = {
     **dict.fromkeys(("up", "start", "run", "install", "resume"), "`agentlab deploy` installs a cluster, or resumes where it stopped"),
     **dict.fromkeys(("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"),
-    **dict.fromkeys(("list", "ls"), "each directory in runs/ is a cluster"),
+    "ls": "`agentlab list` prints the clusters of this checkout and of this host",
     "status": "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any",
     "logs": "they are in runs/<cluster>/logs; `agentlab gather` collects those of every host",
-    "ssh": "`agentlab exec -- ssh -i runs/<cluster>/ssh/id_ecdsa core@ADDRESS`",
-    "console": "`agentlab exec -- virsh -c qemu:///system console DOMAIN`",
-    **dict.fromkeys(("kubectl", "oc", "kubeconfig"), "`agentlab exec -- kubectl --kubeconfig runs/<cluster>/auth/kubeconfig get nodes`"),
     "check": "`agentlab plan` validates a profile, `agentlab validate` an installed cluster",
 }
 

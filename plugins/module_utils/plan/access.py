@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = "bin/agentlab"
-SSH_OPTIONS = ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR")
-"""Host keys of nodes are made when they are installed, and made again with each installation."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +34,13 @@ class Access:
         """A command where the cluster's network is."""
         return f"{self.verb('exec')} -- {shlex.join(command)}"
 
-    def ssh(self, address: str, *command: str) -> str:
-        """A command, or a shell, on a node."""
-        return self.inside("ssh", *SSH_OPTIONS, "-i", str(self.run_dir / "ssh" / "id_ecdsa"), f"core@{address}", *command)
+    def ssh(self, node: str, *command: str) -> str:
+        """A command, or a shell, on a node, which has its name or one of its addresses here."""
+        return self.verb("ssh", node) + (f" -- {shlex.join(command)}" if command else "")
 
     def kubectl(self, *arguments: str, client: str = "kubectl") -> str:
         """A command of kubectl or oc."""
-        return self.inside(client, "--kubeconfig", str(self.run_dir / "auth" / "kubeconfig"), *arguments)
+        return shlex.join([*shlex.split(self.verb(client)), *arguments])
 
     def virsh(self, *arguments: str) -> str:
         """A command of virsh, on the hypervisor."""
@@ -54,12 +52,7 @@ class Access:
 
     def console(self, domain: str) -> str:
         """What shows the console log of a machine."""
-        hypervisor = self.plan["hypervisor"]
-        command = ["tail", "-n", "200", f"{hypervisor['state_dir']}/console/{domain}.log"]
-        if hypervisor["kind"] == "ssh":
-            user = f"{hypervisor['user']}@" if hypervisor["user"] else ""
-            return shlex.join(["ssh", f"{user}{hypervisor['host']}", shlex.join(command)])
-        return shlex.join(command)
+        return self.verb("console", domain)
 
     def resolver(self) -> str:
         """What makes this host's resolver ask the lab for the cluster's names."""
@@ -72,13 +65,13 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     plan, run_dir = access.plan, access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
     sandbox = hypervisor["kind"] == "sandbox"
-    first = plan["nodes"][0]
     logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['state_dir']}/console")
     rows = [
         ("nodes", ", ".join(f"{node['name']} {node['nics'][0]['addresses'][0]['ip']}" for node in plan["nodes"])),
         ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
-        ("ssh", access.ssh(first["nics"][0]["addresses"][0]["ip"])),
+        ("ssh", access.ssh(plan["nodes"][0]["name"])),
         ("shell", access.verb("shell")),
+        *([("forward", access.verb("forward") + "  makes API, console and service reachable on 127.0.0.1")] if sandbox else []),
         ("console", f"https://console-openshift-console.apps.{cluster['domain']}"),
         ("password", f"of kubeadmin: {run_dir}/auth/kubeadmin-password"),
         ("logs", logs),
@@ -86,6 +79,6 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     ]
     if not sandbox:
         rows.insert(1, ("names", access.resolver()))
-    where = "in the lab's network only, which `exec` and `shell` enter" if sandbox else "once this host's resolver asks the lab for them"
+    where = "in the lab's network only, which these commands enter" if sandbox else "once this host's resolver asks the lab for them"
     lines = [f"The cluster {cluster['name']} is installed. Its names and addresses work {where}:"]
     return [*lines, *(f"  {name:<10} {value}" for name, value in rows)]

@@ -18,7 +18,7 @@ _BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
 # Units are asked by ssh, which takes the rendezvous host from its work: not while it may just be booting, and seldom.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
-       "-o", "LogLevel=ERROR", "-o", "BatchMode=yes")
+       "-o", "LogLevel=ERROR")
 NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
                    "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
 # A line per unit: name, state, restarts, and of one that does not run the last error of the program itself, not what systemd and
@@ -46,9 +46,9 @@ def run(*command: str, limit: float = 30) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
 
 
-def ssh(run_dir: Path, address: str) -> tuple[str, ...]:
-    """The start of a command line that runs the rest on a node."""
-    return (*SSH, "-i", str(run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
+def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
+    """The start of a command line that runs the rest on a node; batch: never ask for anything."""
+    return (*SSH, *(("-o", "BatchMode=yes") if batch else ()), "-i", str(run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
 
 
 def domain_states(plan: Mapping[str, Any]) -> dict[str, str] | None:

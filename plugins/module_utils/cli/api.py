@@ -1,0 +1,115 @@
+"""`agentlab kubectl ARGS`, `agentlab oc ARGS`, `agentlab kubeconfig [--merge]`: the cluster's API from this host."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..plan import rundir
+from ..sandbox import LabError
+from ..state import write_atomic
+from . import forward
+from .cluster import Cluster, add_cluster, become, find
+from .terminal import say
+
+_PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
+
+
+def kubectl(argv: list[str]) -> int:
+    """Become kubectl in the cluster's network, with its kubeconfig."""
+    return _client("kubectl", argv)
+
+
+def oc(argv: list[str]) -> int:
+    """Become oc in the cluster's network, with its kubeconfig."""
+    return _client("oc", argv)
+
+
+def _client(program: str, argv: list[str]) -> int:
+    name, rest = _cluster(argv)
+    try:
+        cluster = find(name)
+        if not shutil.which(program):
+            raise LabError(f"{program} is not installed; it is in the package {_PACKAGES[program]}")
+        os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
+        return become([*cluster.enter(os.getcwd()), program, *rest])
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
+
+
+def _cluster(argv: list[str]) -> tuple[str, list[str]]:
+    """Take `--cluster NAME` off the front, where it is ours; kubectl has an option of that name for a context's cluster."""
+    name, rest = os.environ.get("CLUSTER") or "ostest", list(argv)
+    if rest[:1] == ["--cluster"] and len(rest) > 1:
+        name, rest = rest[1], rest[2:]
+    elif rest and rest[0].startswith("--cluster="):
+        name = rest.pop(0).partition("=")[2]
+    return name, rest
+
+
+def kubeconfig(argv: list[str]) -> int:
+    """Print a kubeconfig that works on this host, or merge it into the user's."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab kubeconfig",
+        description="Print a kubeconfig that works on this host. For a cluster in a sandbox `agentlab forward` must run.",
+    )
+    add_cluster(parser)
+    parser.add_argument("--merge", action="store_true", help="add it to $KUBECONFIG or ~/.kube/config, as context agentlab-NAME, and use it")
+    args = parser.parse_args(argv)
+    try:
+        config = for_host(find(args.cluster))
+        if not args.merge:
+            say(rundir.dump(config).rstrip("\n"))
+            return 0
+        path = Path(os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or Path.home() / ".kube/config")
+        write_atomic(path, rundir.dump(merged(_read(path) if path.exists() else {}, config)), 0o600)
+        say(f"{path}: context {config['current-context']}")
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
+    return 0
+
+
+def for_host(cluster: Cluster) -> dict[str, Any]:
+    """Return the run's kubeconfig with names of its own, and a server that this host reaches."""
+    found = _read(cluster.kubeconfig)
+    name = f"agentlab-{cluster.name}"
+    target = dict(found["clusters"][0]["cluster"])
+    hypervisor = cluster.plan["hypervisor"]
+    if hypervisor["kind"] == "sandbox" and not hypervisor["route"]:
+        port = forward.ports(cluster).get("api")
+        if port is None:
+            raise LabError(f"cluster {cluster.name} is in a sandbox and its API is not forwarded; agentlab forward --cluster {cluster.name}  does that")
+        target["server"] = f"https://{forward.LOOPBACK}:{port}"
+        target["tls-server-name"] = forward.known(cluster)["api"].host
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": target}],
+        "users": [{"name": name, "user": found["users"][0]["user"]}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+
+
+def merged(before: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """Return a kubeconfig with what `config` has in it, in place of entries of the same names."""
+    after = {"apiVersion": "v1", "kind": "Config", **before, "current-context": config["current-context"]}
+    for kind in ("clusters", "users", "contexts"):
+        names = {entry["name"] for entry in config[kind]}
+        after[kind] = [entry for entry in before.get(kind) or [] if entry.get("name") not in names] + config[kind]
+    return after
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: is not a kubeconfig")
+    return found

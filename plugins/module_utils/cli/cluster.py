@@ -1,0 +1,134 @@
+"""A cluster as the everyday verbs see it: its plan, its run directory, and the way into its network."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..plan import rundir
+from ..plan.model import Node, Plan
+from ..sandbox import LabError, namespaces
+from ..state import owner
+from .places import run_dir
+from .terminal import say
+
+INSIDE = "AGENTLAB_INSIDE"
+"""Environment variable that says which cluster's sandbox a verb runs in."""
+NOT_FOUND = 127
+"""Exit status of a shell for a command that is not there."""
+
+
+class Cluster(NamedTuple):
+    """A cluster with a plan: its name, its run directory (absolute), and the plan."""
+
+    name: str
+    directory: Path
+    plan: Plan
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the hypervisor keeps the cluster's files."""
+        return Path(self.plan["hypervisor"]["state_dir"])
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the run; LabError says which verb writes it."""
+        path = self.directory / "auth/kubeconfig"
+        if not path.is_file():
+            raise LabError(f"{path}: there is no kubeconfig yet; agentlab image --cluster {self.name} writes it")
+        return path
+
+    def node(self, name: str) -> Node:
+        """Return a node by its host name, its domain or one of its addresses; LabError lists the names."""
+        for node in self.plan["nodes"]:
+            if name in (node["name"], node["domain"], *(address["ip"] for nic in node["nics"] for address in nic["addresses"])):
+                return node
+        raise LabError(f"cluster {self.name} has no node {name!r}; its nodes are {', '.join(node['name'] for node in self.plan['nodes'])}")
+
+    @property
+    def libvirt(self) -> str:
+        """The libvirt URI of the hypervisor, as seen from where `enter` leads."""
+        return "qemu:///system" if self._target is None else f"qemu+ssh://{self._target}/system"
+
+    @property
+    def _target(self) -> str | None:
+        """`user@host` of a hypervisor that is reached by ssh."""
+        hypervisor = self.plan["hypervisor"]
+        if hypervisor["kind"] != "ssh":
+            return None
+        return f"{hypervisor['user']}@{hypervisor['host']}" if hypervisor["user"] else str(hypervisor["host"])
+
+    def on_hypervisor(self) -> list[str]:
+        """Return the start of a command line that runs the rest as root on the hypervisor, outside of a sandbox."""
+        if self._target is not None:
+            return ["ssh", self._target, "sudo"]
+        return ["sudo"] if os.geteuid() else []
+
+    def enter(self, directory: str | None = None) -> list[str]:
+        """Return the start of a command line that runs the rest where the cluster's network is.
+
+        Empty unless the hypervisor is a sandbox. Raises LabError when the sandbox does not run.
+        """
+        if self.plan["hypervisor"]["kind"] != "sandbox":
+            return []
+        running = namespaces.require(self.name, self.state_dir)
+        return [*(["sudo"] if os.geteuid() else []), *namespaces.enter(running, directory), *namespaces.as_caller()]
+
+
+def find(name: str) -> Cluster:
+    """Return the cluster `name` of this run directory and user.
+
+    Raises LabError when there is no run directory, ValueError when its plan is wrong or its lab belongs to another.
+    """
+    directory = run_dir(name)
+    if not (directory / rundir.PLAN).exists():
+        raise LabError(f"there is no cluster {name!r} in {directory.parent}; `agentlab list` prints those that exist")
+    cluster = Cluster(name, directory, rundir.load_plan(directory))
+    if cluster.plan["hypervisor"]["kind"] != "ssh":
+        owner.verify(cluster.state_dir, owner.caller(cluster.plan, directory))
+    return cluster
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add --cluster, with the environment's `CLUSTER` as default."""
+    parser.add_argument(
+        "--cluster", default=os.environ.get("CLUSTER") or "ostest", metavar="NAME", help="name of the cluster (default: %(default)s)"
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add -o json|yaml."""
+    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="print all that is known as JSON or YAML instead of a table")
+
+
+def print_output(data: object, form: str) -> None:
+    """Print data as `form`, json or yaml."""
+    import json
+
+    say(json.dumps(data, indent=2) if form == "json" else rundir.dump(data).rstrip("\n"))
+
+
+def become(command: Sequence[str]) -> int:
+    """Replace this process by the command; return the exit status of a shell when there is no such program."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as error:
+        say(f"agentlab: {command[0]}: {error.strerror}", sys.stderr)
+        return NOT_FOUND
+
+
+def again_inside(cluster: Cluster, argv: Sequence[str]) -> None:
+    """Run this verb once more inside the cluster's sandbox and exit with its status, unless this process is there already.
+
+    argv: the verb with its arguments.
+    """
+    if os.environ.get(INSIDE) == cluster.name or not (prefix := cluster.enter(os.getcwd())):
+        return
+    command = [*prefix, "env", f"{INSIDE}={cluster.name}", sys.executable, "-m", __package__ or "", *argv]
+    sys.exit(become(command))

@@ -1,0 +1,103 @@
+"""`agentlab forward [NAME[=PORT] | HOST:PORT[=PORT]]...`: ports of the lab on this host's loopback."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sys
+
+from ..addresses import in_url
+from ..sandbox import LabError, forward, namespaces, processes
+from ..sandbox.forward import LOOPBACK, Target
+from ..state import write_atomic
+from .cluster import Cluster, add_cluster, become, find
+from .terminal import say
+
+FILE = "forward.json"
+"""In the run directory while a forward runs: `{"pid", "start", "ports": {NAME: PORT}}`."""
+_WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=(?P<local>\d{1,5}))?")
+
+
+def main(argv: list[str]) -> int:
+    """Relay until Ctrl-C; the ports are printed first."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab forward",
+        description="Make ports of a cluster's network reachable on 127.0.0.1: its API, its console, the assisted service's page.",
+    )
+    parser.add_argument("targets", nargs="*", metavar="NAME[=PORT]",
+                        help="api, console, service, or HOST:PORT inside; =PORT chooses the port here (default: the first three, on free ports)")
+    add_cluster(parser)
+    args = parser.parse_args(argv)
+    try:
+        cluster = find(args.cluster)
+        targets = [_target(cluster, text) for text in args.targets or known(cluster)]
+        if cluster.plan["hypervisor"]["kind"] == "sandbox" and os.geteuid():
+            kept = f"--preserve-env={','.join(name for name in ('AGENTLAB_RUNS', 'CLUSTER') if name in os.environ)}"
+            return become(["sudo", kept, sys.executable, "-m", __package__ or "", "forward", *argv])
+        return _serve(cluster, targets)
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
+
+
+def known(cluster: Cluster) -> dict[str, Target]:
+    """The targets that have names."""
+    domain = cluster.plan["cluster"]["domain"]
+    return {
+        "api": Target("api", f"api.{domain}", 6443),
+        "console": Target("console", f"console-openshift-console.apps.{domain}", 443),
+        "service": Target("service", cluster.plan["rendezvous_ip"], 8090),
+    }
+
+
+def ports(cluster: Cluster) -> dict[str, int]:
+    """The ports of a forward that runs for the cluster, by name of their target; empty when none runs."""
+    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+        data = json.loads((cluster.directory / FILE).read_text())
+        if processes.start_time(int(data["pid"])) == data["start"]:
+            return {str(name): int(port) for name, port in data["ports"].items()}
+    return {}
+
+
+def _target(cluster: Cluster, text: str) -> Target:
+    found = _WHERE.fullmatch(text)
+    names = known(cluster)
+    if not found or (found["name"] and found["name"] not in names):
+        raise LabError(f"{text!r} is no target: {', '.join(names)} or HOST:PORT, each with =PORT behind it for the port here")
+    local = int(found["local"] or 0)
+    target = names[found["name"]] if found["name"] else Target(f"{found['host']}:{found['port']}", found["host"].strip("[]"), int(found["port"]))
+    for port in (local, target.port):
+        if port > 65535:
+            raise LabError(f"{text!r}: port {port} is not below 65536")
+    return target._replace(local=local)
+
+
+def _serve(cluster: Cluster, targets: list[Target]) -> int:
+    running = namespaces.require(cluster.name, cluster.state_dir) if cluster.plan["hypervisor"]["kind"] == "sandbox" else None
+    sockets = forward.listen(targets)
+    taken = {target.name: socket.getsockname()[1] for target, socket in zip(targets, sockets, strict=True)}
+    path = cluster.directory / FILE
+    own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": taken}
+    write_atomic(path, json.dumps(own) + "\n")
+    for target in targets:
+        say(f"{_here(target, taken[target.name]):<32} {in_url(target.host)}:{target.port}")
+    if "api" in taken:
+        say(f"agentlab kubeconfig --cluster {cluster.name}  prints a kubeconfig for it; Ctrl-C ends the forward")
+    try:
+        if running:
+            forward.enter(running.pid)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(forward.serve(sockets, targets))
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return 0
+
+
+def _here(target: Target, port: int) -> str:
+    scheme = {"api": "https://", "console": "https://", "service": "http://"}.get(target.name, "")
+    return f"{scheme}{LOOPBACK}:{port}"

@@ -1,0 +1,98 @@
+"""Verbs on one node: `ssh NODE [-- CMD]`, `console NODE [-f]`, `power NODE on|off|reset|status`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from ..report import probe
+from ..sandbox import LabError
+from .cluster import Cluster, add_cluster, again_inside, become, find
+from .terminal import say
+
+TAIL_BYTES = 64 * 1024
+
+
+def ssh(argv: list[str]) -> int:
+    """Become ssh to a node, as user core with the run's key."""
+    own, command = _split(argv)
+    parser = _parser("ssh", "NODE [--cluster NAME] [-- COMMAND ...]", "Open a shell on a node, or run a command there.")
+    args = parser.parse_args(own)
+
+    def connect(cluster: Cluster) -> int:
+        node = cluster.node(args.node)
+        key = cluster.directory / "ssh/id_ecdsa"
+        if not key.is_file():
+            raise LabError(f"{key}: the run has no SSH key yet; agentlab configure --cluster {cluster.name} makes it")
+        addresses = [address["ip"] for nic in node["nics"] for address in nic["addresses"]]
+        if not addresses:
+            raise LabError(f"node {node['name']}: the plan gives it no address")
+        return become([*cluster.enter(), *probe.ssh(cluster.directory, addresses[0], batch=False), *command])
+
+    return _run(args.cluster, connect)
+
+
+def console(argv: list[str]) -> int:
+    """Print a node's serial console, follow it, or attach to it."""
+    parser = _parser("console", None, "Print the end of a node's serial console.")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("-f", "--follow", action="store_true", help="keep printing what is added, until Ctrl-C")
+    how.add_argument("-i", "--interactive", action="store_true", help="attach to it, input too (virsh console; Ctrl-] leaves it)")
+    args = parser.parse_args(argv)
+
+    def show(cluster: Cluster) -> int:
+        node = cluster.node(args.node)
+        if args.interactive:
+            return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
+        path = str(cluster.state_dir / "console" / f"{node['domain']}.log")
+        return become([*cluster.on_hypervisor(), "tail", f"--bytes={TAIL_BYTES}", *(["--follow=name"] if args.follow else []), path])
+
+    return _run(args.cluster, show)
+
+
+def power(argv: list[str]) -> int:
+    """Read or change a node's power state through its BMC."""
+    parser = _parser("power", None, "Read or change a node's power state through its BMC.")
+    parser.add_argument("action", nargs="?", choices=("on", "off", "reset", "status"), default="status",
+                        help="what to do (default: %(default)s); off and reset do not wait for the operating system")
+    args = parser.parse_args(argv)
+
+    def act(cluster: Cluster) -> int:
+        from ..redfish.client import Bmc
+
+        node = cluster.node(args.node)
+        again_inside(cluster, ["power", *argv])
+        given = node["bmc"]
+        bmc = Bmc(node["name"], given["address"], given["username"], given["password"], str(cluster.directory / "tls/ca.crt"))
+        if args.action in ("off", "reset"):
+            bmc.power_off()
+        if args.action in ("on", "reset"):
+            bmc.power_on()
+        say(f"{node['name']}: {bmc.power()}")
+        return 0
+
+    return _run(args.cluster, act)
+
+
+def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"agentlab {verb}", usage=f"agentlab {verb} {usage}" if usage else None, description=text)
+    parser.add_argument("node", metavar="NODE", help="host name of the node, such as master-0")
+    add_cluster(parser)
+    return parser
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    if "--" not in argv:
+        return argv, []
+    cut = argv.index("--")
+    return argv[:cut], argv[cut + 1 :]
+
+
+def _run(name: str, function: Callable[[Cluster], int]) -> int:
+    try:
+        return function(find(name))
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
+

@@ -1,0 +1,182 @@
+"""The verbs that reach into a lab: what they say when there is none, what they start, and kubeconfigs for this host."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import api, cluster, forward, listing, node
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+KUBECONFIG = {
+    "clusters": [{"name": "lab", "cluster": {"server": "https://api.lab.test.metalkube.org:6443", "certificate-authority-data": "Q0E="}}],
+    "users": [{"name": "admin", "user": {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}}],
+    "contexts": [{"name": "admin", "context": {"cluster": "lab", "user": "admin"}}],
+    "current-context": "admin",
+}
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run directory of cluster `lab`, which does not run."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    plan: Any = build.build(profile.load("compact_dualstack", PROFILES), "lab")
+    plan["hypervisor"] |= {"state_dir": str(tmp_path / "state"), "pool_dir": str(tmp_path / "state/pool")}
+    (tmp_path / "lab/auth").mkdir(parents=True)
+    (tmp_path / "lab/ssh").mkdir()
+    (tmp_path / "lab/ssh/id_ecdsa").write_text("key")
+    (tmp_path / "lab" / rundir.PLAN).write_text(rundir.dump(plan))
+    (tmp_path / "lab/auth/kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+    return tmp_path
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that verbs become, where the sandbox is one process that does not matter."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(os, "execvp", lambda __, command: commands.append(command) or os._exit)
+    monkeypatch.setattr(cluster.Cluster, "enter", lambda *__: ["inside"])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return commands
+
+
+def test_a_cluster_that_is_not_there(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert node.ssh(["master-0", "--cluster", "other"]) == 1
+    assert capsys.readouterr().err == f"agentlab: there is no cluster 'other' in {runs}; `agentlab list` prints those that exist\n"
+
+
+def test_a_node_that_is_not_there(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert node.power(["worker-0", "off", "--cluster", "lab"]) == 1
+    assert capsys.readouterr().err == "agentlab: cluster lab has no node 'worker-0'; its nodes are master-0, master-1, master-2\n"
+
+
+def test_a_sandbox_that_does_not_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert node.ssh(["master-0", "--cluster", "lab"]) == 1
+    assert "cluster lab has no running sandbox" in capsys.readouterr().err
+
+
+def test_ssh_takes_a_command(runs: Path, started: list[list[str]]) -> None:
+    node.ssh(["master-1", "--cluster", "lab", "--", "journalctl", "-u", "agent"])
+    assert started[0][:2] == ["inside", "ssh"]
+    assert started[0][-4:] == ["core@192.168.111.21", "journalctl", "-u", "agent"]
+    assert "BatchMode=yes" not in started[0]
+
+
+def test_console_is_printed_followed_or_attached(runs: Path, started: list[list[str]]) -> None:
+    log = str(runs / "state/console/lab_master_0.log")
+    for option in ([], ["-f"], ["-i"]):
+        node.console(["master-0", *option, "--cluster", "lab"])
+    assert started == [
+        ["tail", "--bytes=65536", log],
+        ["tail", "--bytes=65536", "--follow=name", log],
+        ["inside", "virsh", "-c", "qemu:///system", "console", "lab_master_0"],
+    ]
+
+
+def test_kubectl_gets_the_kubeconfig_and_all_its_own_options(
+    runs: Path, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setenv("KUBECONFIG", "mine")
+    api.kubectl(["--cluster", "lab", "get", "nodes", "--cluster", "theirs", "-o", "wide"])
+    assert started == [["inside", "kubectl", "get", "nodes", "--cluster", "theirs", "-o", "wide"]]
+    assert os.environ["KUBECONFIG"] == str(runs / "lab/auth/kubeconfig")
+
+
+def test_a_client_that_is_not_installed(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    assert api.oc(["--cluster=lab", "whoami"]) == 1
+    assert capsys.readouterr().err == "agentlab: oc is not installed; it is in the package openshift-clients\n"
+
+
+def test_a_kubeconfig_needs_a_forward(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert api.kubeconfig(["--cluster", "lab"]) == 1
+    assert "agentlab forward --cluster lab" in capsys.readouterr().err
+
+
+def test_a_kubeconfig_leads_through_the_forward(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": {"api": 40123}}
+    (runs / "lab" / forward.FILE).write_text(json.dumps(own))
+    assert api.kubeconfig(["--cluster", "lab"]) == 0
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert config["clusters"][0]["cluster"] == {
+        "server": "https://127.0.0.1:40123",
+        "tls-server-name": "api.lab.test.metalkube.org",
+        "certificate-authority-data": "Q0E=",
+    }
+    target = runs / "merged"
+    target.write_text(yaml.safe_dump({"clusters": [{"name": "prod"}], "users": [], "contexts": [{"name": "prod"}], "current-context": "prod"}))
+    monkeypatch.setenv("KUBECONFIG", str(target))
+    assert api.kubeconfig(["--cluster", "lab", "--merge"]) == api.kubeconfig(["--cluster", "lab", "--merge"]) == 0
+    found = yaml.safe_load(target.read_text())
+    assert [entry["name"] for entry in found["clusters"]] == ["prod", "agentlab-lab"]
+    assert found["current-context"] == "agentlab-lab"
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_forward_that_is_over_has_no_ports(runs: Path) -> None:
+    path = runs / "lab" / forward.FILE
+    lab = cluster.find("lab")
+    for text in ("", "[]", "{}", '{"pid": 1, "start": -1, "ports": {"api": 1}}', '{"pid": null, "start": null, "ports": {}}'):
+        path.write_text(text)
+        assert forward.ports(lab) == {}
+
+
+@pytest.mark.parametrize("text", ["nobody", "api=70000", "host:", "host:99999", "=1", "api=", "a:b:c=x"])
+def test_a_wrong_target_is_named(runs: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert forward.main([text, "--cluster", "lab"]) == 1
+    assert repr(text) in capsys.readouterr().err
+
+
+def test_a_cluster_finds_its_kubeconfig(runs: Path) -> None:
+    (runs / "lab/auth/kubeconfig").unlink()
+    with pytest.raises(LabError, match="agentlab image --cluster lab"):
+        _ = cluster.find("lab").kubeconfig
+
+
+def test_help_of_each_verb() -> None:
+    for verb in ("ssh", "console", "power", "kubeconfig", "forward"):
+        done = subprocess.run(
+            [sys.executable, "-m", cluster.__package__, verb, "--help"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith(f"usage: agentlab {verb}")
+
+
+def test_a_list_has_clusters_of_this_checkout_and_of_others(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state.begin(runs / "lab", "prepare")
+    state.finish(runs / "lab", "prepare", failed=False)
+    state.begin(runs / "lab", "boot")
+    (runs / "damaged").mkdir()
+    (runs / "damaged" / rundir.PLAN).write_text("[")
+    other = tmp_path / "states/theirs"
+    other.mkdir(parents=True)
+    made = owner.Owner("theirs", "/home/ann/runs/theirs", 1000, "ann", "host1", "digest", "mark")
+    (other / owner.FILE).write_text(json.dumps(asdict(made)))
+    found = {row["name"]: row for row in listing.rows(runs, tmp_path / "states")}
+    assert found["lab"] == {
+        "name": "lab", "topology": "compact", "stack": "dualstack", "nodes": 3, "state": "boot running", "owner": None, "run_dir": str(runs / "lab"),
+    }  # fmt: skip
+    assert (found["theirs"]["owner"], found["theirs"]["run_dir"]) == ("ann on host1", "/home/ann/runs/theirs")
+    assert "plan.yaml" in found["damaged"]["state"]
+    assert listing.main(["-o", "json"]) == 0
+    assert "lab" in [row["name"] for row in json.loads(capsys.readouterr().out)]
+
+
+def test_a_cluster_of_another_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (runs / "state").mkdir()
+    made = owner.Owner("lab", "/home/ann/runs/lab", 1000, "ann", "host1", "digest", "mark")
+    (runs / "state" / owner.FILE).write_text(json.dumps(asdict(made)))
+    for verb in (node.ssh, node.console, node.power):
+        assert verb(["master-0", "--cluster", "lab"]) == 1
+        assert "belongs to ann (uid 1000), run directory /home/ann/runs/lab on host1" in capsys.readouterr().err
