@@ -68,6 +68,10 @@ def find(state_dir: Path) -> Running | None:
     texts = (running.cluster, running.netns, running.work)
     if not all(isinstance(text, str) for text in texts) or not processes.runs(running.pid, running.start):
         return None
+    # A file that was damaged names any process. Only root can read the environment of root's.
+    environment = processes.environment_of(running.pid)
+    if environment and environment.get(processes.MARK) != f"{state_dir}/keeper":
+        return None
     return running
 
 
@@ -175,9 +179,7 @@ def stop(netns: str, state_dir: Path, mark: str) -> None:
 
 def remove_keeper(state_dir: Path) -> bool:
     """End the first process of the sandbox, also one that was never written down; return whether there was one."""
-    known = find(state_dir)
-    # A file that was damaged names any process; ours has the mark in its environment.
-    found = known if known and processes.is_ours(known.pid, state_dir, "keeper") else processes.find(state_dir, "keeper")
+    found = find(state_dir) or processes.find(state_dir, "keeper")
     if found:
         processes.end(found.pid, found.start)
     with contextlib.suppress(FileNotFoundError):

@@ -71,12 +71,12 @@ def find(directory: Path, name: str) -> Running | None:
     except (FileNotFoundError, ValueError, TypeError):
         return _marked(directory, name)
     if not isinstance(found.digest, str) or not runs(found.pid, found.start):
-        return None
+        return _marked(directory, name)  # killed after a new one was started and before its file was written
     # A file that was damaged names any process; ours has the mark in its environment.
     deadline = time.monotonic() + EXEC_SECONDS
     while not (environment := _environment(found.pid)) and runs(found.pid, found.start) and time.monotonic() < deadline:
         time.sleep(0.005)  # the kernel lays it out a moment after execve(2) has succeeded
-    return found if _carries(environment, directory, name) else None
+    return found if _carries(environment, directory, name) else _marked(directory, name)
 
 
 def runs(pid: object, start: object) -> bool:

@@ -49,6 +49,14 @@ def test_found_without_its_file(tmp_path: Path, sleeper: processes.Program) -> N
     assert processes.stop(tmp_path / "run", "sleeper")
 
 
+def test_found_beside_the_file_of_an_earlier_one(tmp_path: Path, sleeper: processes.Program) -> None:
+    """Killed between the start of a process and its file, when the file of the one before it is still there."""
+    started = processes.launch(tmp_path / "run", sleeper)
+    (tmp_path / "run" / "sleeper.json").write_text(json.dumps({"pid": 2**22 + 1, "start": 1, "digest": ""}))
+    found = processes.find(tmp_path / "run", "sleeper")
+    assert found is not None and (found.pid, found.start) == (started.pid, started.start)
+
+
 def test_one_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "TERM_SECONDS", 0.3)
     program = processes.Program("stubborn", ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], tmp_path / "log")
