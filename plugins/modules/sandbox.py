@@ -13,13 +13,9 @@ description:
     namespace can be seen with C(ip netns).
   - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
   - Runs on the controller, as root.
-<<<<<<< HEAD
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
-=======
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab]
 requirements:
   - PyYAML
->>>>>>> 598174d (Requirements of modules follow the bounded reader; a pull secret is read by it)
 notes:
   - To remove it use M(agentlab.ocp.lab_destroy).
 """
