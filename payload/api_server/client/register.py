@@ -44,7 +44,7 @@ def load(path: Path) -> list[dict[str, Any]]:
     except OSError as err:
         raise ClientError(f"{path}: {err.strerror}") from None
     except DocumentError as err:
-        raise ClientError(f"not YAML: {err}") from None
+        raise ClientError(f"{path} is not YAML: line {err.line}, column {err.column}: {err.problem}") from None
     if not all(isinstance(document, dict) for document in found):
         raise ClientError(f"{path}: every document should be an object")
     return found
