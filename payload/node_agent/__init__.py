@@ -1,4 +1,4 @@
-"""The programs of the node agent image, on nothing but the standard library.
+"""The programs of the node agent image, on nothing but the standard library and `module_utils/bounded.py`.
 
 They bear the names, flags, input and output of the programs in upstream's assisted-installer-agent image. One file
 (`bundle.py`) holds them all and behaves as the program whose name it is called by.

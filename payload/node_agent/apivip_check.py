@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.bounded import load_json
 from . import fields, rest
 from .program import dumps, marshal
 from .program import main as program

@@ -10,12 +10,14 @@ import importlib.util
 import marshal
 import os
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from . import PROGRAMS
 
 HERE = Path(__file__).parent
-PACKAGE = "node_agent"
+# As in the collection, so that relative imports are the same.
+PACKAGE = "agentlab.payload.node_agent"
+SHARED = HERE.parents[1] / "plugins/module_utils/bounded.py"
 INTERPRETER = "#!/usr/bin/python3 -sE\n"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Python runs this file, so its interpreter's path does not matter; the name it was called by does.
@@ -37,7 +39,12 @@ def compiled(source: bytes, name: str) -> bytes:
 def write(path: Path) -> None:
     """Write the executable, mode 0755. The same sources give the same bytes."""
     files = {"__main__.py": MAIN.encode()}
-    files |= {f"{PACKAGE}/{module.name}": module.read_bytes() for module in sorted(HERE.glob("*.py"))}
+    folder = PACKAGE.replace(".", "/")
+    files |= {f"{folder}/{module.name}": module.read_bytes() for module in sorted(HERE.glob("*.py"))}
+    files["agentlab/plugins/module_utils/bounded.py"] = SHARED.read_bytes()
+    for name in list(files)[1:]:
+        for parent in PurePosixPath(name).parents[:-1]:
+            files.setdefault(f"{parent}/__init__.py", b"")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("wb") as file:
         file.write(INTERPRETER.encode())

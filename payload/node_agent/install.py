@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.bounded import load_json
 from . import fields, host
 from .protocol import Result
 from .steps import Context, argument

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.bounded import load_json
 from . import fields
 
 API = "/api/assisted-install/v2"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.bounded import load_json
 from .protocol import Request, Response
 
 TIMEOUT = 60.0

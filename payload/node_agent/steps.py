@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.bounded import load_json
 from . import fields, host
 from .flags import Dry
 from .journal import log

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ._deps import optional
+from .bounded import DocumentError, Limits, place
 
 if TYPE_CHECKING:
     import yaml
@@ -20,22 +21,6 @@ else:
     yaml = optional("yaml", "PyYAML")
 
 Path = tuple[str | int, ...]
-
-
-class DocumentError(ValueError):
-    """What is wrong with a document: `problem`, in `name`, at `line` and `column`, both from 1."""
-
-    def __init__(self, name: str, line: int, column: int, problem: str) -> None:
-        super().__init__(f"{name}:{line}:{column}: {problem}")
-        self.name, self.line, self.column, self.problem = name, line, column, problem
-
-
-class Limits(NamedTuple):
-    """What a document may be at most: bytes, values (an alias counts as all that it stands for), levels of nesting."""
-
-    size: int = 32 << 20
-    nodes: int = 1_000_000
-    depth: int = 100
 
 
 class Schema(NamedTuple):
@@ -90,11 +75,6 @@ class Document(NamedTuple):
     column: int
     positions: Positions
     twice: list[Twice]
-
-
-def place(text: str, at: int) -> tuple[int, int]:
-    """Return line and column of a character, both from 1."""
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 # ---------------------------------------------------------------------------------------------------------- scalars

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import resource
@@ -11,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from ....plugins.module_utils.documents import load_json
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
 SMALLEST, STEP = 1e-5, math.log(1.02)
@@ -67,7 +68,7 @@ class Histogram:
 def failing(thing: dict[str, Any]) -> list[str]:
     """Messages of the validations that a cluster or host fails, as the service has them."""
     try:
-        groups = json.loads(thing.get("validations_info") or "{}")
+        groups = load_json(thing.get("validations_info") or "{}", name="validations_info")
         return [str(check["message"])[:200] for group in groups.values() for check in group if check["status"] in ("failure", "error")][:10]
     except (ValueError, KeyError, TypeError, AttributeError):
         return []

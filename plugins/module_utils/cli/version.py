@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import re
 import subprocess
 from importlib import metadata
 
+from ..documents import load_json, read_file
 from ..plan.presets import LAB_VERSION
 from ..releases import RELEASES
 from .places import ROOT
@@ -29,7 +29,7 @@ def collection() -> str:
     """Return the version of the collection, from the file that it is installed or built with."""
     manifest, galaxy = ROOT / "MANIFEST.json", ROOT / "galaxy.yml"
     if manifest.exists():
-        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
+        return str(load_json(read_file(manifest), name=str(manifest))["collection_info"]["version"])
     found = re.search(r"^version: *(\S+)", galaxy.read_text(encoding="utf-8"), re.MULTILINE)
     return found[1] if found else "unknown"
 

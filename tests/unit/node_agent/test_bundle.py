@@ -23,8 +23,8 @@ def test_needs_nothing_but_the_standard_library(programs: Path) -> None:
     names = [*PROGRAMS, "install", "disks", "probes"]
     script = (
         "import importlib, sys; sys.path.insert(0, sys.argv[1])\n"
-        "for name in sys.argv[2:]: importlib.import_module('node_agent.' + name)\n"
-        "print(sys.modules['node_agent.agent'].__file__, sys.modules['node_agent.agent'].__cached__)"
+        "for name in sys.argv[2:]: importlib.import_module('agentlab.payload.node_agent.' + name)\n"
+        "print(sys.modules['agentlab.payload.node_agent.agent'].__file__, sys.modules['agentlab.payload.node_agent.agent'].__cached__)"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script, programs / "agent", *names], capture_output=True, text=True, cwd="/", check=False

@@ -248,6 +248,11 @@ def test_missing_profile_names_the_nearest() -> None:
         profile.load("snoipv4", PROFILES)
 
 
+def test_a_directory_is_no_profile(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=f"{tmp_path}: is a directory, not a profile"):
+        profile.load(tmp_path)
+
+
 def test_names_are_caseless(tmp_path: Path) -> None:
     path = tmp_path / "p.yml"
     path.write_text("topology: SNOMIN\nstack: IPv6\n")
