@@ -70,6 +70,8 @@ class Hub:
             return cls(cluster["server"].rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}, tls)
         except StopIteration:
             raise SwarmError(f"--kubeconfig {path}: current-context names no context, cluster or user that is there") from None
+        except DocumentError as error:
+            raise SwarmError(f"--kubeconfig {path}: line {error.line}: {error.problem}") from None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise SwarmError(f"--kubeconfig {path}: {type(error).__name__}: {error}") from None
 

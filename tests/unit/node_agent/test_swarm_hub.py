@@ -96,7 +96,7 @@ def test_a_hub_that_refuses(fake: FakeHub, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{}", "KeyError: 'contexts'"),
-        ("a: [", "ParserError"),
+        ("a: [", "line 2: did not find expected node content"),
         (json.dumps({"contexts": [], "current-context": "x"}), "current-context names no context"),
     ],
 )
