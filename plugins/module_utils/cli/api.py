@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..documents import load_yaml, read_file
 from ..plan import rundir
 from ..sandbox import LabError
 from ..state import write_atomic
@@ -107,9 +108,7 @@ def merged(before: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = load_yaml(read_file(path), name=str(path))
     if not isinstance(found, dict):
         raise ValueError(f"{path}: is not a kubeconfig")
     return found

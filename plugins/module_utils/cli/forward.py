@@ -11,6 +11,7 @@ import re
 import sys
 
 from ..addresses import in_url
+from ..documents import load_json, read_file
 from ..sandbox import LabError, forward, namespaces, processes
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
@@ -57,7 +58,7 @@ def known(cluster: Cluster) -> dict[str, Target]:
 def ports(cluster: Cluster) -> dict[str, int]:
     """The ports of a forward that runs for the cluster, by name of their target; empty when none runs."""
     with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        data = json.loads((cluster.directory / FILE).read_text())
+        data = load_json(read_file(cluster.directory / FILE), name=FILE)
         if processes.start_time(int(data["pid"])) == data["start"]:
             return {str(name): int(port) for name, port in data["ports"].items()}
     return {}
