@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..documents import DocumentError, decoded, read_file, read_yaml
-from ..report.redact import redact
+from ..redact import redact
 from ..state import owner
 from . import files as named
 from . import profile
