@@ -12,6 +12,7 @@ description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - What runs with the same program and files is left alone.
+  - On a hypervisor without a sandbox, an nftables table of the cluster closes them to everybody but this host and its machines.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - bcrypt
@@ -61,7 +62,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services, uplink
 
 
 def main() -> None:
@@ -84,7 +85,8 @@ def main() -> None:
         hypervisor = plan["hypervisor"]
         wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox")
         directory = Path(hypervisor["state_dir"]) / "processes"
-        return _lab.changed(services.ensure(wanted, directory, check=module.check_mode))
+        rules = [] if hypervisor["kind"] == "sandbox" else uplink.guard_services(plan, check=module.check_mode)
+        return _lab.changed(rules + services.ensure(wanted, directory, check=module.check_mode))
 
     run(module, serve, LabError)
 
