@@ -18,6 +18,9 @@ requirements:
   - bcrypt
   - PyYAML
 options:
+  secrets:
+    description: The passwords, as C(secrets.json) of the run directory has them. Needed but in check mode.
+    type: dict
   tls:
     description: PEM texts.
     type: dict
@@ -42,6 +45,7 @@ EXAMPLES = r"""
   agentlab.ocp.lab_services:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
+    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') | from_json }}"
     tls:
       ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
       certificate: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.crt') }}"
@@ -70,6 +74,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **_lab.OWNED,
+            "secrets": _lab.SECRETS,
             "tls": {
                 "type": "dict",
                 "required": True,
@@ -80,10 +85,10 @@ def main() -> None:
     )
 
     def serve() -> dict[str, Any]:
-        plan = _lab.plan_of(module)
+        plan, secrets = _lab.plan_with_secrets(module)
         _lab.owner_of(module)
         hypervisor = plan["hypervisor"]
-        wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox")
+        wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox", http_secret=secrets["registry_http"])
         directory = Path(hypervisor["state_dir"]) / "processes"
         rules = [] if hypervisor["kind"] == "sandbox" else uplink.guard_services(plan, check=module.check_mode)
         return _lab.changed(rules + services.ensure(wanted, directory, check=module.check_mode))

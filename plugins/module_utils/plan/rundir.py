@@ -1,4 +1,4 @@
-"""The run directory's first three files: `profile.yaml`, `plan.yaml`, `inventory.yml`."""
+"""The run directory's first files: `profile.yaml`, `plan.yaml`, `inventory.yml`, `secrets.json`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..documents import DocumentError, decoded, read_file, read_yaml
 from ..redact import redact
 from ..state import owner
 from . import files as named
-from . import profile
+from . import profile, secrets
 from .build import build
 from .model import Plan, Problem, ProfileError
 from .stored import PlanError, checked
@@ -26,7 +26,7 @@ PROFILE = "profile.yaml"
 INVENTORY = "inventory.yml"
 _HOW = "agentlab plan PROFILE --write"
 _AGAIN = f"Correct it, or make it again: {_HOW}"
-_MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644}
+_MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
 class Change(NamedTuple):
@@ -67,7 +67,7 @@ def prepare(
     files: bool = False,
     adopt: bool = False,
 ) -> tuple[Plan, list[Change]]:
-    """Return the plan of the run in `run_dir`, and what would have to change there.
+    """Return the plan of the run in `run_dir`, without passwords, and what would have to change there.
 
     name, here, files: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
@@ -89,15 +89,16 @@ def prepare(
         if refuse:
             _refuse_other(run_dir, plan, name)
     if refuse and plan["hypervisor"]["kind"] != "ssh":
-        owner.verify(Path(plan["hypervisor"]["state_dir"]), owner.caller(plan, run_dir, adopt=adopt))
+        owner.verify(Path(plan["hypervisor"]["state_dir"]), owner.caller(secrets.without(plan), run_dir, adopt=adopt))
     wanted[INVENTORY] = dump(inventory(plan, run_dir))
+    wanted[secrets.FILE] = secrets.dump(secrets.of(plan, run_dir))
     changes = []
     for file, text in wanted.items():
         path = run_dir / file
         before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         if before != text:
             changes.append(Change(path, before, text, _MODES[file]))
-    return plan, changes
+    return secrets.without(plan), changes
 
 
 def write(changes: list[Change]) -> None:

@@ -178,7 +178,7 @@ def test_plan_writes_only_when_asked(tmp_path: Path) -> None:
     assert yaml.safe_load(done.stdout)["cluster"]["name"] == "other"
     assert list(tmp_path.iterdir()) == []
     assert agentlab("plan", "sno_ipv6", "--cluster", "other", "--write", runs=tmp_path).returncode == 0
-    assert {path.name for path in (tmp_path / "other").iterdir()} == {"profile.yaml", "plan.yaml", "inventory.yml"}
+    assert {path.name for path in (tmp_path / "other").iterdir()} == {"profile.yaml", "plan.yaml", "inventory.yml", "secrets.json"}
     assert "sno, ipv6" in agentlab("plan", runs=tmp_path, CLUSTER="other").stdout
 
 
