@@ -270,7 +270,7 @@ def _protected(base: Path, settings: Mapping[str, Any], tls: Mapping[str, str]) 
 def _http(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private: bool) -> Service:
     port = plan["services"]["http"]["port"]
     files = {base / "httpd.py": (inspect.getsource(httpd), 0o644)}
-    argv = [sys.executable, "-I", f"{base}/httpd.py", f"{base}/root", str(port), *([] if private else addresses)]
+    argv = [sys.executable, "-I", f"{base}/httpd.py", f"{base}/root", str(port), plan["services"]["host"], *([] if private else addresses)]
     return Service(
         processes.Program("http", argv, base / "log", {}, tuple(files)),
         files,
