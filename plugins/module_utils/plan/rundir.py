@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..documents import DocumentError, decoded, read_file, read_yaml
-from ..redact import redact
+from ..redact import HIDDEN, redact
 from ..state import owner
 from . import files as named
 from . import profile, secrets
@@ -40,12 +40,17 @@ class Change(NamedTuple):
     def diff(self) -> dict[str, str]:
         """Return the change as Ansible shows it, without secrets."""
         name = str(self.path)
+        hide = _hidden if self.path.name == secrets.FILE else redact
         return {
-            "before": redact(self.before),
-            "after": redact(self.after),
+            "before": hide(self.before),
+            "after": hide(self.after),
             "before_header": name,
             "after_header": name,
         }
+
+
+def _hidden(text: str) -> str:
+    return f"{HIDDEN}\n" if text else ""
 
 
 class Literal(str):
@@ -141,7 +146,12 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
             "agentlab_state_dir": Literal(hypervisor["state_dir"]),
         },
         "local": local,
-        "ssh": {f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
+        "ssh": {
+            **{f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
+            # It gets TLS keys and passwords: never one that nobody knows, and no question in the midst of a run. Options of
+            # users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
+            "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+        },
     }
     kind = hypervisor["kind"]
     carrier = {"hypervisor": hosts[kind]}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..documents import DocumentError, load_json, load_yaml_all
+from ..plan.secrets import FILE as _OWN
 from ..redact_words import is_innocent, is_secret_key
 
-_DOCUMENTS = ("*.yaml", "*.yml", "secrets.json", "inputs/*", "auth/kubeconfig", "cluster-manifests/*", "openshift/*")
+_DOCUMENTS = ("*.yaml", "*.yml", "inputs/*", "auth/kubeconfig", "cluster-manifests/*", "openshift/*")
+_IN_URL = re.compile(r"://[^\s/:@]{0,256}:([^\s/@]{1,1024})@")
 _FILES = ("auth/kubeadmin-password", "tls/kubeadmin-password", "tls/*.key", "ssh/id_*")
 
 
@@ -26,6 +29,9 @@ def of_run(run_dir: Path) -> list[str]:
         with contextlib.suppress(OSError, DocumentError):
             for document in load_yaml_all(path.read_bytes(), name=str(path)):
                 found.update(of_document(document))
+    with contextlib.suppress(OSError, DocumentError):
+        own = load_json((run_dir / _OWN).read_bytes(), name=_OWN)
+        found.update(of_document({"kind": "Secret", "data": {**own.pop("nodes", {}), **own}} if isinstance(own, dict) else None))
     return sorted(found)
 
 
@@ -43,6 +49,8 @@ def of_document(data: Any) -> Iterator[str]:
         elif isinstance(value, str) and value.lstrip().startswith("{"):
             with contextlib.suppress(DocumentError):
                 pending.append(("", load_json(value, name=key)))
+        elif isinstance(value, str) and (within := _IN_URL.findall(value)):
+            yield from within
         elif isinstance(value, str | int) and not isinstance(value, bool) and is_secret_key(key) and not is_innocent(str(value)):
             yield str(value)
             if key == "auth":

@@ -82,5 +82,6 @@ def test_a_damaged_file_has_no_secrets(run_dir: Path) -> None:
 
 
 def test_values_of_secret_keys_only() -> None:
+    assert list(of_document({"proxy": {"httpProxy": "http://u:x8@h:3128", "noProxy": "a:b"}})) == ["x8"]
     data = {"a": "b", "bmc": [{"username": "admin", "password": "x9"}], "token": None, "pull_secret_file": "/p", "count": 3}
     assert list(of_document(data)) == ["x9"]
