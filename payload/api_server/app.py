@@ -135,7 +135,7 @@ class Service:
 
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
         if self.auth is None and not self._is_served(request):
-            return error(421, f"{request.host} is no name of this service: ask it by its address", request.path)
+            return refusal(421, f"{request.host} is no name of this service: ask it by its address")
         try:
             answer: web.StreamResponse = await handler(request)
             return answer
