@@ -14,7 +14,7 @@ TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecul
 PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup deploy shell $(VERBS) environment test test-all e2e lint unit benchmark matrix docs build clean
+.PHONY: help run setup deploy shell $(VERBS) environment lock test test-all e2e lint unit benchmark matrix docs build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,9 +40,17 @@ shell: ## open a shell inside the cluster's sandbox
 
 environment: ## make the environment that the tests need
 	@$(AGENTLAB) setup -e '{"setup_tests": true}'
-	@cmp -s requirements-test.txt $(VENV)/agentlab-requirements-test.txt || { \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt && \
-		cp requirements-test.txt $(VENV)/agentlab-requirements-test.txt; }
+	@cmp -s requirements-test.lock $(VENV)/agentlab-requirements-test.lock || { \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements-test.lock && \
+		cp requirements-test.lock $(VENV)/agentlab-requirements-test.lock; }
+
+lock: environment ## lock the newest versions that the requirements allow, with hashes
+	@for name in -test "" -build -hypervisor; do \
+		$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
+			--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+			$$(test "$$name" = -test || echo "--constraints requirements-test.lock") \
+			--output-file "requirements$$name.lock" "requirements$$name.txt" || exit; \
+	done
 
 test: environment ## set up, and pass the tests of every change: cheap ones first, last a cluster in virtual machines and a fault
 	@$(PYTEST) --numprocesses auto -m "not long" $(TESTS)

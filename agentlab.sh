@@ -13,7 +13,7 @@ fail() {
 
 # What the environment was made from is kept in it, so that a change of the requirements is noticed.
 current() {
-    cmp -s "$root/requirements.txt" "$venv/agentlab-requirements.txt"
+    cmp -s "$root/requirements.lock" "$venv/agentlab-requirements.lock"
 }
 
 find_python() {
@@ -47,12 +47,12 @@ make_environment() {
         fi
         "$python" -m venv "$venv" >&2 || fail "$python could not make $venv"
     fi
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$root/requirements.txt" >&2 ||
-        fail "pip could not install $root/requirements.txt into $venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$root/requirements.lock" >&2 ||
+        fail "pip could not install $root/requirements.lock into $venv"
     packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     mkdir -p "$packages/ansible_collections/agentlab"
     ln -sfn "$root" "$packages/ansible_collections/agentlab/ocp"
-    cp "$root/requirements.txt" "$venv/agentlab-requirements.txt"
+    cp "$root/requirements.lock" "$venv/agentlab-requirements.lock"
 }
 
 if ! current; then

@@ -28,8 +28,9 @@ import yaml
 from ansible_collections.agentlab.ocp.ci import results
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import PLAYBOOKS, ROOT, run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.redact import Redactor, redact
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import CONTROLS
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.redact import redact
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
@@ -85,9 +86,11 @@ class Runner:
         changed: list[str] = []
         inventory, variables = lab.inputs(name, self.cluster, self.profile)
 
+        known = Redactor(of_run(self.run_dir))
+
         def keep(event: dict[str, Any]) -> bool:
             nonlocal failed, exit_code
-            events.write(redact(json.dumps(event, default=str)) + "\n")
+            events.write(known.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             if event["event"] == "runner_on_ok" and (data.get("res") or {}).get("changed"):
                 changed.append(str(data.get("task")))
@@ -108,9 +111,10 @@ class Runner:
                 inventory=str(hosts), extravars={**variables, **self.job["variables"]}, settings=limits,
                 envvars={"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PATH": path})
             text = Path(done.stdout.name).read_text(errors="replace")
-        (self.artifacts / f"{name}.log").write_text(redact(text))
+        secrets = of_run(self.run_dir)
+        (self.artifacts / f"{name}.log").write_text(redact(text, secrets))
         error = "" if done.rc == 0 else failed or f"{name}: {done.status}, exit code {done.rc}"
-        return Stage(name, time.monotonic() - start, redact(error), exit_code, tuple(changed))
+        return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed))
 
     def again(self, events: TextIO) -> Stage:
         """The finished deploy once more, which must change nothing."""
@@ -135,11 +139,12 @@ class Runner:
 
     def collect(self) -> None:
         """Copy what the run directory has for people; secrets stay where they are."""
+        secrets = of_run(self.run_dir)
         for source, target in self._worth_keeping():
             target.parent.mkdir(parents=True, exist_ok=True)
             data = source.read_bytes()
             try:
-                target.write_text(redact(data.decode()))
+                target.write_text(redact(data.decode(), secrets))
             except UnicodeDecodeError:  # an archive, which was redacted when it was gathered
                 target.write_bytes(data)
 

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from . import catalog, handlers, images, limits
+from . import catalog, handlers, images, limits, names
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
@@ -80,6 +80,10 @@ async def _no_type_of_nothing(request: web.Request, response: web.StreamResponse
         response.headers.popall("Content-Type", None)
 
 
+async def _no_guesses(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["X-Content-Type-Options"] = "nosniff"
+
+
 class Service:
     """The engine behind HTTP. `app()` gives the aiohttp application; monitors run as long as it does."""
 
@@ -104,7 +108,7 @@ class Service:
             [*routes, web.get("/", self._page), web.get("/health", self._health), web.get("/ready", self._health)]
         )
         app.cleanup_ctx.append(self._monitors)
-        app.on_response_prepare.append(_no_type_of_nothing)
+        app.on_response_prepare.extend((_no_type_of_nothing, _no_guesses))
         return app
 
     async def _monitors(self, app: web.Application) -> Any:
@@ -130,6 +134,8 @@ class Service:
             self.doors.left(request.protocol)
 
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if self.auth is None and not self._is_served(request):
+            return refusal(421, f"{request.host} is no name of this service: ask it by its address")
         try:
             answer: web.StreamResponse = await handler(request)
             return answer
@@ -273,9 +279,17 @@ class Service:
             os.unlink(temporary)
             raise
 
+    def _is_served(self, request: web.Request) -> bool:
+        config, clusters = self.engine.config, self.engine.clusters.values()
+        urls = (config.get("SERVICE_BASE_URL"), config.get("IMAGE_SERVICE_BASE_URL"))
+        domains = (str(cluster.get("base_dns_domain") or "") for cluster in clusters)
+        return names.is_served(request.headers.get("Host", ""), urls, domains)
+
     async def _page(self, request: web.Request) -> web.Response:
         headers = {
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+            "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+            "Referrer-Policy": "no-referrer",
         }
         return web.Response(text=PAGE.read_text(encoding="utf-8"), content_type="text/html", headers=headers)
 

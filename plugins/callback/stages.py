@@ -36,6 +36,7 @@ from typing import Any
 from ansible import constants as C
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
+from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
 
 _LOG_LINE = re.compile(r'time="[^"]*" level=(info|warning|error|fatal) msg=(".*"|\S+)')
 # The task that Ansible puts before each role; only its failure says something.
@@ -218,7 +219,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------ failures
 
     def _result(self, result: Any) -> str:
-        return " => " + self._dump_results(result.result)
+        return " => " + redact(self._dump_results(result.result))
 
     def _fail(self, status: str, result: Any) -> None:
         self._unfollow()
@@ -231,7 +232,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             # Ansible's own summary repeats what the other fields say.
             if text and text not in seen and (key != "exception" or "msg" not in data or self._display.verbosity):
                 seen.add(text)
-                self._show("\n".join(f"    {line}" for line in text.splitlines()), C.COLOR_ERROR)
+                self._show("\n".join(f"    {line}" for line in redact(text).splitlines()), C.COLOR_ERROR)
         path = result.task.get_path()
         if path:
             self._show(f"    task at {path}", C.COLOR_DEBUG)

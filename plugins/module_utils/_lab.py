@@ -8,11 +8,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from .plan import secrets
 from .plan.model import Plan
 from .plan.stored import checked
 from .state import owner
 
 PLAN: dict[str, Any] = {"type": "dict", "required": True}
+SECRETS: dict[str, Any] = {"type": "dict", "no_log": True}
 OWNED: dict[str, Any] = {"plan": PLAN, "owner": {"type": "dict", "required": True}}
 """The options of a module that enters, changes or removes what a cluster has on a hypervisor."""
 
@@ -24,9 +26,19 @@ def plan_of(module: AnsibleModule) -> Plan:
     """
     plan = checked(module.params["plan"])
     services = plan["services"]
-    secrets = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}
-    module.no_log_values.update(secrets)
+    passwords = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}
+    module.no_log_values.update(password for password in passwords if password)
     return plan
+
+
+def plan_with_secrets(module: AnsibleModule) -> tuple[Plan, secrets.Secrets]:
+    """Return the parameter `plan` with the passwords of the parameter `secrets`, and those; in check mode there may be none yet."""
+    plan = plan_of(module)
+    given: secrets.Secrets | None = module.params["secrets"] or None
+    if given is None and not module.check_mode:
+        raise ValueError(f"secrets is missing: it is what {secrets.FILE} of the run directory has, which the module plan writes")
+    found = given or secrets.of(plan, Path("/nonexistent"))
+    return secrets.into(plan, found), found
 
 
 def owner_of(module: AnsibleModule) -> owner.Owner:

@@ -32,6 +32,9 @@ options:
     type: str
     choices: [redfish, minimal, cdrom, pxe, manual]
     default: redfish
+  secrets:
+    description: The passwords, as C(secrets.json) of the run directory has them. BMCs are asked with them.
+    type: dict
   image:
     description:
       - The image, on the hypervisor. For O(mode=pxe) the iPXE script.
@@ -55,6 +58,7 @@ EXAMPLES = r"""
   agentlab.ocp.lab_boot:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
+    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') | from_json }}"
     image: "{{ agentlab_run_dir }}/agent.x86_64.iso"
     ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
 """
@@ -95,6 +99,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **_lab.OWNED,
+            "secrets": _lab.SECRETS,
             "mode": {"type": "str", "choices": ["redfish", "minimal", "cdrom", "pxe", "manual"], "default": "redfish"},
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
@@ -106,7 +111,9 @@ def main() -> None:
     def start() -> dict[str, Any]:
         # BMCs are on the lab's network or on a management network; a web proxy leads to neither.
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
-        plan, image = _lab.plan_of(module), Path(module.params["image"])
+        image = Path(module.params["image"])
+        needs_bmc = module.params["mode"] in ("redfish", "minimal")
+        plan = _lab.plan_with_secrets(module)[0] if needs_bmc else _lab.plan_of(module)
         _lab.owner_of(module)
         mode, state_dir = module.params["mode"], Path(plan["hypervisor"]["state_dir"])
         nodes = boot.order(plan["nodes"], plan["rendezvous_ip"])

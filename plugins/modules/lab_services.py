@@ -12,11 +12,15 @@ description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - What runs with the same program and files is left alone.
+  - On a hypervisor without a sandbox, an nftables table of the cluster closes them to everybody but this host and its machines.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - bcrypt
   - PyYAML
 options:
+  secrets:
+    description: The passwords, as C(secrets.json) of the run directory has them. Needed but in check mode.
+    type: dict
   tls:
     description: PEM texts.
     type: dict
@@ -41,6 +45,7 @@ EXAMPLES = r"""
   agentlab.ocp.lab_services:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
+    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') | from_json }}"
     tls:
       ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
       certificate: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.crt') }}"
@@ -61,7 +66,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services, uplink
 
 
 def main() -> None:
@@ -69,6 +74,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **_lab.OWNED,
+            "secrets": _lab.SECRETS,
             "tls": {
                 "type": "dict",
                 "required": True,
@@ -79,12 +85,13 @@ def main() -> None:
     )
 
     def serve() -> dict[str, Any]:
-        plan = _lab.plan_of(module)
+        plan, secrets = _lab.plan_with_secrets(module)
         _lab.owner_of(module)
         hypervisor = plan["hypervisor"]
-        wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox")
+        wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox", http_secret=secrets["registry_http"])
         directory = Path(hypervisor["state_dir"]) / "processes"
-        return _lab.changed(services.ensure(wanted, directory, check=module.check_mode))
+        rules = [] if hypervisor["kind"] == "sandbox" else uplink.guard_services(plan, check=module.check_mode)
+        return _lab.changed(rules + services.ensure(wanted, directory, check=module.check_mode))
 
     run(module, serve, LabError)
 

@@ -38,6 +38,8 @@ _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
 ADOPTS = {"prepare", "deploy", "destroy"}
 LOCAL = "localhost"
 FAILURE = "logs/failure.json"
+# What ssh says of a hypervisor whose key is not known, or another one than before.
+_UNKNOWN_KEY = re.compile(r"[Hh]ost key (?:is known )?for \[?([^\]\s]+?)\]?(?::\d+)? (?:and|has changed)")
 _SILENT = re.compile(r"Connection refused|No route to host|timed out")
 _libc = ctypes.CDLL(None)
 INTERRUPTED = 130
@@ -241,6 +243,12 @@ def _explain(directory: Path) -> None:
     except (OSError, ValueError):
         return
     say(f"\nfirst failure: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
+    if found := _UNKNOWN_KEY.search(failure["message"]):
+        host = found[1]
+        say(f"     Next: compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} itself shows "
+            f"(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then  ssh-keyscan {host} >> ~/.ssh/known_hosts; "
+            "ANSIBLE_SSH_COMMON_ARGS='-o UserKnownHostsFile=FILE' names another file", sys.stderr)
+        return
     try:
         plan = rundir.load_plan(directory)
     except ValueError:

@@ -59,12 +59,14 @@ def power(argv: list[str]) -> int:
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:
+        from ..plan import secrets
         from ..redfish.client import Bmc
 
         node = cluster.node(args.node)
         again_inside(cluster, ["power", *argv])
-        given = node["bmc"]
-        bmc = Bmc(node["name"], given["address"], given["username"], given["password"], str(cluster.directory / "tls/ca.crt"))
+        given, known = node["bmc"], secrets.of(cluster.plan, cluster.directory)
+        password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]
+        bmc = Bmc(node["name"], given["address"], given["username"], password, str(cluster.directory / "tls/ca.crt"))
         if args.action in ("off", "reset"):
             bmc.power_off()
         if args.action in ("on", "reset"):

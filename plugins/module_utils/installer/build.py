@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..documents import load_json, read_file
+from ..redact import redact
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
 from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
@@ -25,10 +25,6 @@ OS_IMAGES = "machine-os-images"
 # How the files in that image begin, by the OS image stream.
 _STREAMS = {"rhel-9": "coreos", "rhel-10": "coreos10"}
 GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
-
-
-def _redact(text: str) -> str:
-    return re.sub(r'("password" ?: ?)"[^"]*"', r'\1"<redacted>"', text)
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ class Build:
             self.diffs.append(
                 {
                     "before_header": name, "after_header": name,
-                    "before": _redact((before or b"").decode("utf-8", "replace")), "after": _redact(content.decode()),
+                    "before": redact((before or b"").decode("utf-8", "replace")), "after": redact(content.decode()),
                 }
             )  # fmt: skip
         if not self.options.dry:

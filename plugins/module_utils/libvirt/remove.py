@@ -72,6 +72,9 @@ def _sandbox(created: Sequence[Item], directories: dict[str, owner.Owner | None]
 
 def _carried(created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool) -> list[Item]:
     removed = [item for item in reversed(created) if item["kind"] == "service" and _service(item, directories, check)]
+    for item in created:
+        if item["kind"] == "uplink" and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):
+            removed.append(item)
     carried = [item for item in reversed(created) if item["kind"] in FINDERS]
     if carried and found.mark:
         with connect() as connection:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from ..keys import ensure_ssh_key
 from ..sandbox import tls
 from ..sandbox.inventory import served_names
-from . import files
+from . import files, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
 from .rundir import Change, RunError, dump
@@ -32,6 +32,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
 
     Raises `RunError` for files that the plan names and that cannot be used.
     """
+    plan = secrets.into(plan, secrets.ensure(plan, run_dir, check=check))
     keyless = check and not (run_dir / "ssh").exists()
     ssh_key = _LATER if keyless else ensure_ssh_key(run_dir)
     trust_bundle = _authority(plan, run_dir, check)

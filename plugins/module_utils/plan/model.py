@@ -190,7 +190,7 @@ class Nic(TypedDict):
 class Bmc(TypedDict):
     address: Annotated[str, "bmc"]
     username: Login
-    password: str
+    password: str | None
 
 
 class Node(TypedDict):
@@ -212,13 +212,13 @@ class Node(TypedDict):
 class Registry(TypedDict):
     port: Port
     username: Login
-    password: Password
+    password: Password | None
 
 
 class BmcService(TypedDict):
     port: Port
     username: Login
-    password: Password
+    password: Password | None
 
 
 class HttpService(TypedDict):

@@ -59,8 +59,8 @@ DEFAULTS: dict[str, Any] = {
     "nodes": {},
     "vips": {"api": None, "ingress": None},
     "services": {
-        "registry": {"port": 5000, "username": "ocp-user", "password": "ocp-pass"},
-        "bmc": {"port": 8000, "username": "admin", "password": "password"},
+        "registry": {"port": 5000, "username": "ocp-user", "password": None},
+        "bmc": {"port": 8000, "username": "admin", "password": None},
         "http": {"port": 8089},
         "ntp": {"port": 123},
     },

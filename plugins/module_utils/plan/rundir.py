@@ -1,4 +1,4 @@
-"""The run directory's first three files: `profile.yaml`, `plan.yaml`, `inventory.yml`."""
+"""The run directory's first files: `profile.yaml`, `plan.yaml`, `inventory.yml`, `secrets.json`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..documents import DocumentError, decoded, read_file, read_yaml
-from ..report.redact import redact
+from ..redact import HIDDEN, redact
 from ..state import owner
 from . import files as named
-from . import profile
+from . import profile, secrets
 from .build import build
 from .model import Plan, Problem, ProfileError
 from .stored import PlanError, checked
@@ -26,7 +26,7 @@ PROFILE = "profile.yaml"
 INVENTORY = "inventory.yml"
 _HOW = "agentlab plan PROFILE --write"
 _AGAIN = f"Correct it, or make it again: {_HOW}"
-_MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644}
+_MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
 class Change(NamedTuple):
@@ -40,12 +40,17 @@ class Change(NamedTuple):
     def diff(self) -> dict[str, str]:
         """Return the change as Ansible shows it, without secrets."""
         name = str(self.path)
+        hide = _hidden if self.path.name == secrets.FILE else redact
         return {
-            "before": redact(self.before),
-            "after": redact(self.after),
+            "before": hide(self.before),
+            "after": hide(self.after),
             "before_header": name,
             "after_header": name,
         }
+
+
+def _hidden(text: str) -> str:
+    return f"{HIDDEN}\n" if text else ""
 
 
 class Literal(str):
@@ -67,7 +72,7 @@ def prepare(
     files: bool = False,
     adopt: bool = False,
 ) -> tuple[Plan, list[Change]]:
-    """Return the plan of the run in `run_dir`, and what would have to change there.
+    """Return the plan of the run in `run_dir`, without passwords, and what would have to change there.
 
     name, here, files: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
@@ -89,15 +94,16 @@ def prepare(
         if refuse:
             _refuse_other(run_dir, plan, name)
     if refuse and plan["hypervisor"]["kind"] != "ssh":
-        owner.verify(Path(plan["hypervisor"]["state_dir"]), owner.caller(plan, run_dir, adopt=adopt))
+        owner.verify(Path(plan["hypervisor"]["state_dir"]), owner.caller(secrets.without(plan), run_dir, adopt=adopt))
     wanted[INVENTORY] = dump(inventory(plan, run_dir))
+    wanted[secrets.FILE] = secrets.dump(secrets.of(plan, run_dir))
     changes = []
     for file, text in wanted.items():
         path = run_dir / file
         before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         if before != text:
             changes.append(Change(path, before, text, _MODES[file]))
-    return plan, changes
+    return secrets.without(plan), changes
 
 
 def write(changes: list[Change]) -> None:
@@ -140,7 +146,12 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
             "agentlab_state_dir": Literal(hypervisor["state_dir"]),
         },
         "local": local,
-        "ssh": {f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
+        "ssh": {
+            **{f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
+            # It gets TLS keys and passwords: never one that nobody knows, and no question in the midst of a run. Options of
+            # users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
+            "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+        },
     }
     kind = hypervisor["kind"]
     carrier = {"hypervisor": hosts[kind]}

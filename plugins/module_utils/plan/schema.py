@@ -35,8 +35,8 @@ PORT = _number(1, 65535)
 BRIDGE = _text("bridge", "null")
 BUS = {"enum": ["scsi", "sata", "virtio"]}
 DISK = _object({"size_gib": _number(1, 65536), "bus": BUS}, required=["size_gib"])
-CREDENTIALS = {"username": _text("login"), "password": _text("line")}
-SERVED = {**CREDENTIALS, "password": _text("password")}
+CREDENTIALS = {"username": _text("login"), "password": _text("line", "null")}
+SERVED = {**CREDENTIALS, "password": _text("password", "null")}
 
 MACHINE = {
     "vcpus": _number(1, 256),

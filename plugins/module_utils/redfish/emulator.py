@@ -82,6 +82,13 @@ def refuse_strangers() -> None:
         raise error.NotFound(f"no such system: {identity}")
 
 
+def harmless(response: Any) -> Any:
+    """Add the headers by which a browser neither guesses a type nor shows an answer in a frame."""
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "default-src 'self'; frame-ancestors 'none'"
+    return response
+
+
 def main(config: str) -> None:
     from sushy_tools.emulator import main as emulator
 
@@ -89,6 +96,7 @@ def main(config: str) -> None:
     emulator.libvirtdriver.LibvirtDriver = type("Driver", (BootOrderStays, driver), {})
     emulator.app.configure(config_file=config)
     emulator.app.before_request(refuse_strangers)
+    emulator.app.after_request(harmless)
     settings = emulator.app.config
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(settings["SUSHY_EMULATOR_SSL_CERT"], settings["SUSHY_EMULATOR_SSL_KEY"])

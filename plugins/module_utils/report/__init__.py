@@ -1,1 +1,1 @@
-"""What is kept of a run: gathered logs, the first cause of a failure, and redaction of secrets in both."""
+"""What is kept of a run: gathered logs and the first cause of a failure, without secrets."""

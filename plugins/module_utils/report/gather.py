@@ -1,30 +1,33 @@
 """Collects what explains a run: from every host, the service, the OpenShift API, libvirt, BMC and consoles.
 
-Everything that is written is redacted. Every source is asked at once and each has a time limit; one that does not
-answer is noted in the summary and holds nobody up.
+Everything that is written is redacted, and only its owner may read it: files are 0600 in folders of 0700. Every source is
+asked at once and each has a time limit; one that does not answer is noted in the summary and holds nobody up.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..assisted import watcher
 from ..assisted.client import AssistedClient, AssistedError
 from ..cluster.client import ClusterClient, ClusterError
 from ..documents import load_json, read_file
+from ..redact import redact_stream
 from ..sandbox import services
 from .causes import Cause, Facts, causes
 from .probe import consoles, domain_states, refusal, rendezvous_ip, run, ssh, units
-from .redact import redact
+from .secrets import of_run
 
 SSH_LIMIT = 240.0
 
@@ -47,11 +50,11 @@ class Gatherer:
         self.state_dir = Path(plan["hypervisor"]["state_dir"])
         self.facts = Facts(plan=plan, rendezvous_ip=rendezvous_ip(plan, run_dir), run_dir=run_dir.absolute())
         self.injected: list[str] = []
-        self.secrets = [p.read_text().strip() for p in (run_dir / "auth").glob("kubeadmin-password")]
+        self.secrets = of_run(run_dir)
 
     def run(self) -> Gathered:
         """Collects all, works out the causes, and writes `summary.txt`."""
-        self.out.directory.mkdir(parents=True, exist_ok=True)
+        _private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir), ("libvirt", self._libvirt), ("services", self._services),
             ("consoles", self._consoles), ("assisted-service", self._service), ("OpenShift API", self._kube)]
@@ -78,12 +81,22 @@ class Gatherer:
         return "\n".join(lines) + "\n"
 
     def _write(self, name: str, text: str) -> None:
+        self._copy(name, io.BytesIO(text.encode(errors="replace")))
+
+    def _copy(self, name: str, source: IO[bytes]) -> None:
+        """Writes what `source` has, however much that is: a console or a journal may have a GiB."""
         path = self.out.directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(Path(name).parents):
+            _private(self.out.directory / folder)
         part = path.with_name(f".{path.name}.part")
-        part.write_text(redact(text, self.secrets))
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
+            redact_stream(source, target, self.secrets)
         part.replace(path)
         self.out.files.append(name)
+
+    def _copy_file(self, name: str, path: Path) -> None:
+        with path.open("rb") as source:
+            self._copy(name, source)
 
     def _json(self, name: str, what: Any) -> None:
         self._write(name, json.dumps(what, indent=1, sort_keys=True))
@@ -92,7 +105,7 @@ class Gatherer:
         for pattern in ("*.yaml", "*.yml", "state.json", "rendezvousIP", ".openshift_install.log", "cluster-manifests/*",
                         "mirror/*", "openshift/*", "logs/*.log"):
             for path in sorted(self.run_dir.glob(pattern)):
-                self._write(f"run/{path.relative_to(self.run_dir)}", path.read_text(errors="replace"))
+                self._copy_file(f"run/{path.relative_to(self.run_dir)}", path)
 
     def _libvirt(self) -> None:
         self.facts.domains = domain_states(self.plan)
@@ -105,13 +118,13 @@ class Gatherer:
     def _services(self) -> None:
         self.facts.services = services.errors(self.plan)
         for path in sorted(self.state_dir.glob("services/*/log")):
-            self._write(f"services/{path.parent.name}.log", path.read_text(errors="replace"))
+            self._copy_file(f"services/{path.parent.name}.log", path)
         log = self.state_dir / "services/faults/log"
         self.injected = [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
 
     def _consoles(self) -> None:
         for path in sorted((self.state_dir / "console").glob("*.log")):
-            self._write(f"console/{path.name}", path.read_text(errors="replace"))
+            self._copy_file(f"console/{path.name}", path)
         self.facts.consoles = consoles(self.plan)
 
     def _service(self) -> None:
@@ -156,17 +169,26 @@ class Gatherer:
             self.facts.node_zero.update(units(self.run_dir, address))
         if said := refusal(self.run_dir, address):
             self.facts.refused[node["name"]] = said
-        archive = subprocess.run([*enter, "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"],
-                                 capture_output=True, timeout=SSH_LIMIT, check=True).stdout
-        if not archive.startswith(b"\xfd7zXZ"):
-            self._write(f"hosts/{node['name']}/journal.log", archive.decode(errors="replace"))
-            return
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:xz") as tar:
-            for member in tar:
-                handle = tar.extractfile(member) if member.isfile() else None
-                if handle:
-                    name = "/".join(part for part in Path(member.name).parts if part not in ("/", ".."))
-                    self._write(f"hosts/{node['name']}/{name}", handle.read().decode(errors="replace"))
+        command = "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"
+        with tempfile.TemporaryFile(dir=self.out.directory) as archive:
+            subprocess.run([*enter, command], stdout=archive, stderr=subprocess.PIPE, timeout=SSH_LIMIT, check=True)
+            archive.seek(0)
+            packed = archive.read(5) == b"\xfd7zXZ"
+            archive.seek(0)
+            if not packed:
+                self._copy(f"hosts/{node['name']}/journal.log", archive)
+                return
+            with tarfile.open(fileobj=archive, mode="r:xz") as tar:
+                for member in tar:
+                    handle = tar.extractfile(member) if member.isfile() else None
+                    if handle:
+                        name = "/".join(part for part in Path(member.name).parts if part not in ("/", ".."))
+                        self._copy(f"hosts/{node['name']}/{name}", handle)
+
+
+def _private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
 
 
 def _reason(job: Callable[[], None]) -> str:

@@ -15,8 +15,8 @@ def items(plan: Mapping[str, Any], host: str) -> list[Item]:
     named: list[tuple[str, str]] = []
     if hypervisor["kind"] == "sandbox":
         named.append(("sandbox", hypervisor["netns"]))
-        if hypervisor["egress"] or hypervisor["route"]:
-            named.append(("uplink", plan["cluster"]["name"]))
+    if hypervisor["kind"] != "sandbox" or hypervisor["egress"] or hypervisor["route"]:
+        named.append(("uplink", plan["cluster"]["name"]))  # elsewhere, the rules that close the services to neighbours
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))

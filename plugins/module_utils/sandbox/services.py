@@ -57,16 +57,20 @@ class Service:
     leftovers: Sequence[Path] = field(default_factory=tuple)
 
 
-def render(plan: Mapping[str, Any], tls: Mapping[str, str], *, private: bool) -> dict[str, Service]:
+def render(plan: Mapping[str, Any], tls: Mapping[str, str], *, private: bool, http_secret: str) -> dict[str, Service]:
     """Return the services of `plan` by name.
 
     tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen at
-    every address; elsewhere at the machine network's gateway addresses only.
+    every address; elsewhere at the machine network's gateway addresses only. http_secret: what the registry signs with.
     """
     base = Path(plan["hypervisor"]["state_dir"]) / "services"
     addresses = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
-    makers = {"bmc": _bmc, "registry": _registry, "http": _http, "ntp": _ntp}
-    return {name: makers[name](plan, tls, base / name, addresses, private) for name in NAMES}
+    return {
+        "bmc": _bmc(plan, tls, base / "bmc", addresses, private),
+        "registry": _registry(plan, tls, base / "registry", addresses, private, http_secret),
+        "http": _http(plan, base / "http", addresses, private),
+        "ntp": _ntp(plan, base / "ntp", addresses, private),
+    }
 
 
 def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = False) -> list[dict[str, str]]:
@@ -221,7 +225,9 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
     )
 
 
-def _registry(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+def _registry(
+    plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool, secret: str
+) -> Service:
     settings = plan["services"]["registry"]
     address = "" if private else _host(addresses[0])
     config = {
@@ -230,13 +236,13 @@ def _registry(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addre
         "storage": {"filesystem": {"rootdirectory": f"{base}/storage"}, "delete": {"enabled": True}},
         "http": {
             "addr": f"{address}:{settings['port']}",
-            "secret": base64.b64encode(plan["cluster"]["name"].encode()).decode(),
+            "secret": secret,
             "tls": {"certificate": f"{base}/server.crt", "key": f"{base}/server.key"},
         },
         "auth": {"htpasswd": {"realm": "agentlab", "path": f"{base}/htpasswd"}},
     }
     files = {
-        base / "config.yml": (json.dumps(config, indent=1) + "\n", 0o644),
+        base / "config.yml": (json.dumps(config, indent=1) + "\n", 0o600),
         **_protected(base, settings, tls),
     }
     argv = [_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
@@ -261,10 +267,10 @@ def _protected(base: Path, settings: Mapping[str, Any], tls: Mapping[str, str]) 
     }
 
 
-def _http(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+def _http(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private: bool) -> Service:
     port = plan["services"]["http"]["port"]
     files = {base / "httpd.py": (inspect.getsource(httpd), 0o644)}
-    argv = [sys.executable, "-I", f"{base}/httpd.py", f"{base}/root", str(port), *([] if private else addresses)]
+    argv = [sys.executable, "-I", f"{base}/httpd.py", f"{base}/root", str(port), plan["services"]["host"], *([] if private else addresses)]
     return Service(
         processes.Program("http", argv, base / "log", {}, tuple(files)),
         files,
@@ -275,7 +281,7 @@ def _http(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses
     )
 
 
-def _ntp(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+def _ntp(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private: bool) -> Service:
     port, pidfile = plan["services"]["ntp"]["port"], base / "chronyd.pid"
     lines = [
         f"local stratum {NTP_STRATUM}",

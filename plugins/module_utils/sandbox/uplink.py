@@ -1,7 +1,8 @@
 """A sandbox's way out (`egress`) and the host's way in (`route`): a veth pair, and one nftables table of our own on each side.
 
-Both are off unless the plan asks. IPv4 only: forwarding IPv6 would end the host's own router discovery. What cannot be
-had in a table of our own stays the host's decision: if its firewall drops forwarded packets, it says so itself.
+Nobody but this host gets in by it (`guard`): what neighbours route through the host is dropped on both sides. Both are off
+unless the plan asks. IPv4 only: forwarding IPv6 would end the host's own router discovery. What cannot be had in a table
+of our own stays the host's decision: if its firewall drops forwarded packets, it says so itself.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from ..documents import load_json, read_file
 from ..state import write_atomic
-from . import LabError, namespaces
+from . import LabError, guard, namespaces
 from .host import shared
 
 FILE = "uplink.json"
@@ -73,6 +74,7 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
     ]
     wanted = {
         "link": link(cluster),
+        "guarded": True,
         "egress": hypervisor["egress"],
         "resolvers": resolvers() if hypervisor["egress"] else [],
         "nat": [cidr for network, cidr in four if network["nat"]] if hypervisor["egress"] else [],
@@ -80,7 +82,7 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
     }
     path = Path(hypervisor["state_dir"]) / FILE
     before = load_json(read_file(path), name=str(path)) if path.exists() else None
-    complete = _exists(wanted["link"]) and (not wanted["egress"] or _quiet("nft", "list", "table", "inet", table(cluster)))
+    complete = _exists(wanted["link"]) and _quiet("nft", "list", "table", "inet", table(cluster))
     if before == wanted and complete:
         return []
     changes = [{"name": wanted["link"], "before": _shown(before if complete else None), "after": _shown(wanted)}]
@@ -106,6 +108,19 @@ def exists(cluster: str) -> bool:
     return _exists(link(cluster)) or bool(shutil.which("nft") and _quiet("nft", "list", "table", "inet", table(cluster)))
 
 
+def guard_services(plan: Mapping[str, Any], *, check: bool = False) -> list[dict[str, str]]:
+    """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`."""
+    name = table(plan["cluster"]["name"])
+    if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+        raise LabError("BMCs, registry and files of the lab are closed to neighbours by nft, which this hypervisor lacks: install nftables")
+    if _quiet("nft", "list", "table", "inet", name):
+        return []
+    text = guard.table(name, guard.services_on_host(plan))
+    if not check:
+        _run("nft", "-f", "-", data=text)
+    return [{"name": name, "before": "", "after": text}]
+
+
 def remove(cluster: str) -> bool:
     """Remove the host's side; return whether there was one. A link of that name without the cluster's alias is another's."""
     alias = Path(f"/sys/class/net/{link(cluster)}/ifalias")
@@ -122,6 +137,15 @@ def remove(cluster: str) -> bool:
 def _connect(running: namespaces.Running, cluster: str, wanted: Mapping[str, Any]) -> None:
     host, inside = addresses(cluster)
     name, enter = wanted["link"], namespaces.enter(running)
+    # The rules come first: there is no moment at which the pair is open.
+    own = [guard.host_side(name)]
+    if wanted["egress"]:
+        own.append(guard.masquerade(f'ip saddr {host.network} oifname != "{name}"'))
+    inner = [guard.inner_side(INSIDE, host.ip)]
+    if wanted["nat"]:
+        inner.append(guard.masquerade(f'ip saddr {{ {", ".join(wanted["nat"])} }} oifname "{INSIDE}"'))
+    _run("nft", "-f", "-", data=guard.table(table(cluster), *own))
+    _run(*enter, "nft", "-f", "-", data=guard.table("agentlab", *inner))
     _run("ip", "link", "add", name, "type", "veth", "peer", "name", INSIDE, "netns", str(running.pid))
     _run("ip", "link", "set", name, "alias", f"agentlab {cluster}", "up")
     _run("ip", "address", "add", str(host), "dev", name)
@@ -129,22 +153,9 @@ def _connect(running: namespaces.Running, cluster: str, wanted: Mapping[str, Any
     _run(*enter, "ip", "link", "set", INSIDE, "up")
     for cidr in wanted["routes"]:
         _run("ip", "route", "add", cidr, "via", str(inside.ip), "dev", name)
-    if not wanted["egress"]:
-        return
-    _run(*enter, "ip", "route", "add", "default", "via", str(host.ip))
-    if wanted["nat"]:
-        saddr = ", ".join(wanted["nat"])
-        _nft(enter, "agentlab", f'ip saddr {{ {saddr} }} oifname "{INSIDE}" masquerade')
-    _nft([], table(cluster), f'ip saddr {host.network} oifname != "{name}" masquerade')
-    _forward(name, Path(running.work).parents[1])
-
-
-def _nft(enter: Sequence[str], name: str, rule: str) -> None:
-    text = (
-        f"table inet {name}\ndelete table inet {name}\n"
-        f"table inet {name} {{\n chain postrouting {{\n  type nat hook postrouting priority srcnat\n  {rule}\n }}\n}}\n"
-    )
-    _run(*enter, "nft", "-f", "-", data=text)
+    if wanted["egress"]:
+        _run(*enter, "ip", "route", "add", "default", "via", str(host.ip))
+        _forward(name, Path(running.work).parents[1])
 
 
 def _forward(name: str, parent: Path) -> None:

@@ -258,14 +258,16 @@ def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
     identity = one.enter("virsh", "domuuid", "s").strip()
     ours = one.plan["nodes"][0]["uuid"]
 
-    def status(path: str, user: str = "admin:password") -> str:
+    password = json.loads((one.run_dir / "secrets.json").read_text())["bmc"]
+
+    def status(path: str, user: str = f"admin:{password}") -> str:
         url = f"https://192.168.111.1:8000/redfish/v1{path}"
         form = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", str(one.run_dir / "tls" / "ca.crt"), "-u", user]
         return one.enter(*form, url)
 
     assert status(f"/Systems/{ours}") == "200"
     assert status(f"/Systems/{ours}/VirtualMedia/Cd") == "200"
-    assert status(f"/Systems/{ours}", "admin:wrong") == "401"
+    assert status(f"/Systems/{ours}", "admin:wrong") == status(f"/Systems/{ours}", "admin:password") == "401"
     assert status(f"/Systems/{identity}") == "404"
     assert status(f"/Systems/{identity}/VirtualMedia/Cd") == "404"
     assert status(f"/Managers/{identity}") == "404"

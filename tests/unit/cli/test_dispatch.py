@@ -178,7 +178,7 @@ def test_plan_writes_only_when_asked(tmp_path: Path) -> None:
     assert yaml.safe_load(done.stdout)["cluster"]["name"] == "other"
     assert list(tmp_path.iterdir()) == []
     assert agentlab("plan", "sno_ipv6", "--cluster", "other", "--write", runs=tmp_path).returncode == 0
-    assert {path.name for path in (tmp_path / "other").iterdir()} == {"profile.yaml", "plan.yaml", "inventory.yml"}
+    assert {path.name for path in (tmp_path / "other").iterdir()} == {"profile.yaml", "plan.yaml", "inventory.yml", "secrets.json"}
     assert "sno, ipv6" in agentlab("plan", runs=tmp_path, CLUSTER="other").stdout
 
 
@@ -264,7 +264,7 @@ def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     """In a copy whose requirements are empty, so that nothing is fetched; started twice at once, by way of a link."""
     root, venv = tmp_path / "other name", tmp_path / "venv"
     (root / "bin").mkdir(parents=True)
-    (root / "requirements.txt").write_text("")
+    (root / "requirements.lock").write_text("")
     shutil.copy(ROOT / "agentlab.sh", root)
     shutil.copy(ROOT / "bin/agentlab", root / "bin", follow_symlinks=False)
     shutil.copytree(ROOT / "plugins/module_utils", root / "plugins/module_utils")
@@ -281,7 +281,7 @@ def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
         made += err.count("making the environment")
     assert made == 1
     env["AGENTLAB_PYTHON"] = "false"
-    (root / "requirements.txt").write_text("# changed\n")
+    (root / "requirements.lock").write_text("# changed\n")
     again = subprocess.run([tmp_path / "agentlab", "help"], env=env, capture_output=True, text=True, check=True)
     assert "making the environment" in again.stderr
     shutil.rmtree(venv)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, network
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, presets, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, presets, profile, rundir, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.owner import Owner
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -45,6 +45,7 @@ def check_text(path: Path, text: str) -> None:
 def test_profile(name: str) -> None:
     plan = build.build(profile.load(name, PROFILES), "ostest")
     check(name, "plan", plan)
+    plan = secrets.into(plan, {"bmc": "password", "registry": "ocp-pass", "registry_http": "x", "nodes": {}})
     install_config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="KEY", trust_bundle="CA\n")
     check(name, "install-config", install_config)
     check(name, "agent-config", configs.agent_config(plan))

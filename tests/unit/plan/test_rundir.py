@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import json
 import stat
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def configure(run: Path) -> list[str]:
 
 def test_the_second_time_nothing_changes(tmp_path: Path) -> None:
     run = tmp_path / "ostest"
-    assert make(run, "compact_ipv6") == ["profile.yaml", "plan.yaml", "inventory.yml"]
+    assert make(run, "compact_ipv6") == ["profile.yaml", "plan.yaml", "inventory.yml", "secrets.json"]
     assert make(run, "compact_ipv6") == []
     assert make(run, None) == []
     assert (run / "profile.yaml").read_text() == (PROFILES / "compact_ipv6.yml").read_text()
@@ -113,10 +115,12 @@ def test_secrets_are_private_and_not_in_a_diff(tmp_path: Path) -> None:
     for name in ("install-config.yaml", "ssh/id_ecdsa", "tls/ca.key", "inputs/install-config.yaml"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600, name
     config = yaml.safe_load((tmp_path / "install-config.yaml").read_text())
-    assert config["controlPlane"]["fencing"]["credentials"][0]["password"] == "password"
+    found = json.loads((tmp_path / "secrets.json").read_text())
+    assert config["controlPlane"]["fencing"]["credentials"][0]["password"] == found["bmc"]
+    token = base64.b64encode(f"ocp-user:{found['registry']}".encode()).decode()
+    assert token in config["pullSecret"]
     shown = "".join(change.diff()["after"] for change in changes)
-    assert "b2NwLXVzZXI6b2NwLXBhc3M=" not in shown
-    assert "password: password" not in shown
+    assert token not in shown and found["bmc"] not in shown and found["registry"] not in shown
 
 
 def test_check_mode_makes_no_keys(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory, processes, services
 
 PROFILES = Path(__file__).parents[3] / "config_examples"
@@ -34,13 +34,18 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
+def render(plan: dict, *, private: bool) -> dict[str, services.Service]:
+    found = {"bmc": "one", "registry": "two", "registry_http": "three", "nodes": {}}
+    return services.render(secrets.into(plan, found), TLS, private=private, http_secret="three")
+
+
 def content(service: services.Service, name: str) -> str:
     return next(text for path, (text, __) in service.files.items() if path.name == name)
 
 
 def test_emulator_sees_our_machines_only(plan: dict) -> None:
     settings: dict = {}
-    exec(content(services.render(plan, TLS, private=True)["bmc"], "emulator.conf"), settings)
+    exec(content(render(plan, private=True)["bmc"], "emulator.conf"), settings)
     assert settings["SUSHY_EMULATOR_ALLOWED_INSTANCES"] == [node["uuid"] for node in plan["nodes"]]
     assert settings["SUSHY_EMULATOR_IGNORE_BOOT_DEVICE"] is True
     assert settings["SUSHY_EMULATOR_STORAGE_POOL"] == "agentlab-ostest"
@@ -48,7 +53,7 @@ def test_emulator_sees_our_machines_only(plan: dict) -> None:
 
 
 def test_outside_a_sandbox_only_the_gateway_listens(plan: dict) -> None:
-    made = services.render(plan, TLS, private=False)
+    made = render(plan, private=False)
     settings: dict = {}
     exec(content(made["bmc"], "emulator.conf"), settings)
     assert settings["SUSHY_EMULATOR_LISTEN_IP"] == "192.168.111.1"
@@ -58,13 +63,14 @@ def test_outside_a_sandbox_only_the_gateway_listens(plan: dict) -> None:
 
 
 def test_clock_is_never_set(plan: dict) -> None:
-    assert "-x" in services.render(plan, TLS, private=True)["ntp"].program.argv
+    assert "-x" in render(plan, private=True)["ntp"].program.argv
 
 
 def test_secrets_are_private(plan: dict) -> None:
-    made = services.render(plan, TLS, private=True)
+    made = render(plan, private=True)
     modes = {path.name: mode for service in made.values() for path, (__, mode) in service.files.items()}
-    assert modes["htpasswd"] == modes["server.key"] == 0o600
+    assert modes["htpasswd"] == modes["server.key"] == modes["config.yml"] == 0o600
+    assert json.loads(content(made["registry"], "config.yml"))["http"]["secret"] == "three"
 
 
 def test_password_hash_stays_while_it_fits(plan: dict, tmp_path: Path) -> None:
@@ -83,7 +89,7 @@ def test_start_again_and_change(plan: dict, tmp_path: Path) -> None:
         plan["services"]["http"]["port"] = probe.getsockname()[1]
     where = tmp_path / "processes"
     try:
-        wanted = {"http": services.render(plan, TLS, private=False)["http"]}
+        wanted = {"http": render(plan, private=False)["http"]}
         assert [change["name"] for change in services.ensure(wanted, where, check=True)] == ["http"]
         assert [change["name"] for change in services.ensure(wanted, where)] == ["http"]
         assert services.ensure(wanted, where) == []
@@ -105,7 +111,7 @@ def test_taken_port_says_whose(plan: dict, tmp_path: Path) -> None:
         other.listen()
         port = plan["services"]["http"]["port"] = other.getsockname()[1]
         plan["networks"][0]["subnets"] = [{"gateway": "127.0.0.1", "family": "ipv4"}]
-        wanted = {"http": services.render(plan, TLS, private=False)["http"]}
+        wanted = {"http": render(plan, private=False)["http"]}
         with pytest.raises(LabError, match=rf"http: port {port}/tcp is taken by pid {os.getpid()} "):
             services.ensure(wanted, tmp_path / "processes")
 

@@ -1,0 +1,94 @@
+"""The passwords of a run: `secrets.json` in the run directory, 0600.
+
+A plan is a function of profile and cluster name, so that a random password cannot stand in it: `password` is null there
+unless the profile sets it. What is null gets one here, once for each run directory. Modules are handed the plan without any
+password (`without`), and this file where they need one (`into`), so that a verbose run does not print them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import secrets
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from ..documents import load_json
+from ..state import write_atomic
+from .model import Plan
+
+FILE = "secrets.json"
+_BYTES = 18
+
+
+class Secrets(TypedDict):
+    """registry_http: what the registry signs its upload sessions with; nodes: passwords of BMCs that the profile sets, by node."""
+
+    bmc: str
+    registry: str
+    registry_http: str
+    nodes: dict[str, str]
+
+
+def of(plan: Plan, run_dir: Path) -> Secrets:
+    """Return the passwords of `plan`: its own, else those in the run directory, else new ones. Raises `ValueError`.
+
+    A plan that went through `without` keeps the passwords of single nodes that are in the run directory.
+    """
+    kept = _load(run_dir / FILE)
+    services = plan["services"]
+    own = {node["name"]: node["bmc"]["password"] for node in plan["nodes"]}
+    return {
+        "bmc": services["bmc"]["password"] or kept.get("bmc") or _new(),
+        "registry": services["registry"]["password"] or kept.get("registry") or _new(),
+        "registry_http": kept.get("registry_http") or _new(),
+        "nodes": {name: password for name in own if (password := own[name] or kept.get("nodes", {}).get(name))},
+    }
+
+
+def dump(found: Secrets) -> str:
+    """Return the text of the file."""
+    return json.dumps(found, indent=1) + "\n"
+
+
+def ensure(plan: Plan, run_dir: Path, *, check: bool = False) -> Secrets:
+    """Return the passwords of `plan`; those that are new are written, unless `check`."""
+    found = of(plan, run_dir)
+    if not check:
+        write_atomic(run_dir / FILE, dump(found), 0o600)
+    return found
+
+
+def without(plan: Plan) -> Plan:
+    """Return the plan with null in the place of each password."""
+    made = copy.deepcopy(plan)
+    for holder in (made["services"]["bmc"], made["services"]["registry"], *(node["bmc"] for node in made["nodes"])):
+        holder["password"] = None
+    return made
+
+
+def into(plan: Plan, found: Secrets) -> Plan:
+    """Return the plan with its passwords."""
+    made = copy.deepcopy(plan)
+    for name in ("bmc", "registry"):
+        service = cast(dict[str, Any], made["services"][name])  # type: ignore[literal-required]
+        service["password"] = service["password"] or found[name]  # type: ignore[literal-required]
+    for node in made["nodes"]:
+        node["bmc"]["password"] = node["bmc"]["password"] or found["nodes"].get(node["name"]) or found["bmc"]
+    return made
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        found = load_json(path.read_bytes(), name=str(path))
+    except FileNotFoundError:
+        return {}
+    names = ("bmc", "registry", "registry_http")
+    nodes = found.get("nodes", {}) if isinstance(found, dict) else None
+    if not isinstance(nodes, dict) or not all(isinstance(text, str) for text in (*(found.get(name, "") for name in names), *nodes.values())):
+        raise ValueError(f"{path}: passwords are a mapping of strings: {', '.join(names)}; correct the file, or remove it for new ones")
+    return found
+
+
+def _new() -> str:
+    return secrets.token_urlsafe(_BYTES)

@@ -1,0 +1,51 @@
+"""Who reaches a lab through the host: nftables rules for the host's own connections alone.
+
+A host forwards, and Linux takes packets for any of its addresses on any device: a neighbour that routes through the host
+would reach BMCs, registry and file server at the gateway's address. Every table here is one of ours; the host's own stay as
+they are, and what they drop stays dropped.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_FROM_HOST = "ct state established,related accept"
+
+
+def table(name: str, *chains: str) -> str:
+    """Return the text for `nft -f` that puts a table in the place of an older one."""
+    return f"table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n{''.join(chains)}}}\n"
+
+
+def masquerade(match: str) -> str:
+    """Return the chain that gives forwarded packets the address of the device that they leave by."""
+    return f" chain postrouting {{\n  type nat hook postrouting priority srcnat\n  {match} masquerade\n }}\n"
+
+
+def host_side(link: str) -> str:
+    """Return the chain of the host: nothing is forwarded into the sandbox but answers."""
+    rules = (f'oifname "{link}" {_FROM_HOST}', f'oifname "{link}" drop')
+    return _chain("forward", rules)
+
+
+def inner_side(link: str, host: ipaddress.IPv4Address) -> str:
+    """Return the chains of the sandbox: what begins at the uplink comes from the host itself."""
+    rules = (f'iifname "{link}" {_FROM_HOST}', f'iifname "{link}" ip saddr {host} accept', f'iifname "{link}" drop')
+    return _chain("input", rules) + _chain("forward", rules)
+
+
+def services_on_host(plan: Mapping[str, Any]) -> str:
+    """Return the chains of a hypervisor without a sandbox: its services answer itself and its labs' bridges."""
+    bridges = ", ".join(f'"{name}"' for name in ("lo", *(network["bridge"] for network in plan["networks"])))
+    gateways = [ipaddress.ip_address(subnet["gateway"]) for subnet in plan["networks"][0]["subnets"]]
+    ports = ", ".join(str(plan["services"][name]["port"]) for name in ("registry", "bmc", "http", "ntp"))
+    families = (f"{'ip' if gateway.version == 4 else 'ip6'} daddr {gateway}" for gateway in gateways)
+    rules = (f"iifname != {{ {bridges} }} {family} meta l4proto {{ tcp, udp }} th dport {{ {ports} }} drop" for family in families)
+    return _chain("input", tuple(rules))
+
+
+def _chain(hook: str, rules: Sequence[str]) -> str:
+    lines = "".join(f"  {rule}\n" for rule in rules)
+    return f" chain {hook} {{\n  type filter hook {hook} priority filter\n{lines} }}\n"

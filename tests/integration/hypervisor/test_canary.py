@@ -1,0 +1,156 @@
+"""Secrets of a run stay where they belong: unique ones are planted, made ones read back, and all that the run shows is searched.
+
+No machine is started. What is searched: the output of every verb with `-vvv`, command lines of all processes while it runs, logs, the
+report and its modes, and the files that a run directory has for everybody.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import secrets
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+CLUSTER = "agcanary"
+#: Files of a run directory that hold secrets, each by design and 0600.
+PRIVATE = re.compile(
+    r"(auth|tls|ssh|inputs|cluster-manifests|openshift|\.ansible)/|(install-config|agent-config|plan|profile)\.yaml|secrets\.json|.*\.iso|\.openshift_install_state\.json"
+)
+
+
+class Canaries:
+    """Planted texts by what they are."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+
+    def new(self, name: str) -> str:
+        return self.known.setdefault(name, f"Canary9{secrets.token_hex(8)}")
+
+    def found(self, text: str) -> list[str]:
+        """The names of those in `text`, as they are or in base64."""
+        return [name for name, value in list(self.known.items()) if any(form in text for form in _forms(value))]
+
+
+def _forms(value: str) -> list[str]:
+    encoded = []
+    for before in range(3):
+        data = bytes(before) + value.encode()
+        encoded.append(base64.b64encode(data[: len(data) // 3 * 3]).decode()[4 if before else 0 :])
+    return [value, *encoded]
+
+
+class Watch(threading.Thread):
+    """Looks at the command lines of all processes until it is told to stop."""
+
+    def __init__(self, canaries: Canaries) -> None:
+        super().__init__(daemon=True)
+        self.canaries, self.seen, self.ended, self.looks = canaries, set[str](), threading.Event(), 0
+
+    def run(self) -> None:
+        while not self.ended.wait(0.02):
+            self.looks += 1
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    text = path.read_bytes().decode(errors="replace")
+                except OSError:
+                    continue
+                self.seen.update(f"{name}: {text[:80]!r}" for name in self.canaries.found(text))
+
+
+@pytest.fixture
+def canaries() -> Canaries:
+    return Canaries()
+
+
+@pytest.fixture
+def agentlab(tmp_path: Path, canaries: Canaries) -> Iterator[Any]:
+    """Runs a verb with `-vvv`; returns what it printed, and removes the cluster in the end."""
+    environment = {**os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1]), "ANSIBLE_NOCOLOR": "1"}
+
+    def run(verb: str, *options: str, ok: bool = True) -> str:
+        command = [str(ROOT / "bin/agentlab"), verb, *options, "--cluster", CLUSTER]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path)
+        assert not ok or done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    yield run
+    run("destroy", ok=False)
+
+
+def profile(tmp_path: Path, canaries: Canaries) -> Path:
+    """A profile with a secret in every field that may have one."""
+    auth = base64.b64encode(f"puller:{canaries.new('pull secret')}".encode()).decode()
+    (tmp_path / "pull-secret.json").write_text(json.dumps({"auths": {"registry.example.test": {"auth": auth}}}))
+    network = {"interfaces": [{
+        "name": "eth0", "type": "ethernet", "state": "up", "ipv4": {"enabled": True, "dhcp": True},
+        "802.1x": {"eap-methods": ["peap"], "identity": "lab", "password": canaries.new("802.1x password")},
+    }]}  # fmt: skip
+    path = tmp_path / "canary.yml"
+    path.write_text(yaml.safe_dump({
+        "topology": "sno", "stack": "ipv4", "hypervisor": {"state_dir": str(tmp_path / "state")},
+        "services": {"bmc": {"password": canaries.new("BMC password")}, "registry": {"password": canaries.new("registry password")}},
+        "nodes": {"master-0": {"bmc": {"password": canaries.new("BMC password of a node")}, "network_config": network}},
+        "installer": {
+            "pull_secret_file": str(tmp_path / "pull-secret.json"),
+            "install_config": {"proxy": {"httpProxy": f"http://user:{canaries.new('proxy password')}@192.168.111.1:3128"}},
+        },
+    }))  # fmt: skip
+    return path
+
+
+def made(run_dir: Path, canaries: Canaries) -> None:
+    """The secrets that the run made itself."""
+    for path in (*run_dir.glob("tls/*.key"), *run_dir.glob("ssh/id_*"), *run_dir.glob("auth/kubeadmin-password")):
+        if path.suffix != ".pub":
+            lines = [line for line in path.read_text().splitlines() if not line.startswith("-----")]
+            canaries.known[str(path.relative_to(run_dir))] = max(lines, key=len)
+    canaries.known["http.secret"] = json.loads((run_dir / "secrets.json").read_text())["registry_http"]
+
+
+def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -> None:
+    source, run_dir = str(profile(tmp_path, canaries)), tmp_path / "runs" / CLUSTER
+    watch = Watch(canaries)
+    watch.start()
+    said = {verb: agentlab(verb, source, "-vvv") for verb in ("prepare", "configure")}
+    made(run_dir, canaries)
+    assert len(canaries.known) >= 9
+    (run_dir / "logs").mkdir(exist_ok=True)
+    # What programs of a run could have said, to be gathered: each canary as itself and in the words of its kind.
+    lines = [f"level=debug msg={value} password={value} https://u:{value}@192.0.2.1/" for value in canaries.known.values()]
+    (run_dir / "logs/wait-for.log").write_text("\n".join(lines))
+    console = tmp_path / "state" / CLUSTER / "console"
+    console.mkdir(parents=True, exist_ok=True)
+    (console / f"{CLUSTER}_master_0.log").write_text("\r\n".join(lines))
+    planted = (run_dir / "logs/wait-for.log").read_text()
+    said["again"] = agentlab("prepare", source, "-vvv", "--check", "--diff")
+    said["gather"] = agentlab("gather", "-vvv")
+    said["destroy"] = agentlab("destroy", "-vvv")
+    watch.ended.set()
+    watch.join()
+    assert watch.looks > 20
+    assert canaries.found(planted) == list(canaries.known), "the search finds what it looks for"
+    assert {verb: canaries.found(text) for verb, text in said.items()} == {verb: [] for verb in said}
+    assert watch.seen == set()
+    report = [path for path in (run_dir / "report").rglob("*") if path.is_file()]
+    assert {path.name for path in report} >= {"summary.txt", "plan.yaml", "install-config.yaml", "wait-for.log", f"{CLUSTER}_master_0.log", "registry.log"}
+    for path in report:
+        assert canaries.found(path.read_text(errors="replace")) == [], path
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    for path in run_dir.rglob("*"):
+        inside = str(path.relative_to(run_dir))
+        if path.is_file() and path != run_dir / "logs/wait-for.log" and not inside.startswith("report/") and canaries.found(path.read_text(errors="replace")):
+            assert PRIVATE.match(inside), f"{inside} has {canaries.found(path.read_text(errors='replace'))}"
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
