@@ -55,7 +55,7 @@ def test_a_misspelled_verb_names_the_nearest() -> None:
     [
         ("status", "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any"),
         ("up", "`agentlab deploy` installs a cluster, or resumes where it stopped"),
-        ("ssh", "`agentlab exec -- ssh -i runs/<cluster>/ssh/id_ecdsa core@ADDRESS`"),
+        ("ls", "`agentlab list` prints the clusters of this checkout and of this host"),
         ("destory", "did you mean destroy?"),
         ("xyzzy", "`agentlab help` lists them"),
     ],
