@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from . import catalog, handlers, images, limits, names
+from . import catalog, handlers, images, limits, metrics, names
 from .api import OPERATIONS, Operation, query_value
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
@@ -93,6 +94,8 @@ class Service:
         self.auth = Local(key) if engine.config.auth_type == "agent-installer-local" else None
         self.doors = limits.Doors()
         self.bodies = limits.Bodies()
+        #: Requests that are handled now.
+        self.inflight = 0
         #: Log archives that are being uploaded: path -> the stream they come from.
         self._uploads: dict[Path, Any] = {}
 
@@ -105,7 +108,7 @@ class Service:
             for op in OPERATIONS
         ]
         app.add_routes(
-            [*routes, web.get("/", self._page), web.get("/health", self._health), web.get("/ready", self._health)]
+            [*routes, web.get("/", self._page), web.get("/health", self._health), web.get("/ready", self._health), web.get("/metrics", self._metrics)]
         )
         app.cleanup_ctx.append(self._monitors)
         app.on_response_prepare.extend((_no_type_of_nothing, _no_guesses))
@@ -128,10 +131,22 @@ class Service:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.doors.entered(request.protocol)
+        self.inflight, began, code = self.inflight + 1, time.perf_counter(), "0"
         try:
-            return await self._guarded(request, handler)
+            answer = await self._guarded(request, handler)
+            code = str(answer.status)
+            return answer
         finally:
+            self.inflight -= 1
             self.doors.left(request.protocol)
+            self._timed(request, code, time.perf_counter() - began)
+
+    def _timed(self, request: web.Request, code: str, seconds: float) -> None:
+        """Counts a request by its route, never by what the caller made of the path."""
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource is not None else "unknown"
+        method = request.method if request.method in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other"
+        self.engine.metrics.observe("http_request_duration_seconds", seconds, "assisted-service", route, method, code)
 
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
         if self.auth is None and not self._is_served(request):
@@ -197,7 +212,9 @@ class Service:
                 except Invalid as err:
                     raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
                 call.body = MODELS.body(op.body, value, op.body_name)
+            began = time.perf_counter()
             result = function(self.engine, call)
+            self.engine.metrics.observe("operation_duration_miliseconds", (time.perf_counter() - began) * 1000, op.handler)
             if op.method == "GET":
                 self.engine.store.try_commit()
             else:
@@ -292,6 +309,12 @@ class Service:
             "Referrer-Policy": "no-referrer",
         }
         return web.Response(text=PAGE.read_text(encoding="utf-8"), content_type="text/html", headers=headers)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        usage = shutil.disk_usage(self.engine.config.data_dir)
+        self.engine.metrics.set("filesystem_usage_percentage", 100 * usage.used / usage.total)
+        self.engine.metrics.set("http_requests_inflight", self.inflight)
+        return web.Response(text=self.engine.metrics.text(), headers={"Content-Type": metrics.CONTENT_TYPE})
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.Response(text="")

@@ -25,6 +25,7 @@ from . import state, steps, validations
 from .config import Config, requirements_for
 from .connectivity import Reach
 from .errors import ApiError
+from .metrics import Metrics
 from .network import host_networks
 from .store import Document, Store, Unwritable
 from .tables import (
@@ -110,6 +111,7 @@ class Engine:
         self._releases: dict[str, asyncio.Task[None]] = {}
         self._release_errors: dict[str, str] = {}
         self.requirements_table = config.requirements()
+        self.metrics = Metrics()
         #: Called when the rendezvous host (the bootstrap host) reports that it reboots, with its cluster.
         self.on_bootstrap_reboot: Callable[[Document], None] | None = None
         self.stopped = asyncio.Event()
@@ -527,6 +529,7 @@ class Engine:
         if stage == FAILED:
             host["progress"] = {**before, "progress_info": info}
             self.set_host_status(host, "error", f"Failed - {info}")
+            self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
             return
         order = self.stages_of(host)
         if stage not in order and previous:
@@ -545,6 +548,12 @@ class Engine:
             "installation_percentage": (order.index(stage) + 1) * 100 // len(order) if stage in order else 0,
         }
         host.set(stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now)
+        if previous:
+            took = now - float(host.get("_metric_stage_at", now))
+            self.metrics.observe("host_installation_phase_seconds", took, previous, "Done")
+        host.touch("_metric_stage_at", now)
+        if stage == "Done":
+            self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
         if not previous:
             host["installer_version"] = self.config.image("INSTALLER_IMAGE")
         cluster: Mapping[str, Any] = self.cluster_of(host) or {}
@@ -792,6 +801,9 @@ class Engine:
             old = (before or {}).get(ident, ("", "", ""))[1]
             if status == "failure" and old not in ("", "failure", "hidden"):
                 message = "that used to succeed is now failing" if old == "success" else "failed"
+                if old == "success":
+                    kind = "host" if "host" in where else "cluster"
+                    self.metrics.count(f"{kind}_validation_failed_after_success_before_installation", ident)
                 self.event(failed, validation_id=ident, failure_message=message, **where)
             elif status == "success" and old == "failure":
                 self.event(fixed, validation_id=ident, **where)
@@ -1036,6 +1048,7 @@ class Engine:
         now, ident = self.clock(), cluster["id"]
         if effect == "installing-started":
             cluster["_installing_at"] = now
+            self.metrics.count("cluster_installation_started")
             if validations.is_sno(cluster):
                 # A single node's API is at the node itself.
                 view, ident = self.view(cluster), next(iter(self.hosts_of(ident)), "")
@@ -1051,9 +1064,11 @@ class Engine:
         elif effect == "failed":
             cluster["install_completed_at"] = time_text(now)
             self.event("cluster_installation_failed", cluster_id=ident, failure_reason=info)
+            self.metrics.observe("cluster_installation_seconds", now - float(cluster.get("_install_at", now)), "error")
         elif effect == "completed":
             cluster["install_completed_at"] = time_text(now)
             self.event("cluster_installation_completed", cluster_id=ident)
+            self.metrics.observe("cluster_installation_seconds", now - float(cluster.get("_install_at", now)), "installed")
             failed = [op["name"] for op in cluster.get("monitored_operators", []) if op.get("status") == "failed"]
             if failed:
                 self.event(
@@ -1113,7 +1128,9 @@ class Engine:
                     and self.connected(host) == self._was_connected.get(host["id"])
                 ):
                     continue
+                began = time.perf_counter()
                 self.refresh_host(host, view)
+                self.metrics.observe("monitored_hosts_duration_ms", (time.perf_counter() - began) * 1000)
                 if time.monotonic() - started > _SLICE:
                     self.store.commit()
                     await asyncio.sleep(0)
@@ -1136,7 +1153,9 @@ class Engine:
                 "installed",
                 "adding-hosts",
             ):
+                began = time.perf_counter()
                 self.refresh_cluster(cluster)
+                self.metrics.observe("monitored_clusters_duration_ms", (time.perf_counter() - began) * 1000)
                 self.store.commit()
                 await asyncio.sleep(0)
 
@@ -1159,7 +1178,10 @@ class Engine:
     async def _loop(self, setting: str, work: Callable[[], Any]) -> None:
         while not self.stopped.is_set():
             try:
+                began = time.perf_counter()
                 await work()
+                kind = "hosts" if work == self.monitor_hosts else "clusters"
+                self.metrics.observe(f"monitored_{kind}_cycle_duration_ms", (time.perf_counter() - began) * 1000, "false")
             except Unwritable as err:
                 LOG.error("monitor: %s", err)
             except Exception:
@@ -1241,6 +1263,10 @@ class Engine:
     def tls_dir(self) -> Path | None:
         text = self.config.get("EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR")
         return Path(text) if text else None
+
+
+def _metric_role(host: Mapping[str, Any]) -> str:
+    return "bootstrap" if host.get("bootstrap") else validations.role_of(host)
 
 
 def _ntp_sources(default: str, infra_env: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:

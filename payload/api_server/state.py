@@ -425,7 +425,6 @@ CLUSTER_RULES: tuple[Rule, ...] = (
         "finalizing",
         "enough-installed",
         "Finalizing cluster installation",
-        "finalizing-started",
     ),
     _r("refresh", "installing-pending-user-action", "installing", "", "Installation in progress"),
     _r(
@@ -441,7 +440,6 @@ CLUSTER_RULES: tuple[Rule, ...] = (
         "finalizing",
         "enough-installed",
         "Finalizing cluster installation",
-        "finalizing-started",
     ),
     _r("refresh", "installing", "error", "hopeless", "cluster has hosts in error", "failed"),
     _r("refresh", "finalizing", "installed", "all-settled kubeconfig operators-settled", "$INSTALLED", "completed"),

@@ -163,6 +163,8 @@ def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
     limit = validations.requirement(e.table(cluster), cluster, validations.role_of(host)).get(
         "installation_disk_speed_threshold_ms", 0
     )
+    if code == 0:
+        e.metrics.observe("cluster_host_disk_sync_duration_ms", speed)
     if code == 0 and limit and speed > limit:
         e.event("disk_speed_slower_than_supported", host=host, host_disk=path, fdatasync_duration=speed)
     e.dirty.add(host["id"])
@@ -185,6 +187,7 @@ def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
         time, size, rate = (float(image.get(key, 0)) for key in ("time", "size_bytes", "download_rate"))
         pulled = f"time: {time:.2f} seconds; size: {size / 2**20:.2f} Megabytes; download rate: {rate:.2f} MBps"
         info = pulled if size else ""
+        e.metrics.observe("cluster_image_pull_status", rate, name, str(image.get("result", "")))
         e.event("image_status_updated", host=host, image_status=name, result=image.get("result", ""), info=info)
     host["images_status"] = json.dumps(known)
     e.dirty.add(host["id"])

@@ -209,6 +209,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
     refusals.networks_strict(fields)
     fields["feature_usage"] = usage.registered(fields)
     cluster = e.store.create("cluster", ident, fields)
+    e.metrics.count("cluster_creations")
     e.event("cluster_registration_succeeded", cluster_id=ident)
     e.touch_cluster(ident)
     e.start_release(cluster)
@@ -293,6 +294,10 @@ def delete_cluster(e: Engine, call: Call) -> Any:
             409,
             f"Cluster {cluster['id']} cannot be deleted in status {cluster['status']}: cancel the installation first",
         )
+    for kind, owners in (("cluster", (cluster["id"],)), ("host", tuple(e.hosts_of(cluster["id"])))):
+        for name, (__, status, __) in (item for owner in owners for item in e.results.get(owner, {}).items()):
+            if status == "failure":
+                e.metrics.count(f"{kind}_validation_is_in_failed_status_on_cluster_deletion", name)
     for host in list(e.hosts_of(cluster["id"]).values()):
         forget_host(e, host)
     for infra_env in e.infra_envs.values():

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.api_server import state
+from ansible_collections.agentlab.ocp.payload.api_server import engine, handlers, state
 from ansible_collections.agentlab.ocp.payload.api_server.config import DEFAULT_REQUIREMENTS, requirements_for, seconds
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from ansible_collections.agentlab.ocp.payload.api_server.tables import EVENTS, STAGES
@@ -506,3 +507,47 @@ def test_store_writes_touched_fields_with_the_next_change(tmp_path: Path) -> Non
     kept = as_killed(store, tmp_path / "second").kinds["host"]["h"]
     assert (kept["status"], kept["checked_in_at"]) == ("error", "now")
     assert (tmp_path / "state.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_conditions_and_effects_are_known_on_both_sides() -> None:
+    """What a rule asks for is answered and what it asks to be done is done; nothing is prepared that no rule uses."""
+    functions = {
+        node.name: node
+        for module in (engine, handlers.hosts)
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+    def keys(function: str, name: str) -> set[str]:
+        """The keys of the dict of this name."""
+        found: set[str] = set()
+        for node in ast.walk(functions[function]):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+                if ast.unparse(target) == name:
+                    found |= {key.value for key in node.value.keys if isinstance(key, ast.Constant)}
+        return found
+
+    def effects(function: str) -> set[str]:
+        """What `effect` is compared with, or is looked for in `rule.effects`."""
+        found: set[str] = set()
+        for node in ast.walk(functions[function]):
+            if isinstance(node, ast.Compare):
+                if ast.unparse(node.comparators[0]) == "rule.effects":
+                    found.add(ast.literal_eval(node.left))
+                elif ast.unparse(node.left) == "effect":
+                    value = ast.literal_eval(node.comparators[0])
+                    found |= {value} if isinstance(value, str) else set(value)
+        return found
+
+    def asked(rules: Iterable[state.Rule]) -> set[str]:
+        return {name.lstrip("!") for rule in rules for name in rule.when}
+
+    bound = [rule for rule in state.HOST["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
+    assert asked(state.CLUSTER["refresh"]) == keys("refresh_cluster", "conditions")
+    assert asked(state.HOST["progress"]) == keys("progress", "facts")
+    assert asked(state.HOST["refresh"]) == keys("refresh_host", "conditions")
+    assert asked(rule for rule in state.HOST["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
+    table = [rule for rules in state.HOST.values() for rule in rules]
+    assert {name for rule in table for name in rule.effects} == effects("refresh_host") | effects("trigger")
+    assert {name for rules in state.CLUSTER.values() for rule in rules for name in rule.effects} == effects("_cluster_effect")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import csv
 import itertools
 import json
@@ -488,3 +489,19 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
         main.main(["--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert all(name in shown for name in FAILURES)
+
+
+def test_a_failing_disk_fails_its_measurement() -> None:
+    settings = Settings("http://x", topology={"compact": 1}, agent_version="a", failures={"disk": 1.0})
+    host = hardware.populate(settings, hardware.plan_clusters(settings))[0]
+    assert host.failure == "disk"
+    found = noop.answer(host, {"step_type": "installation-disk-speed-check", "args": ['{"path":"/dev/sda"}']})
+    assert (found.exit_code, bool(found.error)) == (1, True)
+    host.failure = ""
+    assert noop.answer(host, {"step_type": "installation-disk-speed-check", "args": ['{"path":"/dev/sda"}']}).exit_code == 0
+
+
+def test_the_default_pull_secret_suits_a_real_service() -> None:
+    auths = json.loads(Settings("http://x").pull_secret)["auths"]
+    assert {"quay.io", "registry.redhat.io"} < set(auths)
+    assert all(base64.b64decode(entry["auth"]).count(b":") == 1 for entry in auths.values())
