@@ -168,7 +168,7 @@ SCHEMA: dict[str, Any] = _object(
             }
         ),
         "settings": _object(
-            {name: {"type": ["integer", "string"], "format": "duration"} for name in SETTINGS}
+            {name: {"type": ["integer", "string"], "format": "duration", "minimum": 0} for name in SETTINGS}
         ),
         "faults": _list(faults.SCHEMA),
     }
