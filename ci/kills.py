@@ -272,6 +272,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)), help="repeats the choices of a run")
     parser.add_argument("--profile", default="sno_ipv4")
     parser.add_argument("--cluster", default="kills", metavar="NAME")
+    parser.add_argument("--longest", type=float, metavar="SECONDS", help="kill no later than that after the start (default: by the machine's speed)")
     parser.add_argument("--record", type=Path, metavar="FILE", help=f"add a line for each kill (as {RECORD.name})")
     args = parser.parse_args(argv)
     chance = random.Random(args.seed)
@@ -279,7 +280,7 @@ def main(argv: list[str]) -> int:
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     begin = time.monotonic()
     subprocess.run([ROOT / "bin/agentlab", "plan", args.profile], stdout=subprocess.DEVNULL, check=True)
-    longest = LONGEST[args.until] * max(1.0, (time.monotonic() - begin) / QUIET_SECONDS)
+    longest = args.longest or LONGEST[args.until] * max(1.0, (time.monotonic() - begin) / QUIET_SECONDS)
     done, broken = 0, 0
     while done < args.kills:
         # QEMU's user must reach the disks.

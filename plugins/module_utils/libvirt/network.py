@@ -85,6 +85,10 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
         diff = difference(ET.fromstring(network.XMLDesc(INACTIVE)) if network is not None else None, tree)
         if network is not None and network.isActive():
             if not diff:
+                if not _is_served(tree):
+                    changes.append({"before": "its dnsmasq has ended\n", "after": "its dnsmasq runs\n", "name": name})
+                    if not check:
+                        _serve(network)
                 continue
             _refuse_if_used(connection, str(name), diff)
         changes.append({**(diff or {"before": "stopped\n", "after": "started\n"}), "name": name})
@@ -98,6 +102,21 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
         network.create()
         settle_addresses(tree)
     return changes
+
+
+def _is_served(tree: ET.Element) -> bool:
+    """Whether the dnsmasq of an active network runs; libvirt does not notice when it ends."""
+    pid = Path(f"/run/libvirt/network/{tree.findtext('name')}.pid")
+    try:
+        return tree.find("ip") is None or Path(f"/proc/{int(pid.read_text())}/comm").read_text().strip() == "dnsmasq"
+    except (OSError, ValueError):
+        return False
+
+
+def _serve(network: Any) -> None:
+    """Have libvirt start the dnsmasq of an active network, which it does when an entry of its DNS changes."""
+    for command in (3, 2):  # VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, _DELETE
+        network.update(command, 11, -1, "<txt name='agentlab' value='served'/>", 1)  # VIR_NETWORK_SECTION_DNS_TXT, AFFECT_LIVE
 
 
 def remove(connection: Any, name: str, mark: str) -> bool:

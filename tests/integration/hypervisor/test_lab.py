@@ -191,6 +191,18 @@ def test_changed_definition_is_seen_and_mended(lab: Any) -> None:
     assert "4194304" in one.enter("virsh", "dominfo", "agtest_master_0")
 
 
+def test_a_dnsmasq_that_ended_runs_again(lab: Any) -> None:
+    """Killed with the network still active in libvirt: names and leases come back, machines keep their cables."""
+    one = lab("agtest", {"topology": "sno", "stack": "dualstack"})
+    one.play("prepare")
+    one.enter("sh", "-c", "kill -9 $(cat /run/libvirt/network/agtestbm.pid); sleep 0.5")
+    assert one.play("prepare", "--check")[0] == 1
+    assert one.play("prepare")[0] == 1
+    assert one.enter("getent", "ahosts", "api.agtest.test.metalkube.org")
+    assert "served" not in one.enter("virsh", "net-dumpxml", "agtestbm")
+    assert one.play("prepare")[0] == 0
+
+
 def test_taken_port_is_named(lab: Any) -> None:
     one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
     one.play("prepare")
