@@ -14,7 +14,7 @@ from .plan.stored import checked
 from .state import owner
 
 PLAN: dict[str, Any] = {"type": "dict", "required": True}
-SECRETS: dict[str, Any] = {"type": "dict", "no_log": True}
+SECRETS: dict[str, Any] = {"type": "str", "no_log": True}
 OWNED: dict[str, Any] = {"plan": PLAN, "owner": {"type": "dict", "required": True}}
 """The options of a module that enters, changes or removes what a cluster has on a hypervisor."""
 
@@ -34,10 +34,10 @@ def plan_of(module: AnsibleModule) -> Plan:
 def plan_with_secrets(module: AnsibleModule) -> tuple[Plan, secrets.Secrets]:
     """Return the parameter `plan` with the passwords of the parameter `secrets`, and those; in check mode there may be none yet."""
     plan = plan_of(module)
-    given: secrets.Secrets | None = module.params["secrets"] or None
-    if given is None and not module.check_mode:
+    if not module.params["secrets"] and not module.check_mode:
         raise ValueError(f"secrets is missing: it is what {secrets.FILE} of the run directory has, which the module plan writes")
-    found = given or secrets.of(plan, Path("/nonexistent"))
+    found = secrets.complete(plan, module.params["secrets"] or "{}", secrets.FILE)
+    module.no_log_values.update([found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()])
     return secrets.into(plan, found), found
 
 

@@ -33,8 +33,8 @@ options:
     choices: [redfish, minimal, cdrom, pxe, manual]
     default: redfish
   secrets:
-    description: The passwords, as C(secrets.json) of the run directory has them. BMCs are asked with them.
-    type: dict
+    description: The text of C(secrets.json) in the run directory, the passwords of the run. BMCs are asked with them.
+    type: str
   image:
     description:
       - The image, on the hypervisor. For O(mode=pxe) the iPXE script.
@@ -58,7 +58,7 @@ EXAMPLES = r"""
   agentlab.ocp.lab_boot:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
-    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') | from_json }}"
+    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') }}"
     image: "{{ agentlab_run_dir }}/agent.x86_64.iso"
     ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
 """

@@ -19,8 +19,8 @@ requirements:
   - PyYAML
 options:
   secrets:
-    description: The passwords, as C(secrets.json) of the run directory has them. Needed but in check mode.
-    type: dict
+    description: The text of C(secrets.json) in the run directory, the passwords of the run. Needed but in check mode.
+    type: str
   tls:
     description: PEM texts.
     type: dict
@@ -45,7 +45,7 @@ EXAMPLES = r"""
   agentlab.ocp.lab_services:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
-    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') | from_json }}"
+    secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') }}"
     tls:
       ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
       certificate: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.crt') }}"

@@ -35,7 +35,13 @@ def of(plan: Plan, run_dir: Path) -> Secrets:
 
     A plan that went through `without` keeps the passwords of single nodes that are in the run directory.
     """
-    kept = _load(run_dir / FILE)
+    path = run_dir / FILE
+    return complete(plan, path.read_text(errors="replace") if path.exists() else "{}", str(path))
+
+
+def complete(plan: Plan, text: str, name: str) -> Secrets:
+    """Return the passwords as `of`, with the text of the file; messages call it `name`."""
+    kept = _load(text, name)
     services = plan["services"]
     own = {node["name"]: node["bmc"]["password"] for node in plan["nodes"]}
     return {
@@ -78,15 +84,12 @@ def into(plan: Plan, found: Secrets) -> Plan:
     return made
 
 
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        found = load_json(path.read_bytes(), name=str(path))
-    except FileNotFoundError:
-        return {}
+def _load(text: str, name: str) -> dict[str, Any]:
+    found = load_json(text, name=name)
     names = ("bmc", "registry", "registry_http")
     nodes = found.get("nodes", {}) if isinstance(found, dict) else None
-    if not isinstance(nodes, dict) or not all(isinstance(text, str) for text in (*(found.get(name, "") for name in names), *nodes.values())):
-        raise ValueError(f"{path}: passwords are a mapping of strings: {', '.join(names)}; correct the file, or remove it for new ones")
+    if not isinstance(nodes, dict) or not all(isinstance(text, str) for text in (*(found.get(key, "") for key in names), *nodes.values())):
+        raise ValueError(f"{name}: passwords are a mapping of strings: {', '.join(names)}; correct the file, or remove it for new ones")
     return found
 
 
