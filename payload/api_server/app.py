@@ -6,6 +6,7 @@ Runs on Debian 12's aiohttp 3.8. One request is one transaction: changes are com
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from . import catalog, handlers, images, limits
@@ -80,6 +81,24 @@ async def _no_type_of_nothing(request: web.Request, response: web.StreamResponse
         response.headers.popall("Content-Type", None)
 
 
+async def _expect(request: web.Request) -> None:
+    """As aiohttp's own, which repeats the header in its answer and fails of bytes that are no text."""
+    if request.version == HttpVersion11:
+        if request.headers.get("Expect", "").lower() != "100-continue":
+            raise web.HTTPExpectationFailed(text="the Expect header is not 100-continue")
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+
+
+async def _nowhere(request: web.Request) -> web.StreamResponse:
+    """What is no operation; a route of its own, because aiohttp's has no Expect handler of ours."""
+    allowed: set[str] = set()
+    for resource in request.app.router.resources():
+        if resource.canonical != "/{tail}":
+            allowed |= (await resource.resolve(request))[1]
+    raise web.HTTPMethodNotAllowed(request.method, allowed) if allowed else web.HTTPNotFound
+
+
 class Service:
     """The engine behind HTTP. `app()` gives the aiohttp application; monitors run as long as it does."""
 
@@ -95,14 +114,11 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=limits.MAX_BODY, middlewares=[self._guard])
         routes = [
-            web.route(op.method, op.path, self._route(op), allow_head=False)
-            if op.method == "GET"
-            else web.route(op.method, op.path, self._route(op))
+            web.route(op.method, op.path, self._route(op), expect_handler=_expect, **({"allow_head": False} if op.method == "GET" else {}))
             for op in OPERATIONS
         ]
-        app.add_routes(
-            [*routes, web.get("/", self._page), web.get("/health", self._health), web.get("/ready", self._health)]
-        )
+        pages = [web.get(path, page, expect_handler=_expect) for path, page in (("/", self._page), ("/health", self._health), ("/ready", self._health))]
+        app.add_routes([*routes, *pages, web.route("*", "/{tail:.*}", _nowhere, expect_handler=_expect)])
         app.cleanup_ctx.append(self._monitors)
         app.on_response_prepare.append(_no_type_of_nothing)
         return app
@@ -191,11 +207,14 @@ class Service:
                 except Invalid as err:
                     raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
                 call.body = MODELS.body(op.body, value, op.body_name)
+            self.engine.store.begin()
             result = function(self.engine, call)
+            if inspect.isawaitable(result):  # it waits only before it changes anything
+                result = await result
             if op.method == "GET":
                 self.engine.store.try_commit()
             else:
-                self.engine.store.commit()
+                await self.engine.store.durable()
             return self._answer(op, result)
 
         return serve
