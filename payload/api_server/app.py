@@ -226,6 +226,8 @@ class Service:
                 return Nothing(status=result.status)
             if result.value is not None:
                 return _json(result.value, op.status, result.headers)
+            if result.json:
+                return web.Response(body=result.stream, status=op.status, headers={**result.headers, "Content-Type": "application/json"})
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
             # No FileResponse: it gives parts and answers conditions, which the description does not know.

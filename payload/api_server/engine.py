@@ -1182,7 +1182,7 @@ class Engine:
                 await asyncio.sleep(0)
 
     async def run(self) -> None:
-        """Both monitors until `stopped`. An error in a pass is logged and the next pass tries again."""
+        """The monitors until `stopped`. An error in a pass is logged and the next pass tries again."""
         for cluster in self.clusters.values():
             self.start_release(cluster)
             if cluster["status"] == "preparing-for-installation":
@@ -1193,9 +1193,15 @@ class Engine:
                 for name, work in (
                     ("HOST_MONITOR_INTERVAL", self.monitor_hosts),
                     ("CLUSTER_MONITOR_INTERVAL", self.monitor_clusters),
+                    ("CLUSTER_MONITOR_INTERVAL", self.sweep),
                 )
             )
         )
+
+    async def sweep(self) -> None:
+        """Removes the events of what was deleted, a few at a time."""
+        while not self.stopped.is_set() and self.store.sweep():
+            await asyncio.sleep(0)
 
     async def _loop(self, setting: str, work: Callable[[], Any]) -> None:
         while not self.stopped.is_set():

@@ -13,35 +13,21 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .events import SCHEMA as EVENTS
+from .events import Events, Filter
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS field (kind TEXT, id TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS event (
-  seq INTEGER PRIMARY KEY, name TEXT, cluster_id TEXT, host_id TEXT, infra_env_id TEXT, severity TEXT, category TEXT,
-  message TEXT, event_time TEXT, props TEXT, cluster_level INTEGER, deleted_host INTEGER DEFAULT 0);
-CREATE INDEX IF NOT EXISTS event_cluster ON event (cluster_id);
-CREATE INDEX IF NOT EXISTS event_infra_env ON event (infra_env_id);
 CREATE TABLE IF NOT EXISTS file (owner TEXT, name TEXT, content BLOB, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
 
 #: Field of a document that keeps the order in which documents were made: two may be made in one millisecond.
 NTH = "_nth"
-EVENT_FIELDS = (
-    "name",
-    "cluster_id",
-    "host_id",
-    "infra_env_id",
-    "severity",
-    "category",
-    "message",
-    "event_time",
-    "props",
-)
-#: What of an event the API shows, where it has it: upstream's keeps the category to itself.
-SHOWN_FIELDS = tuple(name for name in EVENT_FIELDS if name != "category")
 
 
 class Unwritable(Exception):
@@ -105,7 +91,6 @@ class Store:
         self.dirty: dict[tuple[str, str], Document] = {}
         self.kinds: dict[str, dict[str, Document]] = {"cluster": {}, "infra_env": {}, "host": {}}
         self._gone: list[tuple[str, str]] = []
-        self._events: list[tuple[Any, ...]] = []
         self._files: dict[tuple[str, str], bytes | None] = {}
         self._later: list[tuple[str, tuple[Any, ...]]] = []
         #: What documents were before the changes that are not committed: (kind, id) -> document, its fields, what was touched.
@@ -134,7 +119,8 @@ class Store:
         self.db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; BEGIN EXCLUSIVE; COMMIT;")
         if (found := self.db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise ValueError(found)
-        self.db.executescript(SCHEMA)
+        self.db.executescript(SCHEMA + EVENTS)
+        self.events = Events(self.db)
         for kind, ident, name, value in self.db.execute("SELECT kind, id, name, value FROM field"):
             dict.__setitem__(self._document(kind, ident), name, json.loads(value))
         for documents in self.kinds.values():
@@ -174,8 +160,9 @@ class Store:
             self.on_undo(undone)
 
     def _clear(self) -> None:
-        for written in (self.dirty, self._gone, self._events, self._files, self._later, self._before):
+        for written in (self.dirty, self._gone, self._files, self._later, self._before):
             written.clear()
+        self.events.clear()
 
     def create(self, kind: str, ident: str, fields: Mapping[str, Any]) -> Document:
         """A new document in place of any with the same id."""
@@ -197,14 +184,11 @@ class Store:
             self._gone.append((kind, ident))
 
     def event(self, fields: Mapping[str, Any], cluster_level: bool) -> None:
-        self._events.append((*(fields.get(name) for name in EVENT_FIELDS), int(cluster_level)))
+        self.events.add(fields, cluster_level)
 
     def forget_events(self, column: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env; those of a deleted host are only marked."""
-        if column == "host_id":
-            self._later.append(("UPDATE event SET deleted_host = 1 WHERE host_id = ?", (ident,)))
-        else:
-            self._later.append((f"DELETE FROM event WHERE {column} = ?", (ident,)))
+        self.events.forget(column, ident)
 
     def put_file(self, owner: str, name: str, content: bytes | None) -> None:
         """Keeps a small file (manifest, ignition, credential); None deletes it."""
@@ -261,7 +245,7 @@ class Store:
             refusal, self._refusal = self._refusal, None
             self._undo()
             raise refusal
-        if not (self.dirty or self._gone or self._events or self._files or self._later):
+        if not (self.dirty or self._gone or self.events.new or self.events.leaving or self._files or self._later):
             return
         try:
             if self._broken:
@@ -274,6 +258,7 @@ class Store:
             raise Unwritable(f"the state cannot be written: {err}") from None
         for document in self.dirty.values():
             document.changed.clear()
+        self.events.written()
         self._clear()
         self._version += 1
 
@@ -317,10 +302,10 @@ class Store:
             ("DELETE FROM field WHERE kind = ? AND id = ?", self._gone),
             ("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes),
             ("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts),
-            (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?)", self._events),
         ):
             if rows:
                 run.executemany(statement, rows)
+        self.events.write()
         for (owner, name), content in self._files.items():
             if content is None:
                 run.execute("DELETE FROM file WHERE owner = ? AND name = ?", (owner, name))
@@ -330,18 +315,23 @@ class Store:
             run.execute(statement, values)
         run.execute("COMMIT")
 
-    def events(self, where: str, values: list[Any], order: str, limit: int, offset: int) -> list[dict[str, Any]]:
-        """Events that match a clause, as the API shows them. `where` and `order` are the service's own text."""
+    async def count_events(self, wanted: Filter) -> Counter[str]:
+        """Events by severity."""
         self._settle()
-        rows = self.db.execute(
-            f"SELECT {', '.join(SHOWN_FIELDS)} FROM event WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
-            [*values, limit, offset],
-        )
-        return [{k: v for k, v in zip(SHOWN_FIELDS, row, strict=True) if v or k == "message"} for row in rows]
+        return await self.events.count(wanted)
 
-    def severities(self, where: str, values: list[Any]) -> dict[str, int]:
+    async def event_pages(self, wanted: Filter, **options: Any) -> AsyncIterator[list[dict[str, Any]]]:
+        """Events in pieces; see `Events.pages`."""
         self._settle()
-        return dict(self.db.execute(f"SELECT severity, count(*) FROM event WHERE {where} GROUP BY severity", values))
+        async for page in self.events.pages(wanted, **options):
+            yield page
+
+    def sweep(self) -> bool:
+        """Removes a part of the events that are forgotten; whether more are left. Unwritable: not now."""
+        try:
+            return not self._broken and self.events.sweep()
+        except sqlite3.Error as err:
+            raise Unwritable(f"the state cannot be written: {err}") from None
 
     def close(self) -> None:
         """Writes what is left and closes the file; Unwritable when it could not be written."""
