@@ -149,7 +149,7 @@ class Events:
         """The transaction was committed."""
         names = {name: at for at, name in enumerate((*FIELDS, "cluster_level"))}
         for event in self.new:
-            self.counts[Key(*(event[names[name]] for name in Key._fields[:-1]), deleted_host=0)] += 1
+            self.counts[Key._make((*(event[names[name]] for name in Key._fields[:-1]), 0))] += 1
         for owner, ident in self.leaving:
             self._pending = True
             for key in [key for key in self.counts if getattr(key, owner) == ident]:
