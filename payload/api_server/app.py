@@ -6,6 +6,7 @@ Runs on Debian 12's aiohttp 3.8. One request is one transaction: changes are com
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from . import catalog, handlers, images, limits, metrics, names
@@ -85,6 +86,24 @@ async def _no_guesses(request: web.Request, response: web.StreamResponse) -> Non
     response.headers["X-Content-Type-Options"] = "nosniff"
 
 
+async def _expect(request: web.Request) -> None:
+    """As aiohttp's own, which repeats the header in its answer and fails of bytes that are no text."""
+    if request.version == HttpVersion11:
+        if request.headers.get("Expect", "").lower() != "100-continue":
+            raise web.HTTPExpectationFailed(text="the Expect header is not 100-continue")
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+
+
+async def _nowhere(request: web.Request) -> web.StreamResponse:
+    """What is no operation; a route of its own, because aiohttp's has no Expect handler of ours."""
+    allowed: set[str] = set()
+    for resource in request.app.router.resources():
+        if resource.canonical != "/{tail}":
+            allowed |= (await resource.resolve(request))[1]
+    raise web.HTTPMethodNotAllowed(request.method, allowed) if allowed else web.HTTPNotFound
+
+
 class Service:
     """The engine behind HTTP. `app()` gives the aiohttp application; monitors run as long as it does."""
 
@@ -102,14 +121,12 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=limits.MAX_BODY, middlewares=[self._guard])
         routes = [
-            web.route(op.method, op.path, self._route(op), allow_head=False)
-            if op.method == "GET"
-            else web.route(op.method, op.path, self._route(op))
+            web.route(op.method, op.path, self._route(op), expect_handler=_expect, **({"allow_head": False} if op.method == "GET" else {}))
             for op in OPERATIONS
         ]
-        app.add_routes(
-            [*routes, web.get("/", self._page), web.get("/health", self._health), web.get("/ready", self._health), web.get("/metrics", self._metrics)]
-        )
+        pages = {"/": self._page, "/health": self._health, "/ready": self._health, "/metrics": self._metrics}
+        app.add_routes([*routes, *(web.get(path, page, expect_handler=_expect) for path, page in pages.items())])
+        app.add_routes([web.route("*", "/{tail:.*}", _nowhere, expect_handler=_expect)])
         app.cleanup_ctx.append(self._monitors)
         app.on_response_prepare.extend((_no_type_of_nothing, _no_guesses))
         return app
@@ -144,7 +161,7 @@ class Service:
     def _timed(self, request: web.Request, code: str, seconds: float) -> None:
         """Counts a request by its route, never by what the caller made of the path."""
         resource = request.match_info.route.resource
-        route = resource.canonical if resource is not None else "unknown"
+        route = resource.canonical if resource is not None and resource.canonical != "/{tail}" else "unknown"
         method = request.method if request.method in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other"
         self.engine.metrics.observe("http_request_duration_seconds", seconds, "assisted-service", route, method, code)
 
@@ -212,13 +229,16 @@ class Service:
                 except Invalid as err:
                     raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
                 call.body = MODELS.body(op.body, value, op.body_name)
+            self.engine.store.begin()
             began = time.perf_counter()
             result = function(self.engine, call)
+            if inspect.isawaitable(result):  # it waits only before it changes anything
+                result = await result
             self.engine.metrics.observe("operation_duration_miliseconds", (time.perf_counter() - began) * 1000, op.handler)
             if op.method == "GET":
                 self.engine.store.try_commit()
             else:
-                self.engine.store.commit()
+                await self.engine.store.durable()
             return self._answer(op, result)
 
         return serve
@@ -230,6 +250,8 @@ class Service:
                 return Nothing(status=result.status)
             if result.value is not None:
                 return _json(result.value, op.status, result.headers)
+            if result.json:
+                return web.Response(body=result.stream, status=op.status, headers={**result.headers, "Content-Type": "application/json"})
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
             # No FileResponse: it gives parts and answers conditions, which the description does not know.

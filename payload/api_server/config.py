@@ -13,6 +13,8 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json
 
+#: Longest duration of a setting, in seconds.
+LONGEST = 100 * 365 * 86400.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 #: Name of a setting -> upstream's default. Intervals are Go durations or plain seconds.
@@ -82,10 +84,16 @@ def seconds(text: str) -> float:
     """A Go duration (``1h30m``, ``8s``) or plain seconds, in seconds; ValueError names the text otherwise."""
     text = text.strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
+        return _bounded(float(text), text)
     if not re.fullmatch(rf"(?:{_DURATION.pattern})+", text):
         raise ValueError(f"{text!r} is not a duration: write it like 90m, 1h30m, 8s or plain seconds")
-    return sum(float(number) * UNITS[unit] for number, unit in _DURATION.findall(text))
+    return _bounded(sum(float(number) * UNITS[unit] for number, unit in _DURATION.findall(text)), text)
+
+
+def _bounded(value: float, text: str) -> float:
+    if value > LONGEST:
+        raise ValueError(f"{text[:80]!r} is longer than {LONGEST / 86400 / 365:.0f} years")
+    return value
 
 
 #: Least resources per role (`data/default_hw_requirements.json` of upstream); `sno` from 4.22 needs 4 CPUs.
@@ -192,6 +200,11 @@ class Config:
         except ValueError:
             return seconds(DEFAULTS[name])
 
+    def number(self, name: str, cluster: Mapping[str, str] | None = None) -> int:
+        """A setting as a whole number; a bad value of a cluster counts as unset."""
+        text = self.setting(name, cluster)
+        return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else int(DEFAULTS[name])
+
     def flag(self, name: str, cluster: Mapping[str, str] | None = None) -> bool:
         return self.setting(name, cluster).lower() in ("1", "true", "yes")
 
@@ -216,6 +229,8 @@ class Config:
                     seconds(self.setting(name))
                 except ValueError as err:
                     raise ValueError(f"environment variable {name}: {err}") from None
+            if name.endswith("_PER_MINUTE") and not re.fullmatch(r"[0-9]{1,9}", self.setting(name)):
+                raise ValueError(f"environment variable {name}: {self.setting(name)[:80]!r} is not a number")
         if self.auth_type not in ("none", "agent-installer-local"):
             raise ValueError(f"environment variable AUTH_TYPE is {self.auth_type!r}: none or agent-installer-local")
         return self

@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...plugins.module_utils.documents import load_json, load_yaml_all
+from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
-from . import state, steps, validations
+from . import settings, state, steps, validations
 from .config import Config, requirements_for
 from .connectivity import Reach
 from .errors import ApiError
@@ -105,7 +105,7 @@ class Engine:
         self._tables: dict[str, dict[str, dict[str, Any]]] = {}
         #: Per cluster when checks were admitted in the last minute, and the hosts that had their turn.
         self._admitted: dict[str, tuple[deque[float], set[str]]] = {}
-        #: Per host, with STEP_REPEAT_SECONDS: step type -> arguments it was given last, and when.
+        #: Per host: step type -> arguments it was given last, and when.
         self._given: dict[str, dict[str, tuple[list[str], float]]] = {}
         self._preparing: dict[str, asyncio.Task[None]] = {}
         self._releases: dict[str, asyncio.Task[None]] = {}
@@ -115,6 +115,7 @@ class Engine:
         #: Called when the rendezvous host (the bootstrap host) reports that it reboots, with its cluster.
         self.on_bootstrap_reboot: Callable[[Document], None] | None = None
         self.stopped = asyncio.Event()
+        store.on_undo = self._undone
         self._load()
 
     # -- documents ---------------------------------------------------------------------------------------------------
@@ -136,6 +137,38 @@ class Engine:
                 self.results[cluster["id"]] = self._previous(cluster["validations_info"])
         self.dirty.update(self.hosts)
         self.dirty_roles.update(self.clusters)
+
+    def _undone(self, keys: set[tuple[str, str]]) -> None:
+        """Derives anew what comes of documents whose changes could not be written and were undone."""
+        self._settings.clear()
+        self._manifests.clear()
+        back = {ident for kind, ident in keys if kind == "cluster"}
+        hosts = {ident for kind, ident in keys if kind == "host"}
+        hosts |= {ident for ident, host in self.hosts.items() if host.get("cluster_id") in back}
+        for ident in hosts:
+            for cluster_id, members in self.members.items():
+                if members.pop(ident, None) is not None:
+                    back.add(cluster_id)
+            self.inventories.pop(ident, None)
+        for ident in hosts | back:
+            self.results.pop(ident, None)
+        for ident in hosts & self.hosts.keys():
+            host = self.hosts[ident]
+            self._join(host)
+            back.add(str(host.get("cluster_id", "")))
+            if "inventory" in host:
+                self.inventories[ident] = load_json(host["inventory"], name="inventory")
+        for cluster_id in back:
+            for cache in (self._peers, self._groups, self.reach):
+                cache.pop(cluster_id, None)
+            for host in self.hosts_of(cluster_id).values():
+                if host.get("connectivity") and cluster_id in self.clusters:
+                    self._heard(self.clusters[cluster_id], host, load_json(host["connectivity"], name="connectivity"))
+        for document in (*(self.hosts[ident] for ident in hosts & self.hosts.keys()), *(self.clusters[ident] for ident in back & self.clusters.keys())):
+            if document.get("validations_info"):
+                self.results[document["id"]] = self._previous(document["validations_info"])
+            self.dirty.add(document["id"])
+        self.dirty_roles.update(back & self.clusters.keys())
 
     @staticmethod
     def _previous(text: str) -> Results:
@@ -220,17 +253,10 @@ class Engine:
         return self._settings[cluster_id]
 
     def _read_settings(self, cluster_id: str) -> dict[str, str]:
-        for __, content in self.store.files(cluster_id, "manifest/"):
-            if b"agentlab-settings" not in content:
-                continue
-            with contextlib.suppress(ValueError, AttributeError):
-                for document in load_yaml_all(content, name="manifest"):
-                    if (
-                        isinstance(document, dict)
-                        and document.get("kind") == "ConfigMap"
-                        and (document.get("metadata") or {}).get("name") == "agentlab-settings"
-                    ):
-                        return {str(key): str(value) for key, value in (document.get("data") or {}).items()}
+        for content in self.store.files_with(cluster_id, "manifest/", settings.NAME.encode(), settings.MOST_BYTES):
+            found = settings.read(content)
+            if found is not None:
+                return found
         return {}
 
     def settings_changed(self, cluster_id: str) -> None:
@@ -242,7 +268,7 @@ class Engine:
     def has_manifests(self, cluster_id: str) -> bool:
         """Whether a user gave the cluster manifests of his own."""
         if cluster_id not in self._manifests:
-            self._manifests[cluster_id] = next(iter(self.store.files(cluster_id, "manifest/")), None) is not None
+            self._manifests[cluster_id] = bool(self.store.file_names(cluster_id, "manifest/"))
         return self._manifests[cluster_id]
 
     def seconds(self, name: str, cluster_id: str | None = None) -> float:
@@ -620,7 +646,7 @@ class Engine:
         ]
         if not entries:
             return None
-        limit = int(self.config.setting("CONNECTIVITY_CHECKS_PER_MINUTE", self.settings(cluster_id)))
+        limit = self.config.number("CONNECTIVITY_CHECKS_PER_MINUTE", self.settings(cluster_id))
         if len(members) > limit:
             now, (admitted, turn) = self.clock(), self._admitted.setdefault(cluster_id, (deque(), set()))
             while admitted and not 0 <= now - admitted[0] < 60:
@@ -668,21 +694,36 @@ class Engine:
         interval = max(1, round(self.seconds("AGENT_NEXT_INSTRUCTION_SECONDS", host.get("cluster_id"))))
         disabled = frozenset(filter(None, self.config.setting("DISABLED_STEPS", settings).split(",")))
         answer = steps.instructions(view, validations.is_day2(cluster), interval, disabled, upgrade)
-        pause = self.seconds("STEP_REPEAT_SECONDS", host.get("cluster_id"))
-        if pause:
-            answer["instructions"] = self._due(host["id"], answer["instructions"], pause)
+        answer["instructions"] = self._due(host, answer["instructions"])
         return answer
 
-    def _due(self, host_id: str, found: list[dict[str, Any]], pause: float) -> list[dict[str, Any]]:
-        """Those of `found` that the host was not given with the same arguments in the last `pause` seconds."""
-        given, now, due = self._given.setdefault(host_id, {}), self.clock(), []
+    def _due(self, host: Document, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of `found` that the host was not given with the same arguments a short while ago.
+
+        Checks are repeated after STEP_REPEAT_SECONDS. A step that changes the host is not ordered again while its reply is
+        outstanding: agents start a container for each order, and the second fails of the name of the first. A new
+        status, a failure, a new registration or the end of the step's time end the wait.
+        """
+        given, now, due = self._given.setdefault(host["id"], {}), self.clock(), []
+        cluster_id = host.get("cluster_id")
         for step in found:
-            args, when = given.get(step["step_type"], ([], 0.0))
-            if step["step_type"] in steps.CHECKS and args == step["args"] and 0 <= now - when < pause:
+            kind = step["step_type"]
+            args, when = given.get(kind, ([], 0.0))
+            pause = 0.0
+            if kind in steps.CHECKS:
+                pause = self.seconds("STEP_REPEAT_SECONDS", cluster_id)
+            elif kind in steps.ONCE and when >= float(host.get("_status_at") or 0):
+                pause = self.seconds(steps.ONCE[kind], cluster_id) + steps.GRACE
+            if pause and args == step["args"] and 0 <= now - when < pause:
                 continue
-            given[step["step_type"]] = (step["args"], now)
+            given[kind] = (step["args"], now)
             due.append(step)
         return due
+
+    def replied(self, host_id: str, step_type: str, code: int) -> None:
+        """A step's reply came. The installer is started by a step that answers at once and runs on."""
+        if code != 0 or (step_type in steps.ONCE and step_type != "install"):
+            self.ask_again(host_id, step_type)
 
     def ask_again(self, host_id: str, step_type: str | None = None) -> None:
         """Forget that a host was given a step, or any: it failed, or its agent is a new one."""
@@ -1160,7 +1201,7 @@ class Engine:
                 await asyncio.sleep(0)
 
     async def run(self) -> None:
-        """Both monitors until `stopped`. An error in a pass is logged and the next pass tries again."""
+        """The monitors until `stopped`. An error in a pass is logged and the next pass tries again."""
         for cluster in self.clusters.values():
             self.start_release(cluster)
             if cluster["status"] == "preparing-for-installation":
@@ -1171,9 +1212,15 @@ class Engine:
                 for name, work in (
                     ("HOST_MONITOR_INTERVAL", self.monitor_hosts),
                     ("CLUSTER_MONITOR_INTERVAL", self.monitor_clusters),
+                    ("CLUSTER_MONITOR_INTERVAL", self.sweep),
                 )
             )
         )
+
+    async def sweep(self) -> None:
+        """Removes the events of what was deleted, a few at a time."""
+        while not self.stopped.is_set() and self.store.sweep():
+            await asyncio.sleep(0)
 
     async def _loop(self, setting: str, work: Callable[[], Any]) -> None:
         while not self.stopped.is_set():
@@ -1231,8 +1278,8 @@ class Engine:
         self.start_release(cluster)
         if ident in self._releases:
             await self._releases[ident]
-        job = prepare.job(self, cluster)
         try:
+            job = prepare.job(self, cluster)
             if ident in self._releases and "_images" not in cluster:
                 raise ValueError(f"the release image cannot be read: {self._release_errors.get(ident, '')}")
             files = await asyncio.get_running_loop().run_in_executor(None, prepare.files, job)

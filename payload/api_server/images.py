@@ -74,6 +74,9 @@ WantedBy=multi-user.target
 """
 
 
+_WORD = re.compile(r"[!-~]+")
+
+
 def _url(base: str, path: str, query: Mapping[str, str] | None = None) -> str:
     parts = urlsplit(base)
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, urlencode(query or {}), ""))
@@ -222,14 +225,16 @@ def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
     more = "".join(
         f" {entry['value']}"
         for entry in load_json(infra_env.get("kernel_arguments") or "[]", name="kernel_arguments")
-        if entry.get("operation", "append") == "append" and entry.get("value")
+        if entry.get("operation", "append") == "append" and entry.get("value") and str(entry["value"]).isprintable()
     )
     return f"#!ipxe\ninitrd --name initrd {initrd}\nkernel {kernel} initrd=initrd coreos.live.rootfs_url={rootfs} {_KARGS}{more}\nboot\n"
 
 
 def _proxy_lines(infra_env: Mapping[str, Any]) -> str:
     proxy = infra_env.get("proxy") or {}
-    pairs = [(name, (proxy.get(name) or "").replace("%", "%%")) for name in ("http_proxy", "https_proxy", "no_proxy")]
+    values = {name: str(proxy.get(name) or "") for name in ("http_proxy", "https_proxy", "no_proxy")}
+    # What an older service accepted may be no single word: it must not become a line of its own in a unit.
+    pairs = [(name, text.replace("%", "%%") if _WORD.fullmatch(text) else "") for name, text in values.items()]
     if not any(value for __, value in pairs):
         return ""
     return "[Service]\n" + "".join(f"Environment={n}={v}\nEnvironment={n.upper()}={v}\n" for n, v in pairs)
@@ -289,7 +294,7 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
     if infra_env.get("additional_trust_bundle"):
         files[prepare.TRUST_ANCHOR] = (0o644, str(infra_env["additional_trust_bundle"]))
     if sources:
-        lines = "".join(f"server {name.strip()} iburst\n" for name in sources.split(",") if name.strip())
+        lines = "".join(f"server {name.strip()} iburst\n" for name in sources.split(",") if _WORD.fullmatch(name.strip()))
         files["/etc/chrony.d/assisted.conf"] = (0o644, lines)
     lines = _proxy_lines(infra_env).replace("[Service]", "[Manager]").replace("Environment=", "DefaultEnvironment=")
     if lines:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+_ZONE = re.compile(r"[-\w./]*", re.ASCII)
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -24,7 +26,8 @@ def network(text: str) -> Network | None:
 def address(text: str) -> Address | None:
     """The address in a text, its prefix dropped; None when it is none."""
     try:
-        return ipaddress.ip_address(text.partition("/")[0])
+        # Python takes any text for the zone of an IPv6 address, line breaks included.
+        return ipaddress.ip_address(text.partition("/")[0]) if _ZONE.fullmatch(text.partition("%")[2]) else None
     except ValueError:
         return None
 

@@ -130,7 +130,7 @@ def pull_secret(text: str, of: str = "") -> None:
 
 def ssh_keys(text: str) -> None:
     for key in (line.strip() for line in text.strip().split("\n") if text.strip()):
-        if not _SSH_KEY.fullmatch(key):
+        if not _SSH_KEY.fullmatch(key) or not key.replace("\t", " ").isprintable():
             raise ApiError(400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]")
         try:
             raw = base64.b64decode(key.split()[1], validate=True)
@@ -162,7 +162,7 @@ def proxies(http: str | None, https: str | None, none: str | None) -> None:
                 _proxy(url, *schemes)
             except ApiError as err:
                 raise ApiError(400, f"Failed to validate {what} Proxy: {err.reason}") from None
-    if not none or "*" in none:
+    if not none:
         return
     seen: set[str] = set()
     for entry in none.split(","):
@@ -171,6 +171,8 @@ def proxies(http: str | None, https: str | None, none: str | None) -> None:
         seen.add(entry)
         bare = entry.removeprefix(".")
         cidr = "/" in bare and network(bare) is not None
+        if entry == "*":
+            continue
         if not (cidr or ("/" not in bare and address(bare) is not None) or _DNS_NAME.fullmatch(bare)):
             raise ApiError(
                 400,
@@ -188,6 +190,13 @@ def ntp_sources(additional: str | None, sources: str | None, name: str = "additi
         for source in text.split(","):
             if not ("/" not in source and address(source)) and not _NTP_NAME.fullmatch(source):
                 raise ApiError(400, f"Invalid NTP source: {text}")
+
+
+def kernel_arguments(entries: Iterable[Mapping[str, Any]]) -> None:
+    """The description's pattern lets line breaks through in quotes; in an iPXE script they would begin a command."""
+    for entry in entries:
+        if not str(entry.get("value") or "").isprintable():
+            raise ApiError(400, f"kernel argument {str(entry['value'])[:80]!r} has control characters")
 
 
 def tags(text: str | None) -> None:

@@ -25,6 +25,16 @@ _LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
 #: Steps that look at the same things at each poll.
 CHECKS = frozenset({"inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS})
 
+#: Steps that are not ordered again while their reply is outstanding, and the setting that says how long that may take.
+ONCE: dict[str, str] = {
+    "installation-disk-speed-check": "DISK_CHECK_TIMEOUT",
+    "container-image-availability": "IMAGE_AVAILABILITY_TIMEOUT",
+    "install": "HOST_INSTALLING_TIMEOUT",
+    "logs-gather": "HOST_LOG_COLLECTION_TIMEOUT",
+}
+#: Seconds for the way there and back.
+GRACE = 60.0
+
 #: Host status -> step types in order (day 1). Statuses that are not here get none.
 DAY1: dict[str, tuple[str, ...]] = {
     "discovering": ("inventory",),

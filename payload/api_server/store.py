@@ -1,47 +1,37 @@
 """State of the service: documents in memory, written through to one SQLite file.
 
 Documents are read at the start and changed only in the event loop. A request changes top-level fields of documents;
-`commit` writes what changed in one transaction before the answer goes out, so what was acknowledged survives a kill.
+`commit` writes what changed in one transaction, and `durable` waits until the disk has it: what was acknowledged survives a
+loss of power. Requests that commit while the disk is busy share its next flush (SQLite's WAL is not flushed at each commit
+with synchronous=NORMAL, so a commit costs no wait). What cannot be written is undone: it was refused, and is not done later.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .events import SCHEMA as EVENTS
+from .events import Events, Filter
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS field (kind TEXT, id TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS event (
-  seq INTEGER PRIMARY KEY, name TEXT, cluster_id TEXT, host_id TEXT, infra_env_id TEXT, severity TEXT, category TEXT,
-  message TEXT, event_time TEXT, props TEXT, cluster_level INTEGER, deleted_host INTEGER DEFAULT 0);
-CREATE INDEX IF NOT EXISTS event_cluster ON event (cluster_id);
-CREATE INDEX IF NOT EXISTS event_infra_env ON event (infra_env_id);
 CREATE TABLE IF NOT EXISTS file (owner TEXT, name TEXT, content BLOB, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
 
 #: Field of a document that keeps the order in which documents were made: two may be made in one millisecond.
 NTH = "_nth"
-EVENT_FIELDS = (
-    "name",
-    "cluster_id",
-    "host_id",
-    "infra_env_id",
-    "severity",
-    "category",
-    "message",
-    "event_time",
-    "props",
-)
-#: What of an event the API shows, where it has it: upstream's keeps the category to itself.
-SHOWN_FIELDS = tuple(name for name in EVENT_FIELDS if name != "category")
 
 
 class Unwritable(Exception):
-    """The state cannot be written to its file now: the disk is full, broken or read-only. Nothing is lost, a later commit has it."""
+    """The state cannot be written to its file now: the disk is full, broken or read-only. What was to be written is undone."""
 
 
 class Document(dict[str, Any]):
@@ -54,6 +44,7 @@ class Document(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self or self[name] != value:
+            self._store.remember(self)
             super().__setitem__(name, value)
             self.changed.add(name)
             self._mark()
@@ -74,6 +65,7 @@ class Document(dict[str, Any]):
     def drop(self, *names: str) -> None:
         for name in names:
             if name in self:
+                self._store.remember(self)
                 super().__delitem__(name)
                 self.changed.add(name)
                 self._mark()
@@ -99,9 +91,17 @@ class Store:
         self.dirty: dict[tuple[str, str], Document] = {}
         self.kinds: dict[str, dict[str, Document]] = {"cluster": {}, "infra_env": {}, "host": {}}
         self._gone: list[tuple[str, str]] = []
-        self._events: list[tuple[Any, ...]] = []
         self._files: dict[tuple[str, str], bytes | None] = {}
         self._later: list[tuple[str, tuple[Any, ...]]] = []
+        #: What documents were before the changes that are not committed: (kind, id) -> document, its fields, what was touched.
+        self._before: dict[tuple[str, str], tuple[Document, dict[str, Any], set[str]] | None] = {}
+        #: Called after changes were undone, with the kinds and ids of their documents.
+        self.on_undo: Callable[[set[tuple[str, str]]], None] | None = None
+        self._version = self._flushed = 0
+        self._flushing: asyncio.Task[None] | None = None
+        self._broken = ""
+        self._refusal: Unwritable | None = None
+        self._wal = -1
         try:
             self.db = sqlite3.connect(self.path, isolation_level=None)
             self._load()
@@ -119,7 +119,8 @@ class Store:
         self.db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; BEGIN EXCLUSIVE; COMMIT;")
         if (found := self.db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise ValueError(found)
-        self.db.executescript(SCHEMA)
+        self.db.executescript(SCHEMA + EVENTS)
+        self.events = Events(self.db)
         for kind, ident, name, value in self.db.execute("SELECT kind, id, name, value FROM field"):
             dict.__setitem__(self._document(kind, ident), name, json.loads(value))
         for documents in self.kinds.values():
@@ -131,9 +132,42 @@ class Store:
     def _document(self, kind: str, ident: str) -> Document:
         return self.kinds[kind].setdefault(ident, Document(self, kind, ident))
 
+    def remember(self, document: Document) -> None:
+        """Keeps what a document is, should its first change since the last commit have to be undone."""
+        key = (document.kind, document.ident)
+        if key not in self._before and self.kinds[document.kind].get(document.ident) is document:
+            self._before[key] = (document, dict(document), set(document.changed))
+
+    def _undo(self) -> None:
+        """Makes everything what it was at the last commit."""
+        undone = set(self._before)
+        for (kind, ident), state in self._before.items():
+            documents = self.kinds[kind]
+            if state is None:
+                documents.pop(ident, None)
+                continue
+            document, fields, touched = state
+            dict.clear(document)
+            dict.update(document, fields)
+            document.changed = touched
+            if documents.get(ident) is not document:
+                documents[ident] = document
+                order = sorted(documents.items(), key=lambda item: item[1].get(NTH, 0))
+                documents.clear()
+                documents.update(order)
+        self._clear()
+        if self.on_undo is not None:
+            self.on_undo(undone)
+
+    def _clear(self) -> None:
+        for written in (self.dirty, self._gone, self._files, self._later, self._before):
+            written.clear()
+        self.events.clear()
+
     def create(self, kind: str, ident: str, fields: Mapping[str, Any]) -> Document:
         """A new document in place of any with the same id."""
         self.delete(kind, ident)
+        self._before.setdefault((kind, ident), None)
         document = self._document(kind, ident)
         self._nth += 1
         document[NTH] = self._nth
@@ -143,19 +177,18 @@ class Store:
         return document
 
     def delete(self, kind: str, ident: str) -> None:
-        if self.kinds[kind].pop(ident, None) is not None:
+        if (document := self.kinds[kind].get(ident)) is not None:
+            self.remember(document)
+            del self.kinds[kind][ident]
             self.dirty.pop((kind, ident), None)
             self._gone.append((kind, ident))
 
     def event(self, fields: Mapping[str, Any], cluster_level: bool) -> None:
-        self._events.append((*(fields.get(name) for name in EVENT_FIELDS), int(cluster_level)))
+        self.events.add(fields, cluster_level)
 
     def forget_events(self, column: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env; those of a deleted host are only marked."""
-        if column == "host_id":
-            self._later.append(("UPDATE event SET deleted_host = 1 WHERE host_id = ?", (ident,)))
-        else:
-            self._later.append((f"DELETE FROM event WHERE {column} = ?", (ident,)))
+        self.events.forget(column, ident)
 
     def put_file(self, owner: str, name: str, content: bytes | None) -> None:
         """Keeps a small file (manifest, ignition, credential); None deletes it."""
@@ -168,9 +201,24 @@ class Store:
         return row[0] if row else None
 
     def files(self, owner: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        self.try_commit()
+        self._settle()
         rows = self.db.execute("SELECT name, content FROM file WHERE owner = ? ORDER BY name", (owner,))
         return (row for row in rows.fetchall() if row[0].startswith(prefix))
+
+    def file_names(self, owner: str, prefix: str = "") -> list[str]:
+        """Names of files, sorted, without their content."""
+        self._settle()
+        rows = self.db.execute("SELECT name FROM file WHERE owner = ? ORDER BY name", (owner,))
+        return [name for (name,) in rows if name.startswith(prefix)]
+
+    def files_with(self, owner: str, prefix: str, word: bytes, most: int) -> list[bytes]:
+        """Contents of the files of at most `most` bytes that have a word in them."""
+        self._settle()
+        rows = self.db.execute(
+            "SELECT name, content FROM file WHERE owner = ? AND length(content) <= ? AND instr(content, ?) ORDER BY name",
+            (owner, most, word),
+        )
+        return [content for name, content in rows if name.startswith(prefix)]
 
     def forget_files(self, owner: str) -> None:
         self._later.append(("DELETE FROM file WHERE owner = ?", (owner,)))
@@ -180,20 +228,63 @@ class Store:
         with contextlib.suppress(Unwritable):
             self.commit()
 
+    def _settle(self) -> None:
+        """A commit before the file is read in the middle of a request. That it was not possible is said at the request's end."""
+        try:
+            self.commit()
+        except Unwritable as err:
+            self._refusal = err
+
+    def begin(self) -> None:
+        """A request begins: what was refused to another is not its concern."""
+        self._refusal = None
+
     def commit(self) -> None:
-        """Writes every change since the last commit in one transaction; Unwritable when that is not possible now."""
-        if not (self.dirty or self._gone or self._events or self._files or self._later):
+        """Writes every change since the last commit in one transaction; Unwritable when that is not possible: it is undone."""
+        if self._refusal is not None:
+            refusal, self._refusal = self._refusal, None
+            self._undo()
+            raise refusal
+        if not (self.dirty or self._gone or self.events.new or self.events.leaving or self._files or self._later):
             return
         try:
+            if self._broken:
+                raise sqlite3.OperationalError(self._broken)
             self._write()
         except sqlite3.Error as err:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
+            self._undo()
             raise Unwritable(f"the state cannot be written: {err}") from None
         for document in self.dirty.values():
             document.changed.clear()
-        for written in (self.dirty, self._gone, self._events, self._files, self._later):
-            written.clear()
+        self.events.written()
+        self._clear()
+        self._version += 1
+
+    async def durable(self) -> None:
+        """A commit, and a wait until the disk has it; Unwritable likewise. Those who wait at the same time share a flush."""
+        self.commit()
+        wanted = self._version
+        while self._flushed < wanted:
+            if self._flushing is None:
+                self._flushing = asyncio.get_running_loop().create_task(self._flush())
+            await asyncio.shield(self._flushing)
+
+    async def _flush(self) -> None:
+        version = self._version
+        try:
+            if self.path != ":memory:":
+                if self._wal < 0:
+                    self._wal = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+                await asyncio.get_running_loop().run_in_executor(None, os.fdatasync, self._wal)
+            self._flushed = version
+        except OSError as err:
+            # After an error the kernel may forget what it could not write: nothing says what the disk has.
+            self._broken = f"the disk failed ({err.strerror}); start the service again"
+            raise Unwritable(f"the state cannot be written: {self._broken}") from None
+        finally:
+            self._flushing = None
 
     def _write(self) -> None:
         upserts, deletes = [], []
@@ -211,10 +302,10 @@ class Store:
             ("DELETE FROM field WHERE kind = ? AND id = ?", self._gone),
             ("DELETE FROM field WHERE kind = ? AND id = ? AND name = ?", deletes),
             ("INSERT OR REPLACE INTO field VALUES (?, ?, ?, ?)", upserts),
-            (f"INSERT INTO event ({', '.join(EVENT_FIELDS)}, cluster_level) VALUES (?,?,?,?,?,?,?,?,?,?)", self._events),
         ):
             if rows:
                 run.executemany(statement, rows)
+        self.events.write()
         for (owner, name), content in self._files.items():
             if content is None:
                 run.execute("DELETE FROM file WHERE owner = ? AND name = ?", (owner, name))
@@ -224,22 +315,30 @@ class Store:
             run.execute(statement, values)
         run.execute("COMMIT")
 
-    def events(self, where: str, values: list[Any], order: str, limit: int, offset: int) -> list[dict[str, Any]]:
-        """Events that match a clause, as the API shows them. `where` and `order` are the service's own text."""
-        self.try_commit()
-        rows = self.db.execute(
-            f"SELECT {', '.join(SHOWN_FIELDS)} FROM event WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
-            [*values, limit, offset],
-        )
-        return [{k: v for k, v in zip(SHOWN_FIELDS, row, strict=True) if v or k == "message"} for row in rows]
+    async def count_events(self, wanted: Filter) -> Counter[str]:
+        """Events by severity."""
+        self._settle()
+        return await self.events.count(wanted)
 
-    def severities(self, where: str, values: list[Any]) -> dict[str, int]:
-        self.try_commit()
-        return dict(self.db.execute(f"SELECT severity, count(*) FROM event WHERE {where} GROUP BY severity", values))
+    async def event_pages(self, wanted: Filter, **options: Any) -> AsyncIterator[list[dict[str, Any]]]:
+        """Events in pieces; see `Events.pages`."""
+        self._settle()
+        async for page in self.events.pages(wanted, **options):
+            yield page
+
+    def sweep(self) -> bool:
+        """Removes a part of the events that are forgotten; whether more are left. Unwritable: not now."""
+        try:
+            return not self._broken and self.events.sweep()
+        except sqlite3.Error as err:
+            raise Unwritable(f"the state cannot be written: {err}") from None
 
     def close(self) -> None:
         """Writes what is left and closes the file; Unwritable when it could not be written."""
         try:
             self.commit()
         finally:
-            self.db.close()
+            self.db.close()  # which flushes
+            if self._wal >= 0:
+                os.close(self._wal)
+                self._wal = -1

@@ -380,7 +380,9 @@ def _documents(manifests: Mapping[str, str]) -> list[Config]:
                 isinstance(document, dict)
                 and document.get("apiVersion")
                 and document.get("kind")
-                and (document.get("metadata") or {}).get("name")
+                and isinstance(metadata := document.get("metadata"), dict)
+                and isinstance(metadata.get("name"), str)
+                and isinstance(metadata.get("labels") or {}, dict)
             ):
                 raise ValueError(f"manifest {name} is no object: apiVersion, kind and metadata.name are needed")
             found.append(document)

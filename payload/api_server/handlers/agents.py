@@ -41,8 +41,7 @@ _FREE_ON_FAILURE = frozenset({"container-image-availability", "installation-disk
 def post_reply(e: Engine, call: Call) -> Any:
     host, reply = called_host(e, call), call.body
     kind, code, text = reply.get("step_type", ""), reply.get("exit_code", 0), reply.get("output", "")
-    if code != 0:
-        e.ask_again(host["id"], kind)
+    e.replied(host["id"], kind, code)
     if code == MEDIA_EXIT:
         _media_lost(e, host)
     if code != 0 and kind not in _FREE_ON_FAILURE:

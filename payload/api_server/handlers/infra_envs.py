@@ -89,6 +89,7 @@ def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any]) -> dict[st
         if entry.get("operation") != "append":
             raise ApiError(400, f"Only kernel argument operation append is supported.  Got {entry.get('operation', '')}")
     if body.get("kernel_arguments") is not None:
+        refusals.kernel_arguments(body["kernel_arguments"])
         fields["kernel_arguments"] = compact(body["kernel_arguments"]) if body["kernel_arguments"] else ""
     if body.get("proxy") is not None:
         fields["proxy"] = {**infra_env.get("proxy", {}), **{key: value for key, value in proxy.items() if value is not None}}

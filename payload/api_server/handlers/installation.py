@@ -106,7 +106,7 @@ def reset_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     rule, before = _rule(e, cluster, "reset"), cluster.get("status_info")
     _move_hosts(e, cluster, "reset", "host_installation_reset")
-    for name, __ in list(e.store.files(cluster["id"])):
+    for name in e.store.file_names(cluster["id"]):
         if not name.startswith("manifest/"):
             e.store.put_file(cluster["id"], name, None)
     cluster.set(progress={}, **{"last-installation-preparation": NOT_PREPARED})

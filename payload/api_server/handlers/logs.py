@@ -14,6 +14,7 @@ from .. import validations
 from ..calls import Call, Download, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
+from ..events import Filter
 from ..store import Document
 from .hosts import called_host
 
@@ -78,7 +79,7 @@ def _safe(text: str) -> str:
 
 
 @handler
-def download_logs(e: Engine, call: Call) -> Any:
+async def download_logs(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     folder = e.config.data_dir / "logs" / cluster["id"]
     kind = call.query.get("logs_type") or "all"
@@ -111,7 +112,8 @@ def download_logs(e: Engine, call: Call) -> Any:
             part = f"{ident}_{part}"
         files[part] = folder / f"{ident}.tar.gz"
     parts = [(part, path) for part, path in files.items() if path.is_file()]
-    events = e.store.events("cluster_id = ?", [cluster["id"]], "ASC", EVENTS, 0)
+    pages = e.store.event_pages(Filter(cluster_id=cluster["id"]), limit=EVENTS)
+    events = [event async for page in pages for event in page]
     return Download(f"{name}_{cluster['id']}.tar", stream=_tar(json.dumps(events).encode(), parts))
 
 

@@ -7,8 +7,8 @@ import binascii
 import re
 from typing import Any
 
-from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
-from .. import limits, operators, refusals, usage
+from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all, off_loop
+from .. import limits, operators, refusals, settings, usage
 from ..calls import Call, Download, handler
 from ..engine import Engine
 from ..errors import ApiError
@@ -20,8 +20,8 @@ def _manifest(folder: str, name: str, source: str = "user") -> dict[str, Any]:
     return {"folder": folder, "file_name": name, "manifest_source": source}
 
 
-def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
-    """Content of a manifest as users give it; ApiError 400 when it is none."""
+async def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
+    """Content of a manifest as users give it; ApiError 400 when it is none. Read without holding the event loop."""
     where = f"of file {path} for cluster ID {cluster_id}"
     if not text.strip(" "):
         raise ApiError(400, f"Manifest content {where} is empty")
@@ -33,12 +33,9 @@ def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
         raise ApiError(400, f"Manifest content {where} exceeds the maximum file size of 1MiB")
     json_file, patch = path.endswith(".json"), ".patch" in path.rpartition("/")[2]
     try:
-        if json_file:
-            load_json(content, name=path)
-        else:
-            found = load_yaml_all(content, name=path)
-            if patch and not all(isinstance(entry, list) for entry in found):
-                raise ValueError("it should be a list of operations")
+        found = await off_loop(load_json if json_file else load_yaml_all, content, name=path)
+        if patch and not json_file and not all(isinstance(entry, list) for entry in found):
+            raise ValueError("it should be a list of operations")
     except ValueError as err:
         reason = f"yaml: line {err.line}: {err.problem}" if isinstance(err, DocumentError) else str(err)
         reason = " ".join(reason.split())[:300]
@@ -47,7 +44,22 @@ def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
         if patch:
             raise ApiError(400, f"Patch content {where} is invalid: {reason}") from None
         raise ApiError(400, f"Manifest content {where} has an invalid YAML format: {reason}") from None
+    _check_settings(found if isinstance(found, list) else [found], content, where)
     return content
+
+
+def _check_settings(documents: list[Any], content: bytes, where: str) -> None:
+    """Settings of a cluster are validated here: later nobody is there who could correct them."""
+    values = settings.of(documents)
+    if values is None:
+        return
+    problems = [text for name, value in values.items() if (text := settings.problem(str(name), value))]
+    if len(content) > settings.MOST_BYTES:
+        problems.append(f"it has {len(content)} bytes, {settings.MOST_BYTES} is the limit of a manifest with settings")
+    elif settings.read(content) is None:
+        problems.append("it has more than 1,000 values")
+    if problems:
+        raise ApiError(400, f"Manifest content {where} has invalid settings: {'; '.join(problems)[:1000]}")
 
 
 @handler
@@ -55,7 +67,7 @@ def list_manifests(e: Engine, call: Call) -> Any:
     cluster = e.clusters.get(call.path["cluster_id"].lower())
     if cluster is None:
         raise ApiError(404, "Object Not Found")
-    found = [_manifest(*name.split("/", 2)[1:]) for name, __ in e.store.files(cluster["id"], "manifest/")]
+    found = [_manifest(*name.split("/", 2)[1:]) for name in e.store.file_names(cluster["id"], "manifest/")]
     if call.query.get("include_system_generated"):
         known = {(entry["folder"], entry["file_name"]) for entry in found}
         made, __ = operators.manifests(cluster)
@@ -87,11 +99,12 @@ def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content:
 
 
 @handler
-def create_manifest(e: Engine, call: Call) -> Any:
+async def create_manifest(e: Engine, call: Call) -> Any:
     cluster, body = e.cluster(call.path["cluster_id"]), call.body
     folder, name = body.get("folder", "manifests"), body["file_name"]
     refusals.manifest_name(name, cluster["id"])
-    content = _manifest_content(body["content"], f"{folder}/{name}", cluster["id"])
+    content = await _manifest_content(body["content"], f"{folder}/{name}", cluster["id"])
+    cluster = e.cluster(call.path["cluster_id"])  # it may have gone, or begun to install, meanwhile
     _distinct(e, cluster, folder, name)
     _put_manifest(e, cluster, folder, name, content)
     usage.note(cluster, usage.MANIFEST)
@@ -106,17 +119,21 @@ def _existing(e: Engine, cluster: Document, folder: str, name: str) -> bytes:
 
 
 @handler
-def update_manifest(e: Engine, call: Call) -> Any:
+async def update_manifest(e: Engine, call: Call) -> Any:
     cluster, body = e.cluster(call.path["cluster_id"]), call.body
     folder, name = body.get("updated_folder") or body["folder"], body.get("updated_file_name") or body["file_name"]
     _changeable(cluster)
     for file_name in (body["file_name"], name):
         refusals.manifest_name(file_name, cluster["id"])
-    content = _existing(e, cluster, body["folder"], body["file_name"])
+    _existing(e, cluster, body["folder"], body["file_name"])
     if name != body["file_name"]:
         _distinct(e, cluster, folder, name)
+    new = None
     if body.get("updated_content") is not None:
-        content = _manifest_content(body["updated_content"], name, cluster["id"])
+        new = await _manifest_content(body["updated_content"], name, cluster["id"])
+        cluster = e.cluster(call.path["cluster_id"])
+        _changeable(cluster)
+    content = _existing(e, cluster, body["folder"], body["file_name"]) if new is None else new
     _put_manifest(e, cluster, folder, name, content)
     if (folder, name) != (body["folder"], body["file_name"]):
         _put_manifest(e, cluster, body["folder"], body["file_name"], None)

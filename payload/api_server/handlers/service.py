@@ -2,56 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..calls import Call, Download, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
+from ..events import Filter
+
+#: More events than this are sent while they are read.
+_AT_ONCE, _PIECE = 1000, 200
+
+
+def _words(text: Any) -> tuple[str, ...]:
+    return tuple(word for word in str(text or "").split(",") if word)
 
 
 @handler
-def list_events(e: Engine, call: Call) -> Any:
+async def list_events(e: Engine, call: Call) -> Any:
     query = call.query
-    clauses, values = ["1"], []
-    for key in ("cluster_id", "infra_env_id"):
-        if query.get(key):
-            clauses.append(f"{key} = ?")
-            values.append(query[key].lower())
-    hosts = [text.strip().lower() for text in str(query.get("host_ids", "")).split(",") if text.strip()]
+    hosts = [text.strip().lower() for text in _words(query.get("host_ids")) if text.strip()]
     if query.get("host_id"):
         hosts.append(query["host_id"].lower())
-    who = []
-    if hosts:
-        who.append(f"host_id IN ({','.join('?' * len(hosts))})")
-        values += hosts
-    if query.get("cluster_level"):
-        who.append("cluster_level = 1")
-    if who:
-        clauses.append("(" + " OR ".join(who) + ")")
-    if query.get("deleted_hosts") is False:
-        clauses.append("deleted_host = 0")
-    if query.get("message"):
-        clauses.append("instr(lower(message), ?) > 0")
-        values.append(query["message"].lower())
-    categories = [text for text in str(query.get("categories", "user")).split(",") if text]
-    clauses.append(f"category IN ({','.join('?' * len(categories))})")
-    values += categories
-    where = " AND ".join(clauses)
-    counts = e.store.severities(where, values)
-    wanted = [text for text in str(query.get("severities", "")).split(",") if text]
-    if wanted:
-        where += f" AND severity IN ({','.join('?' * len(wanted))})"
-        values = [*values, *wanted]
-    total = sum(count for severity, count in counts.items() if not wanted or severity in wanted)
-    order = "DESC" if query.get("order") == "descending" else "ASC"
+    wanted = Filter(
+        cluster_id=str(query.get("cluster_id") or "").lower(),
+        infra_env_id=str(query.get("infra_env_id") or "").lower(),
+        hosts=tuple(hosts),
+        cluster_level=bool(query.get("cluster_level")),
+        deleted_hosts=query.get("deleted_hosts") is not False,
+        message=query.get("message") or "",
+        categories=_words(query.get("categories", "user")) or ("",),  # of no category is none
+    )
+    counts = await e.store.count_events(wanted)
+    severities = _words(query.get("severities"))
+    wanted = replace(wanted, severities=severities)
+    total = sum(count for severity, count in counts.items() if not severities or severity in severities)
     limit, offset = query.get("limit"), query.get("offset", 0)
-    events = e.store.events(where, values, order, -1 if limit is None else limit, offset)
+    pages = e.store.event_pages(
+        wanted, descending=query.get("order") == "descending", limit=-1 if limit is None else limit, offset=offset
+    )
     headers = {
         f"Severity-Count-{name.capitalize()}": str(counts.get(name, 0))
         for name in ("info", "warning", "error", "critical")
     }
-    return Download("", headers={**headers, "Event-Count": str(total)}, value=events)
+    headers["Event-Count"] = str(total)
+    if min(total, total if limit is None else limit) > _AT_ONCE:
+        return Download("", headers=headers, stream=_texts(pages), json=True)
+    return Download("", headers=headers, value=[event async for page in pages for event in page])
+
+
+async def _texts(pages: AsyncIterator[list[dict[str, Any]]]) -> AsyncIterator[bytes]:
+    """A JSON list in pieces."""
+    start = "["
+    async for page in pages:
+        for at in range(0, len(page), _PIECE):
+            text = json.dumps(page[at : at + _PIECE], ensure_ascii=False, separators=(",", ":"))[1:-1]
+            yield (start + text).encode("utf-8", "replace")
+            start = ","
+            await asyncio.sleep(0)
+    yield b"[]" if start == "[" else b"]"
 
 
 @handler

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.api_server.events import Filter
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 
 
@@ -24,10 +25,11 @@ def test_documents_come_back_in_the_order_in_which_they_were_made(tmp_path: Path
     assert list(Store(tmp_path / "x.db").kinds["host"]) == ["c", "d", "b", "a", "0"]
 
 
-def test_an_event_without_words_has_a_message(tmp_path: Path) -> None:
+async def test_an_event_without_words_has_a_message(tmp_path: Path) -> None:
     store = Store(tmp_path / "x.db")
     store.event({"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z", "category": "user", "props": ""}, True)
-    assert store.events("1", [], "ASC", -1, 0) == [{"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z"}]
+    pages = [page async for page in store.event_pages(Filter())]
+    assert pages == [[{"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z"}]]
 
 
 def test_only_one_service_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

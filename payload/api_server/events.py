@@ -1,0 +1,239 @@
+"""Events: a table that only grows. Whatever is asked of it is done in windows, between which the event loop goes on.
+
+Counts are kept in memory by all that can be asked for, but for a text in the message. Events of what was deleted are hidden at
+once and removed, or marked, a window at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS event (
+  seq INTEGER PRIMARY KEY, name TEXT, cluster_id TEXT, host_id TEXT, infra_env_id TEXT, severity TEXT, category TEXT,
+  message TEXT, event_time TEXT, props TEXT, cluster_level INTEGER, deleted_host INTEGER DEFAULT 0);
+CREATE INDEX IF NOT EXISTS event_cluster ON event (cluster_id);
+CREATE INDEX IF NOT EXISTS event_infra_env ON event (infra_env_id);
+CREATE INDEX IF NOT EXISTS event_host ON event (host_id);
+CREATE TABLE IF NOT EXISTS forgotten (owner TEXT, id TEXT, upto INTEGER, PRIMARY KEY (owner, id)) WITHOUT ROWID;
+"""
+FIELDS = ("name", "cluster_id", "host_id", "infra_env_id", "severity", "category", "message", "event_time", "props")
+#: What of an event the API shows, where it has it: upstream's keeps the category to itself.
+SHOWN = tuple(name for name in FIELDS if name != "category")
+#: Events that are looked at without a pause, and counts: some milliseconds each.
+WINDOW, COUNTS = 1000, 10_000
+#: Columns by which events are forgotten; those of a host are only marked.
+OWNERS = ("cluster_id", "infra_env_id", "host_id")
+_FORGOTTEN = "EXISTS (SELECT 1 FROM forgotten f WHERE f.owner = '{0}' AND f.id = event.{0} AND event.seq <= f.upto)"
+
+
+class Key(NamedTuple):
+    """By what events are counted."""
+
+    cluster_id: str | None
+    infra_env_id: str | None
+    host_id: str | None
+    severity: str | None
+    category: str | None
+    cluster_level: int
+    deleted_host: int
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which events are asked for. `hosts` and `cluster_level` add up; empty fields do not matter."""
+
+    cluster_id: str = ""
+    infra_env_id: str = ""
+    hosts: tuple[str, ...] = ()
+    cluster_level: bool = False
+    #: Whether events of deleted hosts count.
+    deleted_hosts: bool = True
+    message: str = ""
+    categories: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+
+    def takes(self, key: Key) -> bool:
+        """Whether it takes the events that are counted under a key, but for their messages."""
+        return (
+            (not self.cluster_id or key.cluster_id == self.cluster_id)
+            and (not self.infra_env_id or key.infra_env_id == self.infra_env_id)
+            and (not (self.hosts or self.cluster_level) or key.host_id in self.hosts or bool(self.cluster_level and key.cluster_level))
+            and (self.deleted_hosts or not key.deleted_host)
+            and (not self.categories or key.category in self.categories)
+            and (not self.severities or key.severity in self.severities)
+        )
+
+    def index(self) -> tuple[str, list[Any]]:
+        """The clause that an index answers."""
+        for name in ("cluster_id", "infra_env_id"):
+            if value := getattr(self, name):
+                return f"{name} = ?", [value]
+        if len(self.hosts) == 1 and not self.cluster_level:
+            return "host_id = ?", [self.hosts[0]]
+        return "1", []
+
+    def where(self) -> tuple[str, list[Any]]:
+        """All of it as SQL."""
+        clauses, values = list[str](), list[Any]()
+
+        def add(clause: str, *more: Any) -> None:
+            clauses.append(clause)
+            values.extend(more)
+
+        if self.cluster_id:
+            add("cluster_id = ?", self.cluster_id)
+        if self.infra_env_id:
+            add("infra_env_id = ?", self.infra_env_id)
+        who = [f"host_id IN ({_marks(self.hosts)})"] if self.hosts else []
+        who += ["cluster_level = 1"] if self.cluster_level else []
+        if who:
+            add(f"({' OR '.join(who)})", *self.hosts)
+        if not self.deleted_hosts:
+            add("deleted_host = 0")
+        if self.message:
+            add("instr(lower(message), ?) > 0", self.message.lower())
+        for name, wanted in (("category", self.categories), ("severity", self.severities)):
+            if wanted:
+                add(f"{name} IN ({_marks(wanted)})", *wanted)
+        return " AND ".join(clauses) or "1", values
+
+
+def _marks(values: Iterable[Any]) -> str:
+    return ",".join("?" for __ in values)
+
+
+class Events:
+    """The events in a database that belongs to one thread. Changes take part in the transaction of the caller."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.new: list[tuple[Any, ...]] = []
+        #: Owners whose events are to be forgotten with the next commit.
+        self.leaving: list[tuple[str, str]] = []
+        self._pending = bool(db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone())
+        deleted = f"max(deleted_host, {_FORGOTTEN.format('host_id')})" if self._pending else "deleted_host"
+        self.counts: Counter[Key] = Counter()
+        columns = "cluster_id, infra_env_id, host_id, severity, category, cluster_level"
+        for *key, count in db.execute(
+            f"SELECT {columns}, {deleted} AS gone, count(*) FROM event WHERE {self._present()} GROUP BY {columns}, gone"
+        ):
+            self.counts[Key(*key)] = count
+
+    def add(self, fields: Mapping[str, Any], cluster_level: bool) -> None:
+        """One more event, with the next commit."""
+        self.new.append((*(fields.get(name) for name in FIELDS), int(cluster_level)))
+
+    def forget(self, owner: str, ident: str) -> None:
+        """Drops the events of a deleted cluster or infra-env, marks those of a deleted host, with the next commit."""
+        self.leaving.append((owner, ident))
+
+    def clear(self) -> None:
+        """The next commit has nothing of events."""
+        self.new.clear()
+        self.leaving.clear()
+
+    def write(self) -> None:
+        """What is new, inside of a transaction."""
+        if self.new:
+            self.db.executemany(f"INSERT INTO event ({', '.join(FIELDS)}, cluster_level) VALUES ({_marks(FIELDS)},?)", self.new)
+        for owner, ident in self.leaving:
+            self.db.execute("INSERT OR REPLACE INTO forgotten SELECT ?, ?, coalesce(max(seq), 0) FROM event", (owner, ident))
+
+    def written(self) -> None:
+        """The transaction was committed."""
+        names = {name: at for at, name in enumerate((*FIELDS, "cluster_level"))}
+        for event in self.new:
+            self.counts[Key._make((*(event[names[name]] for name in Key._fields[:-1]), 0))] += 1
+        for owner, ident in self.leaving:
+            self._pending = True
+            for key in [key for key in self.counts if getattr(key, owner) == ident]:
+                count = self.counts.pop(key)
+                if owner == "host_id":
+                    self.counts[key._replace(deleted_host=1)] += count
+        self.clear()
+
+    def _present(self) -> str:
+        """Leaves out what is forgotten and not removed yet."""
+        if not self._pending:
+            return "1"
+        return " AND ".join(f"NOT {_FORGOTTEN.format(owner)}" for owner in OWNERS if owner != "host_id")
+
+    def sweep(self) -> bool:
+        """Removes or marks a window of what is forgotten. Returns whether more is left. sqlite3.Error: not now."""
+        found = self.db.execute("SELECT owner, id, upto FROM forgotten LIMIT 1").fetchone()
+        if found is None:
+            self._pending = False
+            return False
+        owner, ident, upto = found
+        change, still = ("UPDATE event SET deleted_host = 1", "AND deleted_host = 0") if owner == "host_id" else ("DELETE FROM event", "")
+        done = self.db.execute(
+            f"{change} WHERE seq IN (SELECT seq FROM event WHERE {owner} = ? AND seq <= ? {still} LIMIT ?)", (ident, upto, WINDOW // 4)
+        )
+        if done.rowcount == 0:
+            self.db.execute("DELETE FROM forgotten WHERE owner = ? AND id = ? AND upto = ?", (owner, ident, upto))
+        return True
+
+    async def count(self, wanted: Filter) -> Counter[str]:
+        """How many there are of each severity."""
+        found: Counter[str] = Counter()
+        if not wanted.message:
+            for at, (key, count) in enumerate(list(self.counts.items())):
+                if wanted.takes(key):
+                    found[str(key.severity)] += count
+                if at % COUNTS == COUNTS - 1:
+                    await asyncio.sleep(0)
+            return found
+        where, values = self._where(wanted)
+        async for low, high in self._windows(wanted, False):
+            found.update(
+                dict(self.db.execute(f"SELECT severity, count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ? GROUP BY severity", [*values, low, high]))
+            )
+        return found
+
+    async def pages(self, wanted: Filter, *, descending: bool = False, limit: int = -1, offset: int = 0) -> AsyncIterator[list[dict[str, Any]]]:
+        """The events as the API shows them, in order; `limit` -1: all."""
+        where, values = self._where(wanted)
+        order = "DESC" if descending else "ASC"
+        async for low, high in self._windows(wanted, descending):
+            if limit == 0:
+                return
+            if offset:
+                (count,) = self.db.execute(f"SELECT count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ?", [*values, low, high]).fetchone()
+                if count <= offset:
+                    offset -= count
+                    continue
+            rows = self.db.execute(
+                f"SELECT {', '.join(SHOWN)} FROM event WHERE {where} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT ? OFFSET ?",
+                [*values, low, high, limit, offset],
+            ).fetchall()
+            offset, limit = 0, limit - len(rows) if limit > 0 else limit
+            if rows:
+                yield [{k: v for k, v in zip(SHOWN, row, strict=True) if v or k == "message"} for row in rows]
+
+    def _where(self, wanted: Filter) -> tuple[str, list[Any]]:
+        where, values = wanted.where()
+        where = f"{where} AND {self._present()}"
+        if not wanted.deleted_hosts and self._pending:
+            where += f" AND NOT {_FORGOTTEN.format('host_id')}"
+        return where, values
+
+    async def _windows(self, wanted: Filter, descending: bool) -> AsyncIterator[tuple[int, int]]:
+        """First and last number of at most WINDOW events that the filter's index has, until the end as it is now; a pause between them."""
+        index, values = wanted.index()
+        (end,) = self.db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
+        low, high = 1, end
+        order = "DESC" if descending else "ASC"
+        while low <= high:
+            found = self.db.execute(
+                f"SELECT seq FROM event WHERE {index} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT 1 OFFSET ?", [*values, low, high, WINDOW - 1]
+            ).fetchone()
+            edge = found[0] if found else low if descending else high
+            yield (edge, high) if descending else (low, edge)
+            low, high = (low, edge - 1) if descending else (edge + 1, high)
+            await asyncio.sleep(0)

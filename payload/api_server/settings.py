@@ -1,0 +1,69 @@
+"""Settings of one cluster: the data of its manifest ConfigMap `agentlab-settings`.
+
+They are validated when the manifest is posted. What a state file of an older service has is read with the same bounds, and
+what is no setting in it counts as unset: no manifest may stop the cluster's hosts from being answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...plugins.module_utils.documents import LIMITS, DocumentError, load_yaml_all
+from .config import DEFAULTS, seconds
+
+NAME = "agentlab-settings"
+#: A manifest with settings is read in the event loop.
+MOST_BYTES = 32 * 1024
+_LIMITS = LIMITS._replace(size=MOST_BYTES, nodes=1000, depth=20)
+_DURATIONS = ("TIMEOUT", "INTERVAL", "TIME", "SECONDS")
+_FLAGS = ("1", "true", "yes", "0", "false", "no", "")
+
+
+def of(documents: Iterable[Any]) -> dict[str, Any] | None:
+    """The settings in the documents of a manifest, as they stand there; None: it has no such ConfigMap."""
+    for document in documents:
+        if not isinstance(document, dict) or document.get("kind") != "ConfigMap":
+            continue
+        metadata = document.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("name") == NAME:
+            found = document.get("data")
+            return found if isinstance(found, dict) else {"data": [found]} if found is not None else {}
+    return None
+
+
+def read(content: bytes) -> dict[str, str] | None:
+    """The settings in a manifest that was kept; values that are none are left out. None: it has no such ConfigMap."""
+    if NAME.encode() not in content or len(content) > MOST_BYTES:
+        return None
+    try:
+        found = of(load_yaml_all(content, name=NAME, limits=_LIMITS))
+    except DocumentError:
+        return None
+    if found is None:
+        return None
+    return {str(name): _text(value) for name, value in found.items() if not problem(str(name), value)}
+
+
+def problem(name: str, value: Any) -> str:
+    """What is wrong with a setting; empty when it is one. Names that this service does not know are for others."""
+    if not isinstance(value, str | int | float | bool):
+        return f"data.{name} should be a string, got {type(value).__name__}"
+    text = _text(value)
+    if len(text) > 1024 or not text.isprintable():
+        return f"data.{name} should be one line of at most 1024 characters"
+    if name.endswith(_DURATIONS):
+        try:
+            seconds(text)
+        except ValueError as err:
+            return f"data.{name}: {err}"
+    elif name.endswith("_PER_MINUTE"):
+        if not text.isascii() or not text.isdigit() or len(text) > 9:
+            return f"data.{name}: {text[:80]!r} is not a number of checks"
+    elif DEFAULTS.get(name) in ("true", "false") and text.lower() not in _FLAGS:
+        return f"data.{name}: {text[:80]!r} is neither true nor false"
+    return ""
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
