@@ -75,6 +75,14 @@ def _nullable(node: Any) -> None:
             _nullable(value)
 
 
+def _renamed(node: Any) -> None:
+    """The description calls `numa-resources` what the service calls `numaresources`."""
+    if isinstance(node, dict) and isinstance(node.get("enum"), list):
+        node["enum"] += [name.replace("numa-resources", "numaresources") for name in node["enum"] if "numa-resources" in str(name)]
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _renamed(value)
+
+
 def _leniently(operation: dict[str, Any]) -> None:
     """Parameters as upstream takes them: any text is a boolean, -1 is no limit, the kind of a deleted one is not asked."""
     for parameter in operation.get("parameters", ()):
@@ -96,9 +104,9 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
     document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     error = {"description": "Error.", "schema": {"$ref": "#/definitions/refusal"}}
     refusal = {"description": "Refused.", "schema": {"$ref": "#/definitions/infra_error"}}
-    document["definitions"]["refusal"] = {"type": "object", "required": ["code"], "properties": {"code": {}}}
-    enum = document["definitions"]["host-validation-id"]["enum"]
-    enum += [name for name in ("numaresources-requirements-satisfied",) if name not in enum]
+    document["definitions"]["refusal"] = {"type": "object", "x-nullable": True, "required": ["code"], "properties": {"code": {}}}
+    document["definitions"]["platform_type"]["x-nullable"] = True
+    _renamed(document)
     if not schemes:
         document.pop("security", None)
     for operations in document["paths"].values():
