@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS, lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, Facts, Unit, causes
 
@@ -246,11 +246,8 @@ def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
                 assert program in ("tail", "less", "ls", "virsh", "ssh"), cause
                 continue
             assert words[words.index("--cluster") + 1] == "my-lab"
-            if words[0] == "exec":
-                inner = words[words.index("--") + 1 :]
-                assert inner[0] != "ssh" or inner[inner.index("-i") + 1] == "/work/runs/my-lab/ssh/id_ecdsa"
-                assert inner[0] != "kubectl" or inner[2] == "/work/runs/my-lab/auth/kubeconfig"
-            else:
+            assert words[0] in VERBS
+            if VERBS[words[0]].module == "lab":
                 assert lab._parser(words[0]).parse_args(words[1:]).cluster == "my-lab"
 
 
@@ -260,10 +257,8 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     lines = closing(Access(plan, Path("/work/my runs/my-lab"), "/work/bin/agentlab"))
     rows = {line[2:12].strip(): line[13:] for line in lines[1:]}
     assert rows["nodes"] == "master-0 192.0.2.20, master-1 192.0.2.21"
-    words = shlex.split(rows["API"])
-    assert words[:5] == ["/work/bin/agentlab", "exec", "--cluster", "my-lab", "--"]
-    assert words[5:] == ["kubectl", "--kubeconfig", "/work/my runs/my-lab/auth/kubeconfig", "get", "nodes,clusterversion,clusteroperators"]
-    assert shlex.split(rows["ssh"])[-2:] == ["/work/my runs/my-lab/ssh/id_ecdsa", "core@192.0.2.20"]
+    assert rows["API"] == "/work/bin/agentlab kubectl --cluster my-lab get nodes,clusterversion,clusteroperators"
+    assert rows["ssh"] == "/work/bin/agentlab ssh master-0 --cluster my-lab"
     assert rows["remove it"] == "/work/bin/agentlab destroy --cluster my-lab"
     assert rows["console"] == "https://console-openshift-console.apps.my-lab.test"
     assert "in the lab's network only" in lines[0]
