@@ -36,6 +36,7 @@ FORGOTTEN = {
     "v2UpdateHostInstallProgress": (409,),
     "v2PostStepReply": (409,),
     "BindHost": (409,),
+    "v2GetHostIgnition": (409,),
     **{f"V2{verb}ClusterManifest": (422,) for verb in ("Create", "Update", "Delete")},
     "v2DownloadClusterManifest": (422,),
 }

@@ -120,9 +120,10 @@ class Description:
         schema = answers.get(status, {"schema": {"$ref": "#/definitions/error"}}).get("schema")
         if status >= 400:
             # What the framework refuses has the shape that the description has for who may not call; of some refusals there is no word.
-            both = [{"$ref": f"#/definitions/{name}"} for name in ("error", "infra_error")]
+            refusal = {"type": "object", "required": ["code", "message"], "properties": {"code": {"type": "integer"}, "message": {"type": "string"}}}
             if answer is not None:
-                jsonschema.Draft4Validator({"anyOf": self.schema(both, True)}).validate(answer)
+                both = self.schema([{"$ref": "#/definitions/error"}], True)
+                jsonschema.Draft4Validator({"anyOf": [*both, {**refusal, "additionalProperties": False}]}).validate(answer)
         elif schema is None:
             assert answer in (None, "", b""), f"{method} {path}: an answer without body is described, found {answer!r}"
         elif schema.get("type") != "file":
