@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import json
 import os
 import random
@@ -98,10 +99,11 @@ class Lab:
             send(pid, signal.SIGKILL)
         process.wait()
 
-    def stage(self) -> str:
-        """Return the stage that goes on, by state.json."""
+    def stage(self, since: str) -> str:
+        """Return the stage that goes on, by state.json, of a run that began at `since`; an earlier one was killed."""
         with contextlib.suppress(state.StateError):
-            running = [(stage["start"], name) for name, stage in state.load(self.run_dir)["stages"].items() if stage["end"] is None]
+            stages = state.load(self.run_dir)["stages"].items()
+            running = [(stage["start"], name) for name, stage in stages if stage["end"] is None and stage["start"] >= since]
             return max(running)[1] if running else "plan"
         return "plan"
 
@@ -193,6 +195,7 @@ def cmdline(pid: int) -> bytes:
 
 def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: bool) -> Kill | None:
     """Start a verb and kill it; None when it ended before."""
+    since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     process, begin = lab.start(verb), time.monotonic()
     delay = chance.uniform(0.3, longest)
     try:
@@ -203,7 +206,7 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
         if status and verb != "validate":  # which fails before there is a cluster
             raise Broken(f"{verb} failed ({status}): {lab.tail()}")
         return None
-    stage = verb if verb == "destroy" else lab.stage()
+    stage = verb if verb == "destroy" else lab.stage(since)
     what, number = strike(lab, process, chance, last)
     kill = Kill(stage, what, number.name, round(time.monotonic() - begin, 1))
     # What was spared ends by itself, well or not; a run that waits for an hour is stopped.
