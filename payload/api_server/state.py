@@ -453,14 +453,8 @@ CLUSTER = _by_trigger(CLUSTER_RULES)
 
 
 def stages(role: str, bootstrap: bool, sno: bool, day2: bool = False) -> tuple[str, ...]:
-    """Stages of a host, in order."""
-    if day2:
-        return STAGES["day2"]
-    if sno:
-        return STAGES["sno"]
-    if bootstrap:
-        return STAGES["bootstrap"]
-    return STAGES.get(role, STAGES["worker"])
+    """Stages of a host, in order; of an undecided one those of a worker."""
+    return shown_stages("master" if sno else role, bootstrap or sno, sno, day2) or STAGES["worker"]
 
 
 def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str, ...]:

@@ -79,6 +79,9 @@ class Description:
             for key, value in node.items()
             if key not in ("properties", "example", "description")
         }
+        # An object of which nothing is said is any value in Go.
+        if node.get("additionalProperties") == {"type": "object"}:
+            made["additionalProperties"] = True
         if "properties" in node:
             made["properties"] = {key: self.schema(value, closed) for key, value in node["properties"].items()}
             if closed and "additionalProperties" not in node:

@@ -129,7 +129,7 @@ def test_all_is_well() -> None:
         results = of(made, ident)
         assert {name: result for name, result in results.items() if result[1] not in ("success", "hidden")} == {}
     results = validations.evaluate(validations.CLUSTER, made)
-    assert {name: result for name, result in results.items() if result[1] != "success"} == {}
+    assert {name: result for name, result in results.items() if result[1] not in ("success", "hidden")} == {}
     assert results["api-vips-valid"][2] == "api vips 192.168.111.5 belongs to the Machine CIDR and is not in use."
 
 
