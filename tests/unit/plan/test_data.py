@@ -129,7 +129,7 @@ def test_the_inventory_has_no_template_but_its_own(tmp_path: Path) -> None:
         elif isinstance(data, str):
             yield data
 
-    constants = {ONLY_TEMPLATE, "local", "agentlab.ocp.sandbox"}
+    constants = {ONLY_TEMPLATE, "local", "agentlab.ocp.sandbox", "-o StrictHostKeyChecking=yes"}
     for kind in ("sandbox", "local", "ssh"):
         plan["hypervisor"] |= {"kind": kind, "host": "{{ evil }}", "user": "{{ evil }}", "state_dir": "{{ evil }}"}
         found = list(texts(rundir.inventory(plan, tmp_path / "{{ evil }}")))
@@ -207,11 +207,13 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
     many = "\n".join(payloads(marker))
     (tmp_path / "{{ lookup('pipe', 'id') }}").mkdir()
     source = tmp_path / "{{ lookup('pipe', 'id') }}" / "p $(id).yml"
+    override = tmp_path / "{{ lookup('pipe', 'id') }}" / "`id`; $(id)"
+    override.mkdir()
     source.write_text(yaml.safe_dump({
         "services": {"bmc": {"password": secret}, "registry": {"password": secret}},
         "installer": {"install_config": {"a": many, "b": [text]}, "agent_config": {"c": {"d": many}}},
         "nodes": {"master-0": {"bmc": {"password": secret}, "network_config": {"interfaces": [{"name": many}]}}},
-        "release": {"payload_overrides": {"agent-installer-orchestrator": text}},
+        "release": {"payload_overrides": {"agent-installer-orchestrator": str(override)}},
     }))
     env = {**os.environ, "AGENTLAB_RUNS": str(tmp_path / "{{ runs }}"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
     for verb in (["plan"], ["prepare", "--check", "--diff"], ["configure"]):
