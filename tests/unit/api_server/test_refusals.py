@@ -110,9 +110,9 @@ async def test_mistakes_of_clusters(tmp_path: Path) -> None:
         for fields, text in (
             ({"high_availability_mode": "Full", "control_plane_count": 9}, None),
             ({"high_availability_mode": "None", "control_plane_count": 3}, "single-node clusters must have a single control plane node"),
-            ({**one, "user_managed_networking": False}, "User Managed Networking must be enabled on single node OpenShift"),
+            ({**one, "user_managed_networking": False}, "Can't disable user-managed-networking on single node OpenShift"),
             ({**one, "vip_dhcp_allocation": True}, "VIP DHCP Allocation cannot be enabled on single node OpenShift"),
-            ({**one, "platform": {"type": "baremetal"}}, "Single node cluster is not supported alongside baremetal platform"),
+            ({**one, "platform": {"type": "baremetal"}}, "Can't set baremetal platform on single node OpenShift"),
         ):
             made = await lab.call("POST", "/clusters", {**good, **fields}, 400)
             assert text is None or made["reason"] == text
