@@ -234,11 +234,11 @@ EVERYTHING = (
 def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
     """It was `agentlab exec -- ssh core@...` without the key, for a cluster of another name."""
     plan = PLAN | {"cluster": {"name": "my-lab"}, "hypervisor": PLAN["hypervisor"] | {"kind": kind, "host": "h", "user": "me"}}
-    found = causes(Facts(plan=plan, run_dir=Path("/work/runs/my-lab"), **facts))
+    found = causes(Facts(plan=plan, run_dir=Path("/srv/runs/my-lab"), **facts))
     assert found
     for cause in found:
-        step = cause.step.removeprefix("correct /work/runs/my-lab/profile.yaml, then: ")
-        if step.startswith("set rendezvousIP in /work/runs/my-lab/agent-config.yaml"):
+        step = cause.step.removeprefix("correct /srv/runs/my-lab/profile.yaml, then: ")
+        if step.startswith("set rendezvousIP in /srv/runs/my-lab/agent-config.yaml"):
             step = step.partition(", then: ")[2]
         for command in step.partition("  # ")[0].split(" && "):
             program, *words = shlex.split(command)
@@ -254,12 +254,12 @@ def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
 def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     names = {"domain": "my-lab.test", "name": "my-lab"}
     plan = PLAN | {"cluster": names, "networks": [{"bridge": "br"}], "services": {"address": "192.0.2.1"}}
-    lines = closing(Access(plan, Path("/work/my runs/my-lab"), "/work/bin/agentlab"))
+    lines = closing(Access(plan, Path("/srv/my runs/my-lab"), "/srv/bin/agentlab"))
     rows = {line[2:12].strip(): line[13:] for line in lines[1:]}
     assert rows["nodes"] == "master-0 192.0.2.20, master-1 192.0.2.21"
-    assert rows["API"] == "/work/bin/agentlab kubectl --cluster my-lab get nodes,clusterversion,clusteroperators"
-    assert rows["ssh"] == "/work/bin/agentlab ssh master-0 --cluster my-lab"
-    assert rows["remove it"] == "/work/bin/agentlab destroy --cluster my-lab"
+    assert rows["API"] == "/srv/bin/agentlab kubectl --cluster my-lab get nodes,clusterversion,clusteroperators"
+    assert rows["ssh"] == "/srv/bin/agentlab ssh master-0 --cluster my-lab"
+    assert rows["remove it"] == "/srv/bin/agentlab destroy --cluster my-lab"
     assert rows["console"] == "https://console-openshift-console.apps.my-lab.test"
     assert "in the lab's network only" in lines[0]
     local = closing(Access(plan | {"hypervisor": {"kind": "local", "state_dir": "/x"}}, Path("/r")))
