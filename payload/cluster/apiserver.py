@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml
+from ...plugins.module_utils.documents import load_json, load_yaml
 from . import printers, protobuf
 from .patch import PatchError, json_patch, merge_patch, strategic_merge_patch
 from .resources import Registry, Resource, subresources
@@ -707,7 +707,7 @@ async def _body(request: web.Request) -> Any:
         if content_type == protobuf.CONTENT_TYPE:
             return protobuf.decode(data)
         return load_yaml(data, name="the body") if "yaml" in content_type else load_json(data, name="the body")
-    except DocumentError as error:
+    except ValueError as error:
         raise ApiError(400, "BadRequest", f"the body cannot be read: {error}") from None
 
 

@@ -120,6 +120,8 @@ _MESSAGES: dict[str, dict[int, tuple[str, str]]] = {
 }
 _STAMP = {1: ("seconds", "int"), 2: ("nanos", "int")}
 _ENTRY = {1: ("key", "string"), 2: ("value", "raw")}
+# The last second that RFC 3339 can write, 9999-12-31T23:59:59Z.
+_LAST = 253402300799
 
 
 def decode(data: bytes) -> dict[str, Any]:
@@ -156,8 +158,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
+    value = 0
+    for shift in range(0, 64, 7):
         if at >= len(data):
             raise ValueError("the protobuf message is cut short")
         byte = data[at]
@@ -165,7 +167,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
-        shift += 7
+    raise ValueError("a number of the protobuf message has more than 64 bits")
 
 
 def _message(data: bytes, fields: dict[int, tuple[str, str]]) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def _message(data: bytes, fields: dict[int, tuple[str, str]]) -> dict[str, Any]:
         if kind.startswith("*"):
             found.setdefault(name, []).append(_value(kind[1:], value))
         elif kind in ("map", "bytes-map"):
-            entry = _message(bytes(value), _ENTRY) if isinstance(value, bytes) else {}
+            entry = _value("Entry", value)
             raw = entry.get("value", b"")
             found.setdefault(name, {})[entry.get("key", "")] = (
                 raw.decode() if kind == "map" else base64.b64encode(raw).decode()
@@ -191,6 +193,8 @@ def _message(data: bytes, fields: dict[int, tuple[str, str]]) -> dict[str, Any]:
 
 
 def _value(kind: str, value: int | bytes) -> Any:
+    if isinstance(value, int) != (kind in ("int", "bool")):
+        raise ValueError(f"a field of type {kind} has another wire type")
     if isinstance(value, int):
         return bool(value) if kind == "bool" else value
     if kind == "string":
@@ -201,5 +205,8 @@ def _value(kind: str, value: int | bytes) -> Any:
         return base64.b64encode(value).decode()
     if kind == "time":
         stamp = _message(value, _STAMP)
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(stamp["seconds"])) if stamp.get("seconds") else None
-    return _message(value, _MESSAGES[kind])
+        seconds = stamp.get("seconds", 0)
+        if seconds > _LAST:
+            raise ValueError(f"a time is {seconds} seconds after 1970, later than the year 9999")
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
+    return _message(value, _ENTRY if kind == "Entry" else _MESSAGES[kind])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
+import pytest
 from ansible_collections.agentlab.ocp.payload.cluster import protobuf
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -181,3 +183,29 @@ async def test_protobuf_bodies(api: Any) -> None:
     made = await api.call("POST", CONFIG_MAPS, body, 201, Content_Type=protobuf.CONTENT_TYPE)
     assert (made["metadata"]["name"], made["metadata"]["labels"], made["data"]) == ("pb", {"k": "v"}, {"x": "1"})
     await api.call("POST", CONFIG_MAPS, body[:-1], 400, Content_Type=protobuf.CONTENT_TYPE)
+
+
+@pytest.mark.parametrize("metadata", [
+    b"\x08\x01",  # the name is a number
+    _field(7, b"x"),  # the generation is a text
+    b"\x5a\x02\x10\x01",  # a label's value is a number
+    b"\x58\x01",  # the labels are a number
+    _field(8, b"\x08" + b"\xff" * 9 + b"\x01"),  # created long after the year 9999
+    b"\x38" + b"\xff" * 64 + b"\x01",  # a number of more than 64 bits
+    _field(1, b"\xff"),  # a name that is not UTF-8
+], ids=["name", "generation", "label", "labels", "time", "number", "utf-8"])
+async def test_protobuf_that_no_client_sends(api: Any, metadata: bytes) -> None:
+    body = protobuf.MAGIC + _field(1, _field(1, b"v1") + _field(2, b"ConfigMap")) + _field(2, _field(1, metadata))
+    refused = await api.call("POST", CONFIG_MAPS, body, 400, Content_Type=protobuf.CONTENT_TYPE)
+    assert refused["message"].startswith("the body cannot be read: ")
+
+
+def test_no_protobuf_crashes_the_decoder() -> None:
+    """Every byte of a good message, replaced by others, and every beginning of it."""
+    metadata = _field(1, b"pb") + _field(8, b"\x08\x01") + _field(11, _field(1, b"k") + _field(2, b"v")) + b"\x38\x01"
+    raw = _field(1, metadata) + _field(2, _field(1, b"x") + _field(2, b"1"))
+    good = protobuf.MAGIC + _field(1, _field(1, b"v1") + _field(2, b"ConfigMap")) + _field(2, raw)
+    hostile = [good[:at] + bytes([byte]) + good[at + 1 :] for at in range(len(good)) for byte in range(256)]
+    for body in hostile + [good[:at] for at in range(len(good))]:
+        with contextlib.suppress(ValueError):
+            json.dumps(protobuf.decode(body))
