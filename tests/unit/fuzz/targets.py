@@ -22,6 +22,7 @@ import yaml
 from ansible_collections.agentlab.ocp.payload.api_server.engine import ApiError
 from ansible_collections.agentlab.ocp.payload.api_server.handlers import infra_envs
 from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS
+from ansible_collections.agentlab.ocp.payload.api_server.schema import Invalid
 from ansible_collections.agentlab.ocp.plugins.module_utils import documents, nmstate, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, customize, kargs, minimal, miniso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
@@ -174,9 +175,11 @@ def _agent_configs() -> list[Any]:
 
 def _read_agent_config(data: bytes) -> None:
     config = agent_config.load_agent_config(data.decode("utf-8", "replace"), _LOG)
-    hosts = agent_config.hosts_of(config, None, ["master", "worker", "arbiter"], _LOG)
-    agent_config.check_host_counts(hosts, {"master": 3, "arbiter": 0, "worker": 2}, _LOG)
     profile = RELEASES["4.22"]
+    with contextlib.suppress(InstallerError):
+        agent_config.hosts_of(copy.deepcopy(config), None, RELEASES["4.14"], _LOG)
+    hosts = agent_config.hosts_of(config, None, profile, _LOG)
+    agent_config.check_host_counts(hosts, {"master": 3, "arbiter": 0, "worker": 2}, _LOG)
     found = manifests.nmstate_configs(None, hosts, profile)
     manifests.dump_nmstate_configs(found)
     network.static_files([doc["spec"] for doc in found])
@@ -423,8 +426,8 @@ def _network_text(rng: random.Random, document: Any) -> bytes:
 
 def _read_networks(data: bytes) -> None:
     found = documents.load_json(data, name="x")
-    with contextlib.suppress(ApiError):
-        infra_envs._static_networks(MODELS.check("[static-network]", found))
+    with contextlib.suppress(ApiError, Invalid):
+        infra_envs._static_networks(MODELS.body("[static-network]", found, "static_network_config"))
 
 
 def _kernel_arguments(rng: random.Random, text: Any) -> bytes:
