@@ -73,10 +73,7 @@ def find(directory: Path, name: str) -> Running | None:
     if not isinstance(found.digest, str) or not runs(found.pid, found.start):
         return _marked(directory, name)  # killed after a new one was started and before its file was written
     # A file that was damaged names any process; ours has the mark in its environment.
-    deadline = time.monotonic() + EXEC_SECONDS
-    while not (environment := _environment(found.pid)) and runs(found.pid, found.start) and time.monotonic() < deadline:
-        time.sleep(0.005)  # the kernel lays it out a moment after execve(2) has succeeded
-    return found if _carries(environment, directory, name) else _marked(directory, name)
+    return found if _carries(_laid_out(found), directory, name) else _marked(directory, name)
 
 
 def runs(pid: object, start: object) -> bool:
@@ -105,6 +102,14 @@ def _environment(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def _laid_out(process: Running) -> bytes:
+    """Return the environment of a process that may just have started: the kernel lays it out a moment after execve(2) has succeeded."""
+    deadline = time.monotonic() + EXEC_SECONDS
+    while not (environment := _environment(process.pid)) and runs(process.pid, process.start) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return environment
 
 
 def lasting(environment: Mapping[str, str]) -> dict[str, str]:
@@ -144,6 +149,7 @@ def launch(directory: Path, program: Program) -> Running:
             raise LabError(f"{program.name}: cannot start {program.argv[0]}: {error.strerror}") from error
     running = Running(process.pid, start_time(process.pid) or 0, program.digest())
     write_atomic(directory / f"{program.name}.json", json.dumps(running.__dict__))
+    _laid_out(running)  # from here on `find` knows the process without its file too
     return running
 
 
