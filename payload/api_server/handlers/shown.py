@@ -16,6 +16,7 @@ from ..network import host_networks
 NO_TIME = "0001-01-01T00:00:00.000Z"
 _POINTERS = frozenset(
     {
+        "name",
         "status",
         "status_info",
         "user_managed_networking",

@@ -32,6 +32,7 @@ CHECKS = (
     "answer_type",
 )
 #: Operation -> answers that the real service gives and its description forgets.
+UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 FORGOTTEN = {
     "v2UpdateHostInstallProgress": (409,),
     "v2PostStepReply": (409,),
@@ -61,6 +62,10 @@ def _nullable(node: Any) -> None:
     if isinstance(node, dict):
         if node.get("type") == "array":
             node["x-nullable"] = True
+            if isinstance(node.get("items"), dict):  # Go reads null as an element without a value
+                node["items"] = {**({"allOf": [node["items"]]} if "$ref" in node["items"] else node["items"]), "x-nullable": True}
+        if node.get("additionalProperties") == {"type": "object"}:  # any value, in Go
+            node["additionalProperties"] = True
         if isinstance(node.get("properties"), dict):
             for name, entry in node["properties"].items():
                 if isinstance(entry, dict) and name not in (node.get("required") or ()):
@@ -85,8 +90,11 @@ def _renamed(node: Any) -> None:
 
 
 def _leniently(operation: dict[str, Any]) -> None:
-    """Parameters as upstream takes them: any text is a boolean, -1 is no limit, the kind of a deleted one is not asked."""
+    """Parameters as upstream takes them: any text is a boolean, -1 is no limit, one that is optional may be empty."""
     for parameter in operation.get("parameters", ()):
+        if parameter.get("format") == "uuid" and not parameter.get("required"):
+            parameter["pattern"] = f"^({UUID})?$"
+            del parameter["format"]
         if parameter.get("type") == "boolean":
             parameter["type"] = "string"
             parameter.pop("default", None)
