@@ -204,7 +204,13 @@ def test_abi_ending(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         "inventory": inventory,
         "ntp-synchronizer": {"ntp_sources": []},
         "domain-resolution": {
-            "resolutions": [{"domain_name": f"validateNoWildcardDNS.ostest.test.example{dot}"} for dot in ("", ".")]
+            "resolutions": [
+                *({"domain_name": f"validateNoWildcardDNS.ostest.test.example{dot}"} for dot in ("", ".")),
+                *(
+                    {"domain_name": f"{name}.ostest.test.example", "ipv4_addresses": ["192.168.111.20"]}
+                    for name in ("api", "api-int", "console-openshift-console.apps")
+                ),
+            ]
         },
         "installation-disk-speed-check": {"path": "/dev/sda", "io_sync_duration": 1},
     }
