@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     yaml = optional("yaml", "PyYAML")
 
-Path = tuple[str | int, ...]
+Path = tuple[Any, ...]
 
 
 class Schema(NamedTuple):
@@ -246,7 +246,7 @@ class Composer:
             self._fail(mark, f"exceeded max depth of {depth}")
         if event.tag is not None and event.tag not in (_OF_MAPPINGS if mapping else _OF_LISTS):
             self._fail(mark, f"unknown tag {event.tag}")
-        if self._stack and self._stack[-1].key is _NO_KEY and type(self._stack[-1].value) is dict:
+        if self._stack and self._stack[-1].key is _NO_KEY and isinstance(self._stack[-1].value, dict):
             self._fail(mark, f"invalid map key: a {'mapping' if mapping else 'list'}; a key is a string")
         if event.anchor is not None:
             self._anchors[event.anchor] = _OPEN
@@ -276,7 +276,7 @@ class Composer:
         if height >= frame.height:
             frame.height = height + 1
         at = mark if inner is None else (mark, inner)
-        if type(frame.value) is list:
+        if isinstance(frame.value, list):
             frame.value.append(value)
             if frame.inner is not None:
                 frame.inner.append(at)
@@ -286,9 +286,9 @@ class Composer:
             return
         key, frame.key = frame.key, _NO_KEY
         if key is _MERGE:
-            sources = value if type(value) is list else [value]
-            inners = inner if type(value) is list and inner else [inner] * len(sources)
-            if not all(type(source) is dict for source in sources):
+            sources = value if isinstance(value, list) else [value]
+            inners = inner if isinstance(value, list) and inner else [inner] * len(sources)
+            if not all(isinstance(source, dict) for source in sources):
                 self._fail(mark, "map merge requires map or sequence of maps as the value")
             if frame.merged:
                 self._repeated(frame, "<<")
@@ -308,7 +308,7 @@ class Composer:
         if len(self._twice) >= _MOST_TWICE:
             return
         # The frame itself has no key any more; those around it have the one that leads here.
-        way: list[Any] = [len(one.value) if type(one.value) is list else one.key for one in self._stack[:-1]]
+        way: list[Any] = [len(one.value) if isinstance(one.value, list) else one.key for one in self._stack[:-1]]
         self._twice.append(Twice((*way, key), frame.key_mark.line + 1, frame.key_mark.column + 1))
 
     def _key(self, value: Any, mark: Any) -> Any:
@@ -347,7 +347,7 @@ class Composer:
         return float(value) if wanted is _TAGGED[f"{_TAG}float"] else value
 
     def _at_key(self) -> bool:
-        return bool(self._stack) and self._stack[-1].key is _NO_KEY and type(self._stack[-1].value) is dict
+        return bool(self._stack) and self._stack[-1].key is _NO_KEY and isinstance(self._stack[-1].value, dict)
 
     def _binary(self, event: Any) -> str:
         try:

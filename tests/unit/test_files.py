@@ -15,9 +15,12 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import files
 from ansible_collections.agentlab.ocp.plugins.module_utils.signals import Terminated, raised
 
 WRITER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from ansible_collections.agentlab.ocp.plugins.module_utils import files, signals
+# Whoever runs the tests may ignore them (nohup, a shell's background job), and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 kind, target = sys.argv[1:]
 if kind == "named":
     files._NO_TMPFILE = {21, 22, 95}
@@ -109,11 +112,12 @@ def test_a_killed_writer_leaves_nothing(tmp_path: Path, how: str, number: signal
 
 
 def test_signals_are_exceptions_and_become_exit_codes() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
     with pytest.raises(Terminated, match="interrupted by SIGTERM") as caught, raised():
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(1)
     assert caught.value.exit_code == 143
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL == signal.getsignal(signal.SIGHUP)
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)) == before
 
 
 def test_an_ignored_signal_stays_ignored() -> None:

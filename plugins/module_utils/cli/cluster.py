@@ -131,4 +131,4 @@ def again_inside(cluster: Cluster, argv: Sequence[str]) -> None:
     if os.environ.get(INSIDE) == cluster.name or not (prefix := cluster.enter(os.getcwd())):
         return
     command = [*prefix, "env", f"{INSIDE}={cluster.name}", sys.executable, "-m", __package__ or "", *argv]
-    sys.exit(become(command))
+    raise SystemExit(become(command))

@@ -97,4 +97,3 @@ def _run(name: str, function: Callable[[Cluster], int]) -> int:
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
         return 1
-

@@ -82,7 +82,7 @@ def _mismatches(value: Any, wanted: Any, path: Path) -> Iterator[Finding]:
     elif wanted is str:
         if not isinstance(value, str) or not fits(rule, value):
             yield path, value, f"must be {FORMATS[rule][1]}"
-    elif type(value) is not wanted:
+    elif not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
         yield path, value, f"must be {_TYPES[wanted]}"
     elif isinstance(rule, Range) and not rule.least <= value <= rule.most:
         yield path, value, f"must be from {rule.least} to {rule.most}"

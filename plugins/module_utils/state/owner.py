@@ -250,4 +250,3 @@ def _owner(data: Any) -> Owner:
         if not isinstance(getattr(made, field.name), wanted):
             raise TypeError(f"{field.name} is {getattr(made, field.name)!r}")
     return made
-

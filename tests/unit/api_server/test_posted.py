@@ -288,5 +288,3 @@ def test_durations_are_bounded() -> None:
     with pytest.raises(ValueError, match="is longer than 100 years"):
         config.seconds("9" * 400)
     assert config.seconds("1h30m") == 5400
-
-

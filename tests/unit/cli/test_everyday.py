@@ -142,7 +142,7 @@ def test_a_wrong_target_is_named(runs: Path, text: str, capsys: pytest.CaptureFi
 def test_a_cluster_finds_its_kubeconfig(runs: Path) -> None:
     (runs / "lab/auth/kubeconfig").unlink()
     with pytest.raises(LabError, match="agentlab image --cluster lab"):
-        _ = cluster.find("lab").kubeconfig
+        str(cluster.find("lab").kubeconfig)
 
 
 def test_help_of_each_verb() -> None:

@@ -201,5 +201,3 @@ def test_mirror_pods_are_ready_as_long_as_they_answer(kube: Kube, tmp_path: Path
     assert states() == dict.fromkeys(names, ("Running", False, 2))
     [reason] = {trouble(pod) for pod in kube.objects.values()}
     assert reason.startswith("CrashLoopBackOff")
-
-

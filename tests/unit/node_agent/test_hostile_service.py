@@ -155,7 +155,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     monkeypatch.setattr(steps, "media_error", lambda: "")
     monkeypatch.setattr(logs_sender, "VAR_LOG", tmp_path / "var/log")
     monkeypatch.setattr(dhcp_lease_allocate, "FOLDER", tmp_path / "keepalived")
-    monkeypatch.setattr(dhcp_lease_allocate.Exchange, "__init__", lambda *args: (_ for _ in ()).throw(ValueError("no network")))
+    monkeypatch.setattr(dhcp_lease_allocate.Exchange, "__init__", lambda *args: (each for each in ()).throw(ValueError("no network")))
     monkeypatch.setattr(network, "outgoing_nics", list)
     monkeypatch.setattr(probes, "ping", lambda targets, *args, **more: {target: probes.Echo() for target in targets})
     for name in ("arp", "ndp"):

@@ -378,4 +378,4 @@ def test_the_next_mirror_is_asked(fake: Fake, tmp_path: Path) -> None:
 def test_release_files_that_are_no_json(fake: Fake) -> None:
     digest = fake.image({"release-manifests/image-references": b"[" * 100_000, "release-manifests/release-metadata": b"\xff"})
     with pytest.raises(RegistryError):
-        _ = Release(f"{SOURCE}@{digest}", registry(fake)).version
+        str(Release(f"{SOURCE}@{digest}", registry(fake)).version)
