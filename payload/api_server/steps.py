@@ -34,6 +34,8 @@ ONCE: dict[str, str] = {
 }
 #: Seconds for the way there and back.
 GRACE = 60.0
+#: Seconds between polls of upstream's agents. Who polls less often has each step ordered at each poll, as upstream does.
+UPSTREAM_POLL = 60.0
 
 #: Host status -> step types in order (day 1). Statuses that are not here get none.
 DAY1: dict[str, tuple[str, ...]] = {

@@ -247,7 +247,7 @@ async def test_expect_headers(tmp_path: Path, expect: bytes, line: bytes) -> Non
 
 
 async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Path) -> None:
-    async with Lab(tmp_path) as lab:
+    async with Lab(tmp_path, {"AGENT_NEXT_INSTRUCTION_SECONDS": "5"}) as lab:
         engine = lab.engine
         now = engine.clock()
         engine.clock = lambda: now
