@@ -26,7 +26,8 @@ ROOT = Path(__file__).parents[3]
 CLUSTER = "agcanary"
 #: Files of a run directory that hold secrets, each by design and 0600.
 PRIVATE = re.compile(
-    r"(auth|tls|ssh|inputs|cluster-manifests|openshift|\.ansible)/|(install-config|agent-config|plan|profile)\.yaml|secrets\.json|.*\.iso|\.openshift_install_state\.json"
+    r"(auth|tls|ssh|inputs|cluster-manifests|openshift|\.ansible)/|(install-config|agent-config|plan|profile)\.yaml|secrets\.json|.*\.iso"
+    r"|\.openshift_install_state\.json"
 )
 
 

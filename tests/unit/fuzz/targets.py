@@ -55,6 +55,7 @@ class Target:
     mutate: Callable[[random.Random, Any], bytes]
     run: Callable[[bytes], object]
 
+
 _KEY = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAwAAAAE= core"
 _INSTALL: dict[str, Any] = {
     "apiVersion": "v1", "baseDomain": "test.example", "metadata": {"name": "ostest", "namespace": "cluster0"}, "sshKey": _KEY,
@@ -366,9 +367,14 @@ def _profiles() -> list[Any]:
     found = [documents.load_yaml(path.read_bytes(), name=str(path)) for path in sorted((ROOT / "config_examples").glob("*.yml"))]
     full: dict[str, Any] = {
         "topology": "ha", "stack": "dualstack", "addressing": "static", "master": {"vcpus": 2, "memory_mib": 4096, "extra_disks": [{"size_gib": 5}]},
-        "worker": {"count": 2, "disk_bus": "virtio"}, "nodes": {"worker-1": {"memory_mib": 4096, "nics": {"eth0": {"mac": "00:00:00:00:00:01",
-        "addresses": ["192.168.130.90", "fd2e::90"]}}, "bmc": {"username": "a", "password": "b"}}}, "network": {"ipv4": "192.168.130.0/24",
-        "ipv6": "fd2e::/64", "mtu": 1500, "offsets": {"api": 5}}, "extra_networks": [{"name": "s0", "ipv4": "192.168.221.0/24"}],
+        "worker": {"count": 2, "disk_bus": "virtio"},
+        "nodes": {
+            "worker-1": {
+                "memory_mib": 4096, "nics": {"eth0": {"mac": "00:00:00:00:00:01", "addresses": ["192.168.130.90", "fd2e::90"]}},
+                "bmc": {"username": "a", "password": "b"},
+            }
+        },
+        "network": {"ipv4": "192.168.130.0/24", "ipv6": "fd2e::/64", "mtu": 1500, "offsets": {"api": 5}}, "extra_networks": [{"name": "s0", "ipv4": "192.168.221.0/24"}],
         "vips": {"api": ["192.168.130.5", "fd2e::5"], "ingress": None}, "services": {"registry": {"port": 5001, "password": "x"}},
         "installer": {"fips": False, "install_config": {"proxy": {"httpProxy": "http://1.2.3.4:80"}}, "ntp_sources": ["192.168.130.1"]},
         "settings": {"REBOOT_DELAY_SECONDS": 5}, "release": {"payload": "lab", "payload_overrides": {}},
