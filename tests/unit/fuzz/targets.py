@@ -374,7 +374,8 @@ def _profiles() -> list[Any]:
                 "bmc": {"username": "a", "password": "b"},
             }
         },
-        "network": {"ipv4": "192.168.130.0/24", "ipv6": "fd2e::/64", "mtu": 1500, "offsets": {"api": 5}}, "extra_networks": [{"name": "s0", "ipv4": "192.168.221.0/24"}],
+        "network": {"ipv4": "192.168.130.0/24", "ipv6": "fd2e::/64", "mtu": 1500, "offsets": {"api": 5}},
+        "extra_networks": [{"name": "s0", "ipv4": "192.168.221.0/24"}],
         "vips": {"api": ["192.168.130.5", "fd2e::5"], "ingress": None}, "services": {"registry": {"port": 5001, "password": "x"}},
         "installer": {"fips": False, "install_config": {"proxy": {"httpProxy": "http://1.2.3.4:80"}}, "ntp_sources": ["192.168.130.1"]},
         "settings": {"REBOOT_DELAY_SECONDS": 5}, "release": {"payload": "lab", "payload_overrides": {}},
