@@ -19,9 +19,9 @@ def run_dir(cluster: str) -> Path:
 
 
 def program() -> str:
-    """Return how agentlab is called from the present directory."""
-    path = ROOT / "bin" / "agentlab"
-    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
+    """Return how agentlab is called from the present directory: by a relative path below it, unless that is `/`."""
+    path, here = ROOT / "bin" / "agentlab", Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if here != Path("/") and path.is_relative_to(here) else path))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -95,7 +95,7 @@ def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
     guest.iso(base / "runs" / CLUSTER / "agent.x86_64.iso", "an image")
     refused("exec", None, 0, "--", "sh", "-c", f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1")
     said = refused("boot")
-    assert said == f"     Next: bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's services that do not run"
+    assert said == f"     Next: {ROOT}/bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's services that do not run"
     failure = json.loads((base / "runs" / CLUSTER / "logs/failure.json").read_text())["message"]
     assert failure.startswith("BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
     assert failure.endswith("): cannot connect: Connection refused")
@@ -105,8 +105,7 @@ def test_files_that_are_not_there_or_are_none(refused: Any, base: Path) -> None:
     assert refused("plan", {"stak": "ipv4"}) == f"{base}/profile.yml:3:1: stak: unknown field; did you mean `stack`?"
     missing = {"installer": {"pull_secret_file": "/nowhere/pull-secret.json"}}
     assert refused("configure", missing) == (
-        "first failure: Write install-config and agent-config [localhost]: "
-        "installer.pull_secret_file is '/nowhere/pull-secret.json': cannot be read: No such file or directory")
+        f"{base}/profile.yml:4:3: installer.pull_secret_file is '/nowhere/pull-secret.json': cannot be read: No such file or directory")
 
 
 def test_an_iso_that_cannot_be_read(tmp_path: Path) -> None:
