@@ -1,13 +1,6 @@
-"""IP addresses as text: family and form in a URL. The one place for both."""
+"""How IP addresses are written."""
 
 from __future__ import annotations
-
-import ipaddress
-
-
-def family(address: str) -> str:
-    """Return `ipv4` or `ipv6` of an address; ValueError for other text."""
-    return f"ipv{ipaddress.ip_address(address).version}"
 
 
 def in_url(host: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..sandbox import LabError, namespaces
+from .cluster import add_cluster, become
 from .places import run_dir
 from .terminal import say
 
@@ -42,9 +43,7 @@ def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"agentlab {verb}", usage=f"agentlab {verb} {usage}" if usage else None, description=text
     )
-    parser.add_argument(
-        "--cluster", default=os.environ.get("CLUSTER") or "ostest", metavar="NAME", help="name of the cluster (default: %(default)s)"
-    )
+    add_cluster(parser)
     return parser
 
 
@@ -68,13 +67,7 @@ def _become(cluster: str, command: list[str]) -> int:
         command = [*namespaces.enter(running, os.getcwd()), *namespaces.as_caller(), *command]
         if os.geteuid():
             command = ["sudo", *command]
-    sys.stdout.flush()
-    sys.stderr.flush()
-    try:
-        os.execvp(command[0], command)
-    except OSError as error:
-        say(f"agentlab: {command[0]}: {error.strerror}", sys.stderr)
-        return 127
+    return become(command)
 
 
 def _hypervisor(cluster: str) -> Mapping[str, Any]:
