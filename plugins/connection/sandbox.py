@@ -44,7 +44,8 @@ from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
 from ansible.plugins.connection.local import Connection as LocalConnection
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, namespaces
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
 
 class Connection(LocalConnection):

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .assisted.client import AssistedClient
-from .assisted.monitor import Message
-from .assisted.watcher import BootstrapFailed, BootstrapWatcher, Clock, Diagnose, no_diagnosis
-from .cluster.client import ClusterClient, ClusterError
+from .assisted.watcher import BootstrapFailed, BootstrapWatcher
+from .cluster.client import ClusterClient
 from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
+from .errors import ClusterError
 from .files import explain
 from .installer.state import StateError, load_wait_for
 from .state import write_atomic
+from .watch import Clock, Diagnose, Message, no_diagnosis
 
 EVENTS = ("bootstrap-complete", "install-complete")
 BOOTSTRAP_FAILED = 5

@@ -76,23 +76,16 @@ url:
 """
 
 import os
-import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot.lab import Lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import foreign
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import machine
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
-from ansible_collections.agentlab.ocp.plugins.module_utils.redfish import boot
-from ansible_collections.agentlab.ocp.plugins.module_utils.redfish.client import Bmc
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 
 
 def main() -> None:
@@ -111,63 +104,23 @@ def main() -> None:
     def start() -> dict[str, Any]:
         # BMCs are on the lab's network or on a management network; a web proxy leads to neither.
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
-        image = Path(module.params["image"])
-        needs_bmc = module.params["mode"] in ("redfish", "minimal")
-        plan = _lab.plan_with_secrets(module)[0] if needs_bmc else _lab.plan_of(module)
+        mode = MODES[module.params["mode"]]
+        plan = _lab.plan_with_secrets(module)[0] if mode.bmc else _lab.plan_of(module)
         _lab.owner_of(module)
-        mode, state_dir = module.params["mode"], Path(plan["hypervisor"]["state_dir"])
-        nodes = boot.order(plan["nodes"], plan["rendezvous_ip"])
+        lab = Lab(
+            plan=plan,
+            mode=module.params["mode"],
+            image=Path(module.params["image"]),
+            authority=module.params["ca"],
+            check=module.check_mode,
+        )
         if module.check_mode and "AGENTLAB_NO_SANDBOX" in os.environ:
-            return {"changed": True, "changes": [node["name"] for node in nodes]}
-        if not image.exists() and module.params["state"] == "booted":
-            raise LabError(f"{image}: no such image: agentlab image --cluster {plan['cluster']['name']}")
-
-        def place(path: Path) -> str:
-            return str(path) if mode == "cdrom" else services.published_url(plan, path)
-
-        folder = image.parent if mode == "pxe" else image.parent / "boot-artifacts"
-        files = {image, *folder.glob("*")} if mode in ("pxe", "minimal") else {image}
-        images = dict.fromkeys((node["name"] for node in nodes), boot.Image(place(image), boot.identity(files)))
-        published = sorted(files)
-        if foreigners := {fault["node"] for fault in faults.of_kind(plan, "wrong_token")}:
-            other = state_dir / f"wrong-token-{image.name}"
-            images |= dict.fromkeys(foreigners, boot.Image(place(other), f"wrong-token {boot.identity(files)}"))
-            if not module.check_mode and module.params["state"] == "booted":
-                foreign.image(image, other)
-                published.append(other)
-        if not module.check_mode and mode != "cdrom" and module.params["state"] == "booted":
-            for path in published:
-                services.publish(plan, path)
-        if mode == "manual":
-            return {"changed": False, "changes": [], "url": place(image)}
-        with ExitStack() as stack:
-            connection = stack.enter_context(connect())
-            verify: bool | str = False
-            if module.params["ca"]:
-                authority = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".crt"))
-                authority.write(module.params["ca"])
-                authority.flush()
-                verify = authority.name
-
-            def reach(node: Mapping[str, Any]) -> boot.Machine:
-                if mode in ("cdrom", "pxe"):
-                    return machine.Machine(connection, node["domain"], has_cd=mode == "cdrom")
-                bmc = node["bmc"]
-                return Bmc(node["name"], bmc["address"], bmc["username"], bmc["password"], verify)
-
-            if module.params["state"] == "ejected":
-                named = boot.eject(nodes, reach) if not module.check_mode else []
-                return {"changed": bool(named), "changes": named}
-            return _lab.changed(
-                boot.boot(
-                    nodes,
-                    reach,
-                    lambda node: images[node["name"]],
-                    state_dir,
-                    lambda node: machine.blank(connection, plan["hypervisor"]["pool"], node),
-                    check=module.check_mode,
-                )
-            )
+            return {"changed": True, "changes": [node["name"] for node in lab.nodes()]}
+        if module.params["state"] == "ejected":
+            named = lab.eject()
+            return {"changed": bool(named), "changes": named}
+        result = _lab.changed(lab.boot())
+        return result if mode.boots else {"changed": False, "changes": [], "url": lab.url()}
 
     run(module, start, LabError, CoreosError)
 

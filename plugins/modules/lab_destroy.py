@@ -51,9 +51,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.remove import remove
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import created as planned
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
@@ -71,7 +72,7 @@ def main() -> None:
     def destroy() -> dict[str, Any]:
         created = module.params["created"]
         if created is None:
-            created = inventory.items(checked(module.params["plan"]), "")
+            created = planned.items(checked(module.params["plan"]), "")
         removed = remove(created, owner.from_fact(module.params["owner"]), check=module.check_mode)
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}

@@ -46,8 +46,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import HEADERS, AssistedClient
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, faults
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
 
 
 def main() -> None:

@@ -43,10 +43,11 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, kvm
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
 
 
 def main() -> None:

@@ -66,7 +66,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, services, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services, uplink
 
 
 def main() -> None:

@@ -68,7 +68,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import _lab, state
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory, tls
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates, created
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
@@ -87,7 +88,7 @@ def main() -> None:
 
     def write() -> dict[str, Any]:
         plan, run_dir = _lab.plan_of(module), Path(module.params["run_dir"])
-        items = inventory.items(plan, module.params["host"])
+        items = created.items(plan, module.params["host"])
         recorded = state.load(run_dir)
         listed = recorded["created"]
         new = [item for item in items if item not in listed]
@@ -110,7 +111,7 @@ def main() -> None:
                 for name in ("logs", "report"):
                     shutil.rmtree(run_dir / name, ignore_errors=True)
             state.record(run_dir, items, asdict(who.owner))
-        certified = tls.ensure(run_dir / "tls", plan["cluster"]["name"], inventory.served_names(plan), check=module.check_mode)
+        certified = certificates.ensure(run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=module.check_mode)
         added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])
         return {"changed": bool(added), "created": new, "owner": who.fact(), "diff": {"before": "", "after": "".join(added)}}
 

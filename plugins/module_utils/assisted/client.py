@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._deps import optional
+from ..addresses import in_url
 from ..documents import DocumentError, Limits, load_json, read_reply
+from ..errors import AssistedError
 
 requests = optional("requests")
 
@@ -17,10 +19,6 @@ HEADERS = {"watcher": "Watcher-Authorization", "user": "Authorization", "agent":
 _LIMITS = Limits(size=256 << 20, nodes=10_000_000)
 
 
-class AssistedError(Exception):
-    """The service did not answer, or refused; the text names the URL and the reason."""
-
-
 class AssistedClient:
     """Client of one assisted-service.
 
@@ -29,8 +27,7 @@ class AssistedClient:
 
     def __init__(self, host: str, token: str | None, scheme: str = "watcher", port: int = 8090,
                  timeout: tuple[float, float] = (5, 30)) -> None:
-        literal = f"[{host}]" if ":" in host else host
-        self.base = f"http://{literal}:{port}/api/assisted-install/v2"
+        self.base = f"http://{in_url(host)}:{port}/api/assisted-install/v2"
         self.timeout = timeout
         self.session = requests.Session()
         self.session.trust_env = False  # a lab's addresses never go through the caller's proxy

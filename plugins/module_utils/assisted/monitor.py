@@ -6,9 +6,10 @@ Texts and severities are those of `openshift-install agent wait-for`; every even
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..documents import load_json
+from ..watch import Message
 
 STATUS_TEXT = {
     "adding-hosts": "Cluster is adding hosts",
@@ -25,13 +26,6 @@ STATUS_TEXT = {
 ERRORED = frozenset({"error", "installing-pending-user-action"})
 READY_LIMIT = 60.0
 """Seconds that a cluster may stay `ready` before that counts as a failure to start."""
-
-
-class Message(NamedTuple):
-    """One line for people; level is a logging level's name in lower case."""
-
-    level: str
-    text: str
 
 
 @dataclass

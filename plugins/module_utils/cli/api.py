@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import load_yaml, read_file
+from ..errors import LabError
 from ..plan import rundir
-from ..sandbox import LabError
 from ..state import write_atomic
 from . import forward
 from .cluster import Cluster, add_cluster, become, find

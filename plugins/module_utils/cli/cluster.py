@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import LabError
 from ..plan import rundir
 from ..plan.model import Node, Plan
-from ..sandbox import LabError, namespaces
+from ..sandbox import namespaces
 from ..state import owner
 from .places import run_dir
 from .terminal import say

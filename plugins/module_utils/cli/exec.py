@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..sandbox import LabError, namespaces
+from ..errors import LabError
+from ..sandbox import namespaces
 from .cluster import add_cluster, become
 from .places import run_dir
 from .terminal import say

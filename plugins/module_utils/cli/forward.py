@@ -12,7 +12,8 @@ import sys
 
 from ..addresses import in_url
 from ..documents import load_json, read_file
-from ..sandbox import LabError, forward, namespaces, processes
+from ..errors import LabError
+from ..sandbox import forward, namespaces, processes
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
 from .cluster import Cluster, add_cluster, become, find

@@ -225,8 +225,8 @@ def _interrupted_with_us() -> None:
 
 
 def _booted(directory: Path) -> bool:
+    from ..boot.sequence import FILE
     from ..plan import rundir
-    from ..redfish.boot import FILE
 
     try:
         return (Path(rundir.load_plan(directory)["hypervisor"]["state_dir"]) / FILE).exists()

@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from ..errors import LabError
 from ..report import probe
-from ..sandbox import LabError
 from .cluster import Cluster, add_cluster, again_inside, become, find
 from .terminal import say
 
@@ -59,19 +59,19 @@ def power(argv: list[str]) -> int:
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:
+        from ..boot import bmc
         from ..plan import secrets
-        from ..redfish.client import Bmc
 
         node = cluster.node(args.node)
         again_inside(cluster, ["power", *argv])
         given, known = node["bmc"], secrets.of(cluster.plan, cluster.directory)
         password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]
-        bmc = Bmc(node["name"], given["address"], given["username"], password, str(cluster.directory / "tls/ca.crt"))
+        machine = bmc.connect(node["name"], given["address"], given["username"], password, str(cluster.directory / "tls/ca.crt"))
         if args.action in ("off", "reset"):
-            bmc.power_off()
+            machine.power_off()
         if args.action in ("on", "reset"):
-            bmc.power_on()
-        say(f"{node['name']}: {bmc.power()}")
+            machine.power_on()
+        say(f"{node['name']}: {machine.power()}")
         return 0
 
     return _run(args.cluster, act)

@@ -9,7 +9,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from ..sandbox import LabError, processes
+from ..errors import LabError
+from ..sandbox import processes
 
 RUN = "AGENTLAB_RUN"
 

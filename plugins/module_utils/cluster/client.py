@@ -7,6 +7,7 @@ from typing import Any
 
 from .._deps import optional
 from ..documents import DocumentError, load_json, load_yaml, read_file, read_reply
+from ..errors import ClusterError
 from .pods import CONTROLLER, NAMESPACE
 
 kubernetes = optional("kubernetes")
@@ -14,10 +15,6 @@ requests = optional("requests")
 
 CONFIG = "/apis/config.openshift.io/v1"
 MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
-
-
-class ClusterError(Exception):
-    """The API did not answer, or refused; the text says what was asked and why it failed."""
 
 
 class ClusterClient:

@@ -9,15 +9,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from .._deps import optional
-from ..assisted.monitor import Message
-from ..assisted.watcher import Diagnose, FatalError, Seen, Stall, no_diagnosis
 from ..documents import load_yaml
+from ..errors import ClusterError, FatalError
 from ..state import write_atomic
-from .client import ClusterClient, ClusterError, admitted_url, conditions, is_false, is_true
+from ..watch import Clock, Diagnose, Message, Seen, Stall, no_diagnosis
+from .client import ClusterClient, admitted_url, conditions, is_false, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete
 
 yaml = optional("yaml", "PyYAML")
@@ -48,11 +48,6 @@ class Unstable(InstallFailed):
     """Cluster operators did not settle (exit code 7)."""
 
     exit_code = 7
-
-
-class Clock(Protocol):
-    def time(self) -> float: ...
-    def sleep(self, seconds: float) -> None: ...
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from ..sandbox import LabError
+from ..errors import LabError
 
 if TYPE_CHECKING:
     import libvirt

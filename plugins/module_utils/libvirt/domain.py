@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..sandbox import LabError
+from ..errors import LabError
 from ..state.owner import Owner
 from .connection import lookup
 from .xmldiff import difference, element, text, unified

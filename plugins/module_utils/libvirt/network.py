@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import load_json
-from ..sandbox import LabError
+from ..errors import LabError
 from ..state.owner import Owner, identity
 from .connection import lookup
 from .xmldiff import difference, element, text, unified

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..sandbox import LabError
+from ..errors import LabError
 from ..state.owner import identity
 from .connection import lookup
 from .xmldiff import element, text

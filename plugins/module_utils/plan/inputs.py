@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..keys import ensure_ssh_key
-from ..sandbox import tls
-from ..sandbox.inventory import served_names
-from . import files, secrets
+from . import certificates, files, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
 from .rundir import Change, RunError, dump
@@ -72,7 +70,7 @@ def _text(path: Path) -> str:
 def _authority(plan: Plan, run_dir: Path, check: bool) -> str:
     """The certificate of the run's authority, which `prepare` makes too."""
     directory = run_dir / "tls"
-    made = tls.ensure(directory, plan["cluster"]["name"], served_names(plan), check=check)
+    made = certificates.ensure(directory, plan["cluster"]["name"], certificates.served_names(plan), check=check)
     return f"{_LATER}\n" if check and made else (directory / "ca.crt").read_text(encoding="utf-8")
 
 

@@ -239,8 +239,11 @@ class Services(TypedDict):
     ntp: PortService
 
 
+BootMode = Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
+
+
 class Boot(TypedDict):
-    mode: Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
+    mode: BootMode
 
 
 class ClusterNetwork(TypedDict):

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..assisted import watcher
-from ..assisted.client import AssistedClient, AssistedError
-from ..cluster.client import ClusterClient, ClusterError
+from ..assisted.client import AssistedClient
+from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
+from ..errors import AssistedError, ClusterError
 from ..redact import redact_stream
 from ..sandbox import services
 from .causes import Cause, Facts, causes

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..assisted.watcher import Seen
 from ..sandbox import services
+from ..watch import Seen
 from .causes import Cause, Facts, Unit, causes
 
 PACE = 10.0

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from . import LabError
+from ..errors import LabError
 
 LOOPBACK = "127.0.0.1"
 CHUNK = 256 * 1024

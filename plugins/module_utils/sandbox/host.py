@@ -15,8 +15,9 @@ from pathlib import Path
 
 from .. import files
 from ..documents import DocumentError, load_json, read_file
+from ..errors import LabError
 from ..state import owner, write_atomic
-from . import LabError, keeper
+from . import keeper
 
 HOST_FILE = "host.json"
 NETNS_DIR = Path("/run/netns")

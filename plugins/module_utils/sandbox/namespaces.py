@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import load_json, read_file
+from ..errors import LabError
 from ..state import owner, write_atomic
-from . import LabError, keeper, processes
+from . import keeper, processes
 from .host import NETNS_DIR, claim, leave_host, mount_of
 
 FILE = "sandbox.json"

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..documents import load_json, read_file
+from ..errors import LabError
 from ..state import write_atomic
-from . import LabError
 
 TERM_SECONDS = 5.0
 EXEC_SECONDS = 1.0

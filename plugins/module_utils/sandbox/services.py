@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import inspect
-import ipaddress
 import json
 import os
 import shutil
@@ -26,9 +25,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from ..redfish import source as emulator_source
+from ..addresses import in_url
+from ..boot import simulator
+from ..errors import LabError
 from ..state import write_atomic
-from . import LabError, httpd, processes
+from . import httpd, processes
 
 if TYPE_CHECKING:
     import bcrypt
@@ -112,22 +113,6 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
     return done
 
 
-def published_url(plan: Mapping[str, Any], path: Path) -> str:
-    """Return the URL that `path` has on the lab's file server once it is published."""
-    address = plan["networks"][0]["subnets"][0]["gateway"]
-    return f"http://{_host(address)}:{plan['services']['http']['port']}/{path.name}"
-
-
-def publish(plan: Mapping[str, Any], path: Path) -> str:
-    """Serve a file, or a directory, under its own name by the lab's file server; return its URL."""
-    link = Path(plan["hypervisor"]["state_dir"]) / "services" / "http" / "root" / path.name
-    target = path.resolve()
-    if not link.is_symlink() or link.resolve() != target:
-        link.unlink(missing_ok=True)
-        link.symlink_to(target)
-    return published_url(plan, path)
-
-
 def errors(plan: Mapping[str, Any]) -> dict[str, str]:
     """Return what keeps each service that `plan`'s nodes need from answering: an error's text, or nothing."""
     wanted = plan["services"]
@@ -203,7 +188,7 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
         "VMEDIA_DEVICES": {"Cd": {"Name": "Virtual CD", "MediaTypes": ["CD", "DVD"]}},
     }
     files = {
-        base / "emulator.py": (emulator_source(), 0o644),
+        base / "emulator.py": (simulator.source(), 0o644),
         base / "emulator.conf": ("".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()), 0o644),
         **_protected(base, settings, tls),
     }
@@ -214,7 +199,7 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
         {"TMPDIR": f"{base}/tmp", "no_proxy": "*", "NO_PROXY": "*"},
         tuple(files),
     )
-    url = f"https://{_host(addresses[0])}:{settings['port']}/redfish/v1/Systems"
+    url = f"https://{in_url(addresses[0])}:{settings['port']}/redfish/v1/Systems"
     return Service(
         program,
         files,
@@ -229,7 +214,7 @@ def _registry(
     plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool, secret: str
 ) -> Service:
     settings = plan["services"]["registry"]
-    address = "" if private else _host(addresses[0])
+    address = "" if private else in_url(addresses[0])
     config = {
         "version": 0.1,
         "log": {"level": "warn", "accesslog": {"disabled": True}},
@@ -247,7 +232,7 @@ def _registry(
     }
     argv = [_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
     program = processes.Program("registry", argv, base / "log", {}, tuple(files))
-    url = f"https://{_host(addresses[0])}:{settings['port']}/v2/"
+    url = f"https://{in_url(addresses[0])}:{settings['port']}/v2/"
     return Service(
         program,
         files,
@@ -276,7 +261,7 @@ def _http(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private
         files,
         port,
         "tcp",
-        lambda: _get(f"http://{_host(addresses[0])}:{port}/"),
+        lambda: _get(f"http://{in_url(addresses[0])}:{port}/"),
         (base / "root",),
     )
 
@@ -309,10 +294,6 @@ def _listen(addresses: Sequence[str], private: bool) -> str:
     if not private:
         return addresses[0]
     return "::" if any(":" in address for address in addresses) else "0.0.0.0"
-
-
-def _host(address: str) -> str:
-    return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
 
 
 def _program(name: str, package: str, other: str = "") -> str:

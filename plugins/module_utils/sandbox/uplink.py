@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import load_json, read_file
+from ..errors import LabError
 from ..state import write_atomic
-from . import LabError, guard, namespaces
+from . import guard, namespaces
 from .host import shared
 
 FILE = "uplink.json"

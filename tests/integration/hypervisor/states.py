@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, remove
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, host, namespaces, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, namespaces, processes, remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 JUNK = ["", "{", "null", "{}", "[]", '"x"', "\0", '{"pid": -1, "start": null, "digest": ""}', '{"pid": 1, "start": 0}']

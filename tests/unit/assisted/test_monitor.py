@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.monitor import Message, Monitor
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.monitor import Monitor
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Message
 
 
 def cluster(status, checks=(), hosts=()):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import FatalError, Stall, facts
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import facts
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import FatalError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Stall
 
 OFF = Cause("VM x is shut off", "start it", 60.0)
 SLOW = Cause("still activating", "read its journal")

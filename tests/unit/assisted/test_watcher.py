@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedError
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import BootstrapFailed, BootstrapWatcher
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
 
 

@@ -14,8 +14,9 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import api, cluster, forward, listing, node
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterError
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher import (
     InstallFailed,
     InstallWatcher,
@@ -15,6 +14,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher impor
     operator_report,
     settled,
 )
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import ClusterError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, causes
 
 

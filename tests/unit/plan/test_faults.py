@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import state, tables
 from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, faults, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, created, faults, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, inventory
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd
 
 
 def load(tmp_path: Path, text: str, topology: str = "compact") -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         {"kind": "extra_host"},
     ]
     assert [fault["kind"] for fault in faults.of_lab(made)] == ["power_off", "link_down"]
-    assert inventory.items(made, "h")[-1] == {"kind": "service", "name": "faults", "host": "h"}
+    assert created.items(made, "h")[-1] == {"kind": "service", "name": "faults", "host": "h"}
     assert "faults" not in configs.settings_manifest(made)["data"]
 
 

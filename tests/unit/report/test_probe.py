@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import Seen
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
 
 SYSTEMCTL = r"""#!/bin/sh
 shift 3

@@ -12,7 +12,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, forward
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import forward
 
 # Answers each connection with what it was sent, when the sender is done.
 ECHO = """

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, secrets
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, inventory, processes, services
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import media
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, created, profile, secrets
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes, services
 
 PROFILES = Path(__file__).parents[3] / "config_examples"
 TLS = {"ca": "", "certificate": "certificate", "key": "key"}
@@ -94,7 +96,7 @@ def test_start_again_and_change(plan: dict, tmp_path: Path) -> None:
         assert [change["name"] for change in services.ensure(wanted, where)] == ["http"]
         assert services.ensure(wanted, where) == []
         (tmp_path / "image.iso").write_bytes(bytes(range(100)))
-        url = services.publish(plan, tmp_path / "image.iso")
+        url = media.publish(plan, tmp_path / "image.iso")
         request = urllib.request.Request(url, headers={"Range": "bytes=10-19"})
         with urllib.request.urlopen(request) as answer:
             assert (answer.status, answer.read()) == (206, bytes(range(10, 20)))
@@ -127,8 +129,8 @@ def test_one_that_ends_says_why(tmp_path: Path) -> None:
 
 
 def test_everything_made_is_listed(plan: dict) -> None:
-    items = inventory.items(plan, "h")
+    items = created.items(plan, "h")
     assert [item["kind"] for item in items][:3] == ["sandbox", "state_dir", "network"]
     assert {item["name"] for item in items if item["kind"] == "domain"} == {node["domain"] for node in plan["nodes"]}
     plan["hypervisor"]["route"] = True
-    assert inventory.items(plan, "h")[1] == {"kind": "uplink", "name": "ostest", "host": "h"}
+    assert created.items(plan, "h")[1] == {"kind": "uplink", "name": "ostest", "host": "h"}

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.remove import remove
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, host, kvm, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, kvm, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 CALLER = owner.Caller(owner.Owner("ostest", "/runs/ostest", 0, "root", "lab", ""))

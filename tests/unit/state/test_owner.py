@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError, host
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 ALICE = owner.Caller(owner.Owner("ostest", "/home/alice/runs/ostest", 1000, "alice", "lab1", "digest"))

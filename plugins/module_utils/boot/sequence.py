@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ..documents import load_json, read_file
 from ..state import write_atomic
+from .machine import Machine
 
 FILE = "boot.json"
 PARALLEL = 4
@@ -26,17 +27,6 @@ class Image(NamedTuple):
 
     url: str
     identity: str
-
-
-class Machine(Protocol):
-    """What booting needs of a machine: `client.Bmc` and `..libvirt.machine.Machine` have it."""
-
-    def power(self) -> str: ...
-    def power_on(self) -> bool: ...
-    def power_off(self) -> bool: ...
-    def insert(self, url: str) -> bool: ...
-    def eject(self) -> bool: ...
-    def boot_from_cd(self) -> None: ...
 
 
 def identity(files: Iterable[Path]) -> str:

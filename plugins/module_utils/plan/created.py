@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..plan.faults import of_lab
 from ..state import Item
+from .faults import of_lab
 
 
 def items(plan: Mapping[str, Any], host: str) -> list[Item]:
@@ -23,8 +23,3 @@ def items(plan: Mapping[str, Any], host: str) -> list[Item]:
     named += [("domain", node["domain"]) for node in plan["nodes"]]
     named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *(["faults"] if of_lab(plan) else []))]
     return [{"kind": kind, "name": name, "host": host} for kind, name in named]
-
-
-def served_names(plan: Mapping[str, Any]) -> list[str]:
-    """Return the names and addresses that the lab's server certificate is for."""
-    return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]

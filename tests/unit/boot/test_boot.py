@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.redfish import boot, client
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, redfish, sequence
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import LabErr
     ],
 )
 def test_address(address: str, root: str, system: str | None) -> None:
-    assert client.parse(address) == (root, system)
+    assert redfish.parse(address) == (root, system)
 
 
 @pytest.mark.parametrize("address", ["ipmi://192.168.111.1:6230", "redfish+ftp://x/1", "https://", "192.168.111.1", "ipmi+https://x/1"])
-def test_address_that_is_none(address: str) -> None:
+def test_invalid_address(address: str) -> None:
     with pytest.raises(LabError, match=re.escape(f"BMC address {address}: ")):
-        client.parse(address)
+        bmc.connect("master-0", address, "admin", "password")
 
 
 class Machine:
@@ -71,7 +71,7 @@ class Room:
         self.directory, self.log = directory, list[str]()
         names = ("worker-0", "master-0", "master-1")
         self.machines = {name: Machine(name, self.log) for name in names}
-        self.nodes = boot.order(
+        self.nodes = sequence.order(
             [{"name": name, "nics": [{"addresses": [{"ip": f"192.0.2.{index}"}]}]} for index, name in enumerate(names)], "192.0.2.1"
         )
 
@@ -80,10 +80,10 @@ class Room:
             assert self.machines[node["name"]].state == "off"
             self.log.append(f"{node['name']} blank")
 
-        def pick(node: Mapping[str, Any]) -> boot.Image:
-            return boot.Image(f"http://x/{image}", image)
+        def pick(node: Mapping[str, Any]) -> sequence.Image:
+            return sequence.Image(f"http://x/{image}", image)
 
-        done = boot.boot(self.nodes, lambda node: self.machines[node["name"]], pick, self.directory, blank, **options)
+        done = sequence.boot(self.nodes, lambda node: self.machines[node["name"]], pick, self.directory, blank, **options)
         return [change["name"] for change in done]
 
 
@@ -150,13 +150,13 @@ def test_eject(tmp_path: Path) -> None:
     room = Room(tmp_path)
     room.boot("a")
     room.machines["worker-0"].eject()
-    assert boot.eject(room.nodes, lambda node: room.machines[node["name"]]) == ["master-0", "master-1"]
+    assert sequence.eject(room.nodes, lambda node: room.machines[node["name"]]) == ["master-0", "master-1"]
 
 
 def test_image_identity_changes_with_the_file(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_text("a")
-    before = boot.identity([image])
-    assert boot.identity([image]) == before
+    before = sequence.identity([image])
+    assert sequence.identity([image]) == before
     image.write_text("ab")
-    assert boot.identity([image]) != before
+    assert sequence.identity([image]) != before

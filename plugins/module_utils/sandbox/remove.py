@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..sandbox import LabError, host, namespaces, processes, uplink
+from ..errors import LabError
+from ..libvirt import domain, network, storage
+from ..libvirt.connection import connect, lookup
 from ..state import Item, owner
-from . import domain, network, storage
-from .connection import connect, lookup
+from . import host, namespaces, processes, uplink
 
 KINDS = {"sandbox", "uplink", "state_dir", "network", "pool", "domain", "service"}
 

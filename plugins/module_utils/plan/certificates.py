@@ -5,14 +5,20 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from ..errors import LabError
 from ..state import write_atomic
-from . import LabError
 
 YEARS = 10
 RENEW_BEFORE = datetime.timedelta(days=30)
+
+
+def served_names(plan: Mapping[str, Any]) -> list[str]:
+    """Return the names and addresses that the lab's server certificate is for."""
+    return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]
 
 
 def ensure(directory: Path, cluster: str, names: Sequence[str], *, check: bool = False) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import domain, storage
+from ..libvirt import domain, storage
 
 
 class Machine:
-    """Domain `name`; the methods are those of `redfish.client.Bmc`. `insert` takes a path instead of a URL.
+    """Domain `name`; the methods are those of `machine.Machine`. `insert` takes a path instead of a URL.
 
     has_cd: False for one that boots from the network; its media are the lab's file server's.
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._deps import optional
-from ..sandbox import LabError
+from ..errors import LabError
 
 if TYPE_CHECKING:
     import sushy
@@ -21,6 +21,9 @@ POWER_SECONDS = 120.0
 REQUEST_SECONDS = 600
 CONNECT_SECONDS = 10
 SERVER_RETRIES = 3
+TRANSPORTS = ("http", "https")
+SCHEMES = ("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS)
+EXAMPLE = "redfish-virtualmedia+https://host/redfish/v1/Systems/1"
 
 
 class Address(NamedTuple):
@@ -33,19 +36,18 @@ class Address(NamedTuple):
 def parse(address: str) -> Address:
     """Take apart a BMC address as install-config has it, `redfish-virtualmedia+https://host:port/redfish/v1/Systems/1`.
 
-    The scheme is `redfish[-virtualmedia][+http|+https]` (https when not given), or plain `http`, `https`.
+    The scheme is one of SCHEMES with a transport, `+http` or `+https` (https when not given), or plain `http`, `https`.
+    Raises `LabError`.
     """
     scheme, separator, rest = address.partition("://")
     driver, __, transport = scheme.rpartition("+")
-    if driver not in ("", "redfish", "redfish-virtualmedia", "idrac-virtualmedia"):
-        raise LabError(f"BMC address {address}: driver {driver!r} is not Redfish: redfish-virtualmedia+https://host/redfish/v1/Systems/1")
-    if transport not in ("http", "https"):
-        if driver or transport not in ("redfish", "redfish-virtualmedia", "idrac-virtualmedia"):
-            raise LabError(f"BMC address {address}: scheme {scheme!r} is unknown: redfish-virtualmedia+https://...")
+    if not driver and transport in SCHEMES and transport not in TRANSPORTS:
         transport = "https"
+    if transport not in TRANSPORTS:
+        raise LabError(f"BMC address {address}: transport {transport!r} is neither http nor https: {EXAMPLE}")
     parts = urllib.parse.urlsplit(f"{transport}://{rest}")
     if not separator or not parts.hostname:
-        raise LabError(f"BMC address {address}: it has no host: redfish-virtualmedia+https://host/redfish/v1/Systems/1")
+        raise LabError(f"BMC address {address}: it has no host: {EXAMPLE}")
     return Address(f"{transport}://{parts.netloc}", parts.path.rstrip("/") or None)
 
 

@@ -1,0 +1,106 @@
+"""Boot the machines of a plan by one of the modes, whole: publish what they fetch, drive each of them, remember the image."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import LabError
+from ..installer import foreign
+from ..libvirt.connection import connect
+from ..plan.faults import of_kind
+from ..plan.model import BootMode, Plan
+from . import bmc, domain, media, sequence
+from .machine import Machine
+from .modes import MODES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """The machines of `plan`, which boot by `mode` from `image`, a file of the hypervisor.
+
+    authority: PEM text of the CA that the BMCs' certificates are checked with; without it they are not checked. check: change nothing.
+    """
+
+    plan: Plan
+    mode: BootMode
+    image: Path
+    authority: str | None = None
+    check: bool = False
+
+    def url(self) -> str:
+        """Return where the machines find the image: a URL, or in the mode `cdrom` a path."""
+        return self._place(self.image)
+
+    def boot(self) -> list[dict[str, str]]:
+        """Boot the machines that were not booted from this image; return what was done (`name`, `before`, `after`).
+
+        Raises `LabError` when there is no image, and what reading and writing images and the machines' drivers raise.
+        """
+        if not self.image.exists():
+            raise LabError(f"{self.image}: no such image: agentlab image --cluster {self.plan['cluster']['name']}")
+        images = self._images()
+        if not MODES[self.mode].boots:
+            return []
+        state_dir, pool = Path(self.plan["hypervisor"]["state_dir"]), self.plan["hypervisor"]["pool"]
+        with connect() as connection, self._machines(connection) as machine:
+            return sequence.boot(
+                self.nodes(),
+                machine,
+                lambda node: images[node["name"]],
+                state_dir,
+                lambda node: domain.blank(connection, pool, node),
+                check=self.check,
+            )
+
+    def eject(self) -> list[str]:
+        """Take the media out; return the names of the nodes that had one."""
+        if self.check or not MODES[self.mode].boots:
+            return []
+        with connect() as connection, self._machines(connection) as machine:
+            return sequence.eject(self.nodes(), machine)
+
+    def nodes(self) -> list[Mapping[str, Any]]:
+        """Return the nodes in the order in which they boot."""
+        return sequence.order(self.plan["nodes"], self.plan["rendezvous_ip"])
+
+    def _place(self, path: Path) -> str:
+        return media.published_url(self.plan, path) if MODES[self.mode].published else str(path)
+
+    def _images(self) -> dict[str, sequence.Image]:
+        """Return the image of each node by its name, published."""
+        files = MODES[self.mode].files(self.image)
+        identity = sequence.identity(files)
+        images = {node["name"]: sequence.Image(self.url(), identity) for node in self.nodes()}
+        if foreigners := {fault["node"] for fault in of_kind(self.plan, "wrong_token")}:
+            other = Path(self.plan["hypervisor"]["state_dir"]) / f"wrong-token-{self.image.name}"
+            images |= dict.fromkeys(foreigners, sequence.Image(self._place(other), f"wrong-token {identity}"))
+            if not self.check:
+                foreign.image(self.image, other)
+            files.append(other)
+        if not self.check and MODES[self.mode].published:
+            for path in files:
+                media.publish(self.plan, path)
+        return images
+
+    @contextmanager
+    def _machines(self, connection: Any) -> Iterator[Callable[[Mapping[str, Any]], Machine]]:
+        """Give what drives a node's machine."""
+        mode = MODES[self.mode]
+        if not mode.bmc:
+            yield lambda node: domain.Machine(connection, node["domain"], has_cd=mode.cd)
+            return
+
+        def reach(node: Mapping[str, Any]) -> Machine:
+            given = node["bmc"]
+            return bmc.connect(node["name"], given["address"], given["username"], given["password"], verify)
+
+        with tempfile.NamedTemporaryFile("w", suffix=".crt") as file:
+            file.write(self.authority or "")
+            file.flush()
+            verify = file.name if self.authority else False
+            yield reach

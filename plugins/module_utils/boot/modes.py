@@ -1,0 +1,36 @@
+"""The boot modes: what each one publishes, and what drives the machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ..plan.model import BootMode
+
+
+class Mode(NamedTuple):
+    """How machines get their image.
+
+    bmc: through each machine's BMC; otherwise the domain itself is switched. cd: whether the image is a CD, which is inserted.
+    published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
+    seen from the image, whose files are published with it. boots: whether the lab boots the machines, or a person does.
+    """
+
+    bmc: bool = False
+    cd: bool = True
+    published: bool = True
+    beside: str | None = None
+    boots: bool = True
+
+    def files(self, image: Path) -> list[Path]:
+        """Return what belongs to `image`, itself included, in a stable order."""
+        return sorted({image, *(() if self.beside is None else (image.parent / self.beside).glob("*"))})
+
+
+MODES: dict[BootMode, Mode] = {
+    "redfish": Mode(bmc=True),
+    "minimal": Mode(bmc=True, beside="boot-artifacts"),
+    "cdrom": Mode(published=False),
+    "pxe": Mode(cd=False, beside="."),
+    "manual": Mode(boots=False),
+}

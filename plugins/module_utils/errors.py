@@ -1,0 +1,26 @@
+"""Errors that several libraries share. The text of each is one whole message for the user: what is wrong, and what would be right.
+
+An error that one library alone raises is defined there.
+"""
+
+from __future__ import annotations
+
+
+class AgentlabError(Exception):
+    """Something that the user can act on; modules and verbs end with its text, without a traceback."""
+
+
+class LabError(AgentlabError, RuntimeError):
+    """A machine, network, service or sandbox of the lab cannot be made, started or removed."""
+
+
+class AssistedError(AgentlabError):
+    """The assisted service did not answer, or refused; the text names the URL and the reason."""
+
+
+class ClusterError(AgentlabError):
+    """The OpenShift API did not answer, or refused; the text says what was asked and why it failed."""
+
+
+class FatalError(AgentlabError):
+    """The installation that a wait follows cannot continue."""
