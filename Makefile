@@ -39,7 +39,7 @@ shell: ## open a shell inside the cluster's sandbox
 	@$(AGENTLAB) shell
 
 environment: ## make the environment that the tests need
-	@$(AGENTLAB) setup -e '{"setup_tests": true}'
+	@$(AGENTLAB) setup -e '{"agentlab_setup_tests": true}'
 	@cmp -s requirements-test.lock $(VENV)/agentlab-requirements-test.lock || { \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements-test.lock && \
 		cp requirements-test.lock $(VENV)/agentlab-requirements-test.lock; }

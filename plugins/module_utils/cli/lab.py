@@ -85,7 +85,7 @@ def run(verb: str, argv: list[str]) -> int:
                 if bindings and not args.verbose and not args.extra_vars and text == _this_host() and not _missing_packages():
                     say("setup: everything is there")
                     return 0
-                variables["agentlab_bindings"] = bindings
+                variables["agentlab_setup_bindings"] = not bindings
         except (ValueError, OSError, PackageError) as error:
             say(error, sys.stderr)
             return 2
@@ -126,8 +126,8 @@ def inputs(verb: str, cluster: str, profile: str | None = None, *, adopt: bool =
     variables: dict[str, str | bool] = {
         "agentlab_cluster": cluster,
         "agentlab_run_dir": str(directory),
-        "agentlab_profiles": str(PROFILES),
-        "agentlab_adopt": adopt,
+        "agentlab_plan_profiles": str(PROFILES),
+        "agentlab_plan_adopt": adopt,
     }
     name = _profile(verb, profile, directory)
     if name:
@@ -175,7 +175,7 @@ def _this_host() -> str:
 def _missing_packages() -> bool:
     """Whether the role setup has something to install here, asked without Ansible because nearly always that is nothing."""
     path = ROOT / "roles/setup/vars/main.yml"
-    table = load_yaml(read_file(path), name=str(path))["setup_packages"]
+    table = load_yaml(read_file(path), name=str(path))["agentlab_setup_packages"]
     return bool(missing(table[distribution(table)]))
 
 

@@ -8,7 +8,7 @@ import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import packages
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLE = yaml.safe_load((ROOT / "roles/setup/vars/main.yml").read_text())["setup_packages"]
+TABLE = yaml.safe_load((ROOT / "roles/setup/vars/main.yml").read_text())["agentlab_setup_packages"]
 
 
 @pytest.mark.parametrize(

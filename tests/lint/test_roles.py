@@ -1,0 +1,65 @@
+"""What roles have in common: names of variables, and their documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
+# Facts and settings of a run, which several roles read.
+SHARED = {f"agentlab_{name}" for name in ("cluster", "profile", "run_dir", "plan", "planned", "owner", "payload")}
+# Ansible's own variables that a task may set for itself.
+ANSIBLES = {"ansible_connection", "ansible_python_interpreter"}
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def specification(role: str) -> dict[str, Any]:
+    found: dict[str, Any] = load(ROOT / f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]
+    return found
+
+
+def names(role: str) -> Iterator[tuple[str, str]]:
+    """Yield each variable that the role sets or documents, with the file that does."""
+    folder = ROOT / "roles" / role
+    for kind in ("defaults", "vars"):
+        for path in sorted((folder / kind).glob("*.yml")):
+            yield from ((name, f"{kind}/{path.name}") for name in load(path) or {})
+    yield from ((name, "meta/argument_specs.yml") for name in specification(role).get("options", {}))
+    for path in sorted((folder / "tasks").glob("*.yml")):
+        for task in tasks(load(path)):
+            found = [*task.get("vars", {}), *task.get("ansible.builtin.set_fact", {}), *([task["register"]] if "register" in task else [])]
+            yield from ((name, f"tasks/{path.name}") for name in found)
+
+
+def tasks(listed: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for task in listed:
+        yield task
+        for part in ("block", "rescue", "always"):
+            yield from tasks(task.get(part, []))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_variables_have_the_prefix_of_the_role(role: str) -> None:
+    """Whoever uses a role beside others must not meet `boot_image` or `plan_profile`."""
+    allowed = SHARED | ANSIBLES
+    assert [(name, place) for name, place in names(role) if not (name.startswith(f"agentlab_{role}_") or name in allowed)] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_variables_are_documented(role: str) -> None:
+    """Each default that a user may set is an option, with the same value where it is a plain one."""
+    options = specification(role).get("options", {})
+    path = ROOT / f"roles/{role}/defaults/main.yml"
+    defaults = (load(path) or {}) if path.exists() else {}
+    assert sorted(set(defaults) - set(options) - SHARED) == []
+    documented = {name: option["default"] for name, option in options.items() if "default" in option}
+    given = {name: value for name, value in defaults.items() if not (isinstance(value, str) and "{{" in value)}
+    assert {name: given.get(name, documented[name]) for name in documented} == documented
