@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,3 +65,30 @@ def test_variables_are_documented(role: str) -> None:
     documented = {name: option["default"] for name, option in options.items() if "default" in option}
     given = {name: value for name, value in defaults.items() if not (isinstance(value, str) and "{{" in value)}
     assert {name: given.get(name, documented[name]) for name in documented} == documented
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_metadata(role: str) -> None:
+    """Galaxy shows it, and a specification that only refers to another page helps nobody."""
+    meta, spec = load(ROOT / f"roles/{role}/meta/main.yml"), specification(role)
+    assert meta["galaxy_info"]["description"] == spec["short_description"]
+    assert spec["author"] == "The agentlab authors"
+    assert not re.search(r"See the module", " ".join(spec["description"]))
+    assert [name for name, option in spec.get("options", {}).items() if not option.get("description")] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_readme_is_current(role: str) -> None:
+    """`ci/role_readmes.py` writes it; its example is a play with this role, which sets documented variables only."""
+    spec = importlib.util.spec_from_file_location("role_readmes", ROOT / "ci/role_readmes.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (ROOT / f"roles/{role}/README.md").read_text()
+    assert text == module.render(role), "run ci/role_readmes.py"
+    examples = re.findall(r"```yaml\n(.*?)```", text.partition(module.EXAMPLE)[2], re.DOTALL)
+    plays = [play for example in examples for play in yaml.safe_load(example)]
+    used = [entry if isinstance(entry, dict) else {"role": entry} for play in plays for entry in play["roles"]]
+    assert f"agentlab.ocp.{role}" in [entry["role"] for entry in used]
+    known = SHARED.union(*(specification(entry["role"].rpartition(".")[2])["options"] for entry in used))
+    assert {name for entry in [*plays, *used] for name in entry.get("vars", {})} - known - {"ansible_python_interpreter"} == set()

@@ -1,4 +1,4 @@
-"""Checks of an installed cluster against its plan: each says what was found, and whether that is right."""
+"""Checks of an installed cluster, against its plan if there is one: each says what was found, and whether that is right."""
 
 from __future__ import annotations
 
@@ -26,25 +26,47 @@ class Check(NamedTuple):
     found: str
 
 
-def validate(plan: dict[str, Any], kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient) -> list[Check]:
-    """All checks, in the order in which a failure explains those after it."""
+def validate(plan: dict[str, Any] | None, kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient) -> list[Check]:
+    """Return all checks, in the order in which a failure explains those after it.
+
+    plan: of the cluster; None for a cluster that somebody else planned, of which only the OpenShift API is asked.
+    """
     try:
         kube = connect(kubeconfig)
         version = kube.get("/version")
     except (ClusterError, OSError) as error:
-        return [Check("kubeconfig", False, str(error)), *_names(plan), *_vips(plan)]
+        return [Check("kubeconfig", False, str(error)), *(_access(plan) if plan else ())]
     checks = [Check("kubeconfig", True, f"{kube.server} answers, {version.get('gitVersion', 'no version')}")]
-    for ask in (_nodes, _cluster_version, _operators, _controller, _pods):
+    asked: list[tuple[str, Callable[[], Iterable[Check]]]] = [
+        ("nodes", lambda: _nodes(plan, kube) if plan else _ready(kube)),
+        ("ClusterVersion", lambda: _cluster_version(kube)),
+        ("ClusterOperators", lambda: _operators(kube)),
+        ("pods", lambda: _pods(kube)),
+    ]
+    if plan:
+        asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
+    for title, ask in asked:
         try:
-            checks += ask(plan, kube)
+            checks += ask()
         except ClusterError as error:
-            checks.append(Check(ask.__name__.strip("_"), False, str(error)))
-    return [*checks, *_names(plan), *_vips(plan)]
+            checks.append(Check(title, False, str(error)))
+    return [*checks, *(_access(plan) if plan else ())]
+
+
+def _access(plan: dict[str, Any]) -> list[Check]:
+    return [*_names(plan), *_vips(plan)]
 
 
 def _role_of(node: dict[str, Any]) -> str:
     labels = node["metadata"].get("labels") or {}
     return next((role for role, label in ROLE_LABELS.items() if label in labels), "none")
+
+
+def _ready(kube: ClusterClient) -> Iterable[Check]:
+    """The nodes of a cluster without a plan: those that are there."""
+    nodes = kube.nodes()
+    bad = sorted(n["metadata"]["name"] for n in nodes if not is_true(n, "Ready"))
+    yield Check("nodes", bool(nodes) and not bad, f"{len(nodes) - len(bad)} of {len(nodes)} Ready" + (f"; not: {', '.join(bad)}" if bad else ""))
 
 
 def _nodes(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
@@ -73,7 +95,7 @@ def _addresses(planned: dict[str, Any], node: dict[str, Any]) -> Check:
     return Check(f"addresses of {planned['name']}", False, f"{found}; planned: {', '.join(map(str, wanted))}")
 
 
-def _cluster_version(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+def _cluster_version(kube: ClusterClient) -> Iterable[Check]:
     version = kube.cluster_version()
     ok = is_true(version, "Available") and not is_true(version, "Failing")
     desired = ((version.get("status") or {}).get("desired") or {}).get("version")
@@ -81,7 +103,7 @@ def _cluster_version(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Chec
     yield Check("ClusterVersion", ok, f"{desired}: {states}")
 
 
-def _operators(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+def _operators(kube: ClusterClient) -> Iterable[Check]:
     operators = kube.cluster_operators()
     bad = [o["metadata"]["name"] for o in operators
            if not is_true(o, "Available") or is_true(o, "Degraded") or is_true(o, "Progressing")]
@@ -89,12 +111,12 @@ def _operators(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
                 f"{len(operators) - len(bad)} of {len(operators)} stable" + (f"; not: {', '.join(bad)}" if bad else ""))
 
 
-def _controller(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+def _controller(kube: ClusterClient) -> Iterable[Check]:
     reason = incomplete(kube.controller_job(), kube.pods(NAMESPACE))
     yield Check(CONTROLLER, not reason, reason or "completed")
 
 
-def _pods(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+def _pods(kube: ClusterClient) -> Iterable[Check]:
     pods = kube.pods()
     bad = [f"{name(pod)} {said}" for pod in pods if (said := trouble(pod))]
     yield Check("pods", bool(pods) and not bad, f"{len(pods) - len(bad)} of {len(pods)} run or have completed" + (f"; not: {', '.join(bad)}" if bad else ""))

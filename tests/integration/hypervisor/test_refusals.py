@@ -53,7 +53,7 @@ def test_a_subnet_that_the_host_has_a_route_to(refused: Any, host: namespaces.Ru
     enter(host, "ip", "address", "add", "192.168.111.7/24", "dev", "br9")
     enter(host, "ip", "link", "set", "br9", "up")
     assert refused("prepare", {"hypervisor": {"route": True}}) == (
-        "first failure: Make the sandbox [hypervisor]: 192.168.111.0/24 overlaps with this host's route to 192.168.111.0/24 by br9: "
+        "first failure: Create the sandbox [hypervisor]: 192.168.111.0/24 overlaps with this host's route to 192.168.111.0/24 by br9: "
         "choose other networks, or hypervisor.route: false")
 
 
@@ -63,7 +63,7 @@ def test_a_subnet_that_another_bridge_has(refused: Any, host: namespaces.Running
     enter(host, "ip", "link", "set", "br9", "up")
     said = refused("prepare", {"hypervisor": {"kind": "local"}})
     assert said == (
-        "first failure: Make the networks [hypervisor]: network agtestbm: 192.168.111.0/24 is in use on this host by br9: choose another (network.ipv4)")
+        "first failure: Create the networks [hypervisor]: network agtestbm: 192.168.111.0/24 is in use on this host by br9: choose another (network.ipv4)")
 
 
 def test_a_port_that_another_process_has(refused: Any, host: namespaces.Running) -> None:

@@ -3,30 +3,85 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-PLAYBOOK = """
-- hosts: localhost
-  gather_facts: false
-  vars:
-    agentlab_run_dir: {directory}
-    ansible_python_interpreter: "{{{{ ansible_playbook_python }}}}"
-  roles:
-    - agentlab.ocp.wait_for
+INSTALL_CONFIG = {
+    "apiVersion": "v1",
+    "metadata": {"name": "one"},
+    "baseDomain": "example.com",
+    "controlPlane": {"name": "master", "replicas": 1},
+    "compute": [{"name": "worker", "replicas": 0}],
+    "networking": {"networkType": "OVNKubernetes", "machineNetwork": [{"cidr": "192.168.111.0/24"}]},
+    "platform": {"none": {}},
+    "pullSecret": '{"auths": {"example.com": {"auth": "dTpw"}}}',
+    "sshKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJf0GlS9dKqrKJXd2TWZ8wHVVyfzqF0s6mqXu+4wEh9X",
+}
+AGENT_CONFIG = {"apiVersion": "v1beta1", "kind": "AgentConfig", "metadata": {"name": "one"}, "rendezvousIP": "192.168.111.80"}
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: admin
+clusters: [{name: one, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: admin, user: {token: t}}]
+contexts: [{name: admin, context: {cluster: one, user: admin}}]
 """
 
 
-def test_wait_for_takes_a_directory_without_a_plan(tmp_path: Path) -> None:
+def play(folder: Path, role: str, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    """Run a play of one role, with its variables `agentlab_<role>_<name>`."""
+    playbook = folder / "play.yml"
+    own = {f"agentlab_{role}_{name}": value for name, value in variables.items()}
+    own["ansible_python_interpreter"] = sys.executable
+    playbook.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": own, "roles": [f"agentlab.ocp.{role}"]}]))
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", *options, str(playbook)]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
+                   "NO_COLOR": "1"}  # fmt: skip
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def changed(done: subprocess.CompletedProcess[str]) -> int:
+    found = re.search(r"changed=(\d+) .*failed=0", done.stdout)
+    assert done.returncode == 0 and found, done.stdout + done.stderr
+    return int(found[1])
+
+
+def test_wait_for_takes_the_directory_of_openshift_install(tmp_path: Path) -> None:
     """It gets as far as the state file, which this directory lacks."""
-    playbook, directory = tmp_path / "play.yml", tmp_path / "assets"
+    directory = tmp_path / "assets"
     directory.mkdir()
-    playbook.write_text(PLAYBOOK.format(directory=directory))
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(playbook)]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = play(tmp_path, "wait_for", directory=str(directory))
     assert done.returncode == 2 and "missing required arguments" not in done.stdout
     assert "both AgentConfig and NMStateConfig are empty" in done.stdout.replace("\n", " "), done.stdout
     assert 'level=fatal msg="both AgentConfig and NMStateConfig are empty' in (directory / "logs/wait-for.log").read_text()
+
+
+def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
+    """Nobody listens at the address in this one; names and VIPs of a plan are not asked for."""
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    done = play(tmp_path, "validate", kubeconfig=str(tmp_path / "kubeconfig"))
+    assert done.returncode == 2 and "1 of 1 checks failed" in done.stdout and "FAIL  kubeconfig" in done.stdout, done.stdout + done.stderr
+
+
+def test_agent_image_takes_two_files(tmp_path: Path) -> None:
+    (tmp_path / "install.yaml").write_text(yaml.safe_dump(INSTALL_CONFIG))
+    (tmp_path / "agent.yaml").write_text(yaml.safe_dump(AGENT_CONFIG))
+    given: dict[str, Any] = {
+        "directory": str(tmp_path / "one"),
+        "install_config": str(tmp_path / "install.yaml"),
+        "agent_config": str(tmp_path / "agent.yaml"),
+        "targets": ["cluster-manifests"],
+        "release": "registry.example.com/ocp/release:4.20.1",
+        "release_version": "4.20.1",
+    }
+    assert changed(play(tmp_path, "agent_image", **given)) > 0
+    manifest = yaml.safe_load((tmp_path / "one/cluster-manifests/agent-cluster-install.yaml").read_text())
+    assert manifest["metadata"]["name"] == "one"
+    assert changed(play(tmp_path, "agent_image", **given)) == 0
+    assert changed(play(tmp_path, "agent_image", "--check", "--diff", **given)) == 0

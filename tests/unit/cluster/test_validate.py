@@ -122,3 +122,15 @@ def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
     [(name, found)] = failed(plan, kube).items()
     assert (name, found.split("; not: ")[0]) == ("pods", "1 of 2 run or have completed")
     assert "openshift-ingress/router-default CrashLoopBackOff: exit code 2" in found
+
+
+def test_a_cluster_without_a_plan(plan: dict[str, Any]) -> None:
+    """Nodes are those that there are; nothing is compared with addresses, names and VIPs that nobody planned."""
+    kube = Kube(plan)
+    checks = module.validate(None, Path("none"), lambda path: kube)  # type: ignore[arg-type, return-value]
+    assert [(check.name, check.ok) for check in checks] == [
+        ("kubeconfig", True), ("nodes", True), ("ClusterVersion", True), ("ClusterOperators", True), ("pods", True)
+    ]  # fmt: skip
+    kube.found[0]["status"]["conditions"][0]["status"] = "False"
+    [bad] = [check for check in module.validate(None, Path("none"), lambda path: kube) if not check.ok]  # type: ignore[arg-type, return-value]
+    assert (bad.name, bad.found) == ("nodes", f"{len(kube.found) - 1} of {len(kube.found)} Ready; not: {plan['nodes'][0]['name']}")

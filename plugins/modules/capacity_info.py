@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: capacity
+module: capacity_info
 short_description: See whether a hypervisor can carry the machines of a plan
 version_added: 1.0.0
 description:
@@ -24,7 +24,7 @@ options:
 
 EXAMPLES = r"""
 - name: See whether the hypervisor can carry the machines
-  agentlab.ocp.capacity:
+  agentlab.ocp.capacity_info:
     plan: "{{ agentlab_plan }}"
 """
 

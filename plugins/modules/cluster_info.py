@@ -1,0 +1,91 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Report on an installed cluster; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_info
+short_description: Report whether an installed cluster is healthy
+version_added: 1.0.0
+description:
+  - Checks that the kubeconfig is usable, that the nodes are Ready, that ClusterVersion is Available and not Failing, that the operators
+    are stable, and that no pod fails.
+  - With O(plan), also that every role has the right number of nodes with the planned addresses, that the Job
+    C(assisted-installer-controller) has completed, and that VIPs and DNS names answer for each address family.
+  - A check that fails does not fail the module; see RV(ok). The role P(agentlab.ocp.validate#role) fails then.
+extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - kubernetes
+  - PyYAML
+  - requests
+options:
+  kubeconfig:
+    description: Path of the kubeconfig.
+    type: path
+    required: true
+  plan:
+    description: The plan of the cluster, C(agentlab_plan). Without it only the OpenShift API is asked.
+    type: dict
+"""
+
+EXAMPLES = r"""
+- name: Report on a cluster
+  agentlab.ocp.cluster_info:
+    kubeconfig: auth/kubeconfig
+  register: cluster
+
+- name: Stop when it is not healthy
+  ansible.builtin.assert:
+    that: cluster.ok
+    fail_msg: "{{ cluster.table }}"
+"""
+
+RETURN = r"""
+ok:
+  description: Whether no check failed.
+  returned: success
+  type: bool
+checks:
+  description: All checks, in the order in which a failure explains those after it.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name: {description: What was checked., type: str, sample: ClusterOperators}
+    ok: {description: Whether it is right., type: bool}
+    found: {description: What was found., type: str, sample: 33 of 33 stable}
+table:
+  description: The checks, a line each.
+  returned: success
+  type: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table, validate
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "kubeconfig": {"type": "path", "required": True},
+            "plan": {"type": "dict"},
+        },
+        supports_check_mode=True,
+    )
+
+    def check() -> dict[str, Any]:
+        given = module.params["plan"]
+        checks = validate(checked(given) if given else None, Path(module.params["kubeconfig"]))
+        return {"changed": False, "ok": all(c.ok for c in checks), "checks": [c._asdict() for c in checks], "table": table(checks)}
+
+    run(module, check)
+
+
+if __name__ == "__main__":
+    main()
