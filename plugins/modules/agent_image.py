@@ -92,15 +92,16 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import INSTALLER
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run as run_module
-from ansible_collections.agentlab.ocp.plugins.module_utils._installer import ARGUMENTS, create
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import TARGETS
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.task import create
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **ARGUMENTS,
+            **INSTALLER,
             "assets": {"type": "path", "required": True},
             "targets": {
                 "type": "list", "elements": "str", "choices": list(TARGETS), "default": ["cluster-manifests", "image"]
@@ -113,7 +114,7 @@ def main() -> None:
     more: dict[str, Any] = {"assets": Path(module.params["assets"]), "token_hours": module.params["token_hours"]}
     if module.params["os_image"]:
         more["os_image"] = {"": module.params["os_image"]}
-    run_module(module, lambda: create(module, module.params["targets"], **more))
+    run_module(module, lambda: create(module.params, module.params["targets"], check=module.check_mode, **more))
 
 
 if __name__ == "__main__":

@@ -71,15 +71,16 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import INSTALLER
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run as run_module
-from ansible_collections.agentlab.ocp.plugins.module_utils._installer import ARGUMENTS, create
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.task import create
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=INSTALLER, supports_check_mode=True)
 
     def manifests() -> dict[str, Any]:
-        result = create(module, ["cluster-manifests"])
+        result = create(module.params, ["cluster-manifests"], check=module.check_mode)
         del result["rendezvous_ip"]
         directory = Path(module.params["directory"])
         names = {str(path.relative_to(directory)) for path in directory.glob("*/*")} | {*result["changed_files"]}

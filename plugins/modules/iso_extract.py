@@ -74,7 +74,6 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import build, minimal, miniso
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.image import blocks
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso9660 import Iso9660, Record, open_image
@@ -139,7 +138,7 @@ def main() -> None:
         diff = {"before": "", "after": "".join(f"{path}\n" for path in written)}
         return {"changed": bool(written), "written": written, "diff": diff}
 
-    run(module, extract, CoreosError)
+    run(module, extract)
 
 
 if __name__ == "__main__":

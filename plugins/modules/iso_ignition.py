@@ -55,9 +55,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _live_iso
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import LIVE_ISO, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.edit import change
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
@@ -78,7 +77,7 @@ def _config(params: dict[str, Any]) -> bytes | None:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **_live_iso.ARGUMENTS,
+            **LIVE_ISO,
             "config": {"type": "str", "no_log": True},
             "src": {"type": "path"},
             "grow": {"type": "bool", "default": False},
@@ -95,9 +94,9 @@ def main() -> None:
         def edit(iso: LiveIso) -> None:
             iso.ignition = config
 
-        return _live_iso.change(module, edit, module.params["grow"])
+        return change(module.params, edit, grow=module.params["grow"], check=module.check_mode)
 
-    run(module, embed, CoreosError)
+    run(module, embed)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
@@ -118,7 +117,7 @@ def main() -> None:
         argument_spec={"path": {"type": "path", "required": True}, "files": {"type": "bool", "default": False}},
         supports_check_mode=True,
     )
-    run(module, lambda: _look(module.params), CoreosError)
+    run(module, lambda: _look(module.params))
 
 
 if __name__ == "__main__":

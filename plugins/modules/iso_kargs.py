@@ -57,9 +57,8 @@ kargs:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _live_iso
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import LIVE_ISO, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.edit import change
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 
 
@@ -67,7 +66,7 @@ def main() -> None:
     words: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
     module = AnsibleModule(
         argument_spec={
-            **_live_iso.ARGUMENTS,
+            **LIVE_ISO,
             "append": words,
             "delete": words,
             "replace": words,
@@ -76,7 +75,7 @@ def main() -> None:
         supports_check_mode=True,
     )
 
-    def change() -> dict[str, Any]:
+    def edit_kargs() -> dict[str, Any]:
         result: dict[str, Any] = {}
 
         def edit(iso: LiveIso) -> None:
@@ -88,9 +87,9 @@ def main() -> None:
             iso.edit_kargs(append=missing, replace=module.params["replace"])
             result["kargs"] = iso.kargs_text
 
-        return {**_live_iso.change(module, edit), **result}
+        return {**change(module.params, edit, check=module.check_mode), **result}
 
-    run(module, change, CoreosError)
+    run(module, edit_kargs)
 
 
 if __name__ == "__main__":

@@ -60,17 +60,16 @@ keyfiles:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _live_iso
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import LIVE_ISO, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.edit import change
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
-from ansible_collections.agentlab.ocp.plugins.module_utils.nmstate import NmstateError, generate
+from ansible_collections.agentlab.ocp.plugins.module_utils.nmstate import generate
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **_live_iso.ARGUMENTS,
+            **LIVE_ISO,
             "keyfiles": {"type": "dict", "no_log": True},
             "nmstate": {"type": "dict"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -90,9 +89,9 @@ def main() -> None:
         def edit(iso: LiveIso) -> None:
             iso.network = keyfiles
 
-        return {**_live_iso.change(module, edit), "keyfiles": sorted(keyfiles)}
+        return {**change(module.params, edit, check=module.check_mode), "keyfiles": sorted(keyfiles)}
 
-    run(module, embed, CoreosError, NmstateError)
+    run(module, embed)
 
 
 if __name__ == "__main__":

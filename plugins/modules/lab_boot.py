@@ -80,19 +80,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, SECRETS, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **_lab.OWNED,
-            "secrets": _lab.SECRETS,
+            **OWNED,
+            "secrets": SECRETS,
             "mode": {"type": "str", "choices": ["redfish", "minimal", "cdrom", "pxe", "manual"], "default": "redfish"},
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
@@ -105,8 +104,9 @@ def main() -> None:
         # BMCs are on the lab's network or on a management network; a web proxy leads to neither.
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
         mode = MODES[module.params["mode"]]
-        plan = _lab.plan_with_secrets(module)[0] if mode.bmc else _lab.plan_of(module)
-        _lab.owner_of(module)
+        hide = module.no_log_values.update
+        plan = given.plan_with_secrets(module.params, hide, check=module.check_mode)[0] if mode.bmc else given.plan_of(module.params, hide)
+        owner.of_cluster(module.params, check=module.check_mode)
         lab = Lab(
             plan=plan,
             mode=module.params["mode"],
@@ -119,10 +119,10 @@ def main() -> None:
         if module.params["state"] == "ejected":
             named = lab.eject()
             return {"changed": bool(named), "changes": named}
-        result = _lab.changed(lab.boot())
+        result = changed(lab.boot())
         return result if mode.boots else {"changed": False, "changes": [], "url": lab.url()}
 
-    run(module, start, LabError, CoreosError)
+    run(module, start)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import created as planned
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
@@ -77,7 +76,7 @@ def main() -> None:
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}
 
-    run(module, destroy, LabError)
+    run(module, destroy)
 
 
 if __name__ == "__main__":

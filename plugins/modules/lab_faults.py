@@ -43,20 +43,21 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import HEADERS, AssistedClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={**_lab.OWNED, "dir": {"type": "path", "required": True}}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={**OWNED, "dir": {"type": "path", "required": True}}, supports_check_mode=True)
 
     def start() -> dict[str, Any]:
-        plan = _lab.plan_of(module)
-        _lab.owner_of(module)
+        plan = given.plan_of(module.params, module.no_log_values.update)
+        owner.of_cluster(module.params, check=module.check_mode)
         try:
             known = load_wait_for(Path(module.params["dir"]))
         except StateError as error:
@@ -65,9 +66,9 @@ def main() -> None:
             return {"changed": True, "changes": [faults.NAME]}
         url = AssistedClient(known.rendezvous_ip, known.token, known.scheme).base
         headers = {HEADERS[known.scheme]: known.token} if known.token else {}
-        return _lab.changed(faults.ensure(plan, url, headers, check=module.check_mode))
+        return changed(faults.ensure(plan, url, headers, check=module.check_mode))
 
-    run(module, start, LabError)
+    run(module, start)
 
 
 if __name__ == "__main__":

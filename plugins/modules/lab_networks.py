@@ -36,25 +36,24 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=_lab.OWNED, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=OWNED, supports_check_mode=True)
 
     def make() -> dict[str, Any]:
-        plan = _lab.plan_of(module)
+        plan = given.plan_of(module.params, module.no_log_values.update)
         private = plan["hypervisor"]["kind"] == "sandbox"
         forwarders = uplink.forwarders(Path(plan["hypervisor"]["state_dir"])) if private else []
         if not module.check_mode:
             host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
-        found = _lab.owner_of(module)
+        found = owner.of_cluster(module.params, check=module.check_mode)
         script = f"agent.{plan['cluster']['arch']}.ipxe"
         boot_file = f"{plan['services']['http']['url']}/{script}" if plan["boot"]["mode"] == "pxe" else None
         wanted = [
@@ -69,9 +68,9 @@ def main() -> None:
         ]
         with connect() as connection:
             changes = network.apply(connection, wanted, check=module.check_mode)
-        return _lab.changed(changes)
+        return changed(changes)
 
-    run(module, make, LabError)
+    run(module, make)
 
 
 if __name__ == "__main__":

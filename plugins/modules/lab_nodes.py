@@ -41,22 +41,21 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=_lab.OWNED, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=OWNED, supports_check_mode=True)
 
     def make() -> dict[str, Any]:
-        plan = _lab.plan_of(module)
+        plan = given.plan_of(module.params, module.no_log_values.update)
         hypervisor, check = plan["hypervisor"], module.check_mode
-        found = _lab.owner_of(module)
+        found = owner.of_cluster(module.params, check=module.check_mode)
         console = Path(hypervisor["state_dir"]) / "console"
         domain_type = kvm.domain_type(hypervisor["domain_type"])
         wanted = [
@@ -82,9 +81,9 @@ def main() -> None:
                 if not check:
                     storage.create(pool, disk)
             changes += domain.apply(connection, wanted, check=check)
-        return {**_lab.changed(changes), "domain_type": domain_type}
+        return {**changed(changes), "domain_type": domain_type}
 
-    run(module, make, LabError)
+    run(module, make)
 
 
 if __name__ == "__main__":

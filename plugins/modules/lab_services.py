@@ -64,18 +64,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, SECRETS, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
     pem = {"type": "str", "required": True}
     module = AnsibleModule(
         argument_spec={
-            **_lab.OWNED,
-            "secrets": _lab.SECRETS,
+            **OWNED,
+            "secrets": SECRETS,
             "tls": {
                 "type": "dict",
                 "required": True,
@@ -86,15 +86,15 @@ def main() -> None:
     )
 
     def serve() -> dict[str, Any]:
-        plan, secrets = _lab.plan_with_secrets(module)
-        _lab.owner_of(module)
+        plan, secrets = given.plan_with_secrets(module.params, module.no_log_values.update, check=module.check_mode)
+        owner.of_cluster(module.params, check=module.check_mode)
         hypervisor = plan["hypervisor"]
         wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox", http_secret=secrets["registry_http"])
         directory = Path(hypervisor["state_dir"]) / "processes"
         rules = [] if hypervisor["kind"] == "sandbox" else uplink.guard_services(plan, check=module.check_mode)
-        return _lab.changed(rules + services.ensure(wanted, directory, check=module.check_mode))
+        return changed(rules + services.ensure(wanted, directory, check=module.check_mode))
 
-    run(module, serve, LabError)
+    run(module, serve)
 
 
 if __name__ == "__main__":

@@ -66,10 +66,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab, state
+from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates, created
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates, created, given
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
@@ -87,7 +87,7 @@ def main() -> None:
     )
 
     def write() -> dict[str, Any]:
-        plan, run_dir = _lab.plan_of(module), Path(module.params["run_dir"])
+        plan, run_dir = given.plan_of(module.params, module.no_log_values.update), Path(module.params["run_dir"])
         items = created.items(plan, module.params["host"])
         recorded = state.load(run_dir)
         listed = recorded["created"]
@@ -123,7 +123,7 @@ def main() -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         return {"changed": bool(there), "diff": {"before": "".join(f"{path}\n" for path in there), "after": ""}}
 
-    run(module, write if module.params["state"] == "present" else forget, LabError)
+    run(module, write if module.params["state"] == "present" else forget)
 
 
 if __name__ == "__main__":

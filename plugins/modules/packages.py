@@ -63,7 +63,7 @@ def main() -> None:
             "diff": {"before": "", "after": "".join(f"{name}\n" for name in missing), "after_header": "packages"},
         }
 
-    run(module, install, packages.PackageError)
+    run(module, install)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,6 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, pxe
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import IGNITION_PATH, NETWORK_DIR, LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging
 
@@ -115,7 +114,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    run(module, lambda: _write(module.params, module.check_mode), CoreosError)
+    run(module, lambda: _write(module.params, module.check_mode))
 
 
 if __name__ == "__main__":

@@ -40,26 +40,25 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import _lab
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, namespaces, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=_lab.OWNED, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=OWNED, supports_check_mode=True)
 
     def make() -> dict[str, Any]:
-        plan = _lab.plan_of(module)
+        plan = given.plan_of(module.params, module.no_log_values.update)
         cluster, hypervisor = plan["cluster"], plan["hypervisor"]
         state_dir = Path(hypervisor["state_dir"])
         if module.check_mode:
-            _lab.owner_of(module)
-            changed = namespaces.find(state_dir) is None
+            owner.of_cluster(module.params, check=module.check_mode)
+            new = namespaces.find(state_dir) is None
         else:
             gateways = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
-            changed = namespaces.ensure(
+            new = namespaces.ensure(
                 owner.from_fact(module.params["owner"]),
                 hypervisor["netns"],
                 state_dir,
@@ -69,10 +68,10 @@ def main() -> None:
             )
         running = namespaces.find(state_dir)
         ways = uplink.ensure(running, plan, check=module.check_mode) if running else []
-        made = [{"name": hypervisor["netns"], "before": "", "after": "running\n"}] if changed else []
-        return {**_lab.changed([*made, *ways]), **({"pid": running.pid} if running else {})}
+        made = [{"name": hypervisor["netns"], "before": "", "after": "running\n"}] if new else []
+        return {**changed([*made, *ways]), **({"pid": running.pid} if running else {})}
 
-    run(module, make, LabError)
+    run(module, make)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..errors import AgentlabError
 
-class CoreosError(Exception):
-    """An image, archive or argument cannot be used. The text is one message for people."""
+
+class CoreosError(AgentlabError):
+    """An image, archive or argument cannot be used."""
 
 
 @contextmanager

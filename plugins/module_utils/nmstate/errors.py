@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..errors import AgentlabError
 
-class NmstateError(Exception):
+
+class NmstateError(AgentlabError):
     """A network state that cannot be turned into keyfiles.
 
     `kind` is nmstate's name for the sort of error (`InvalidArgument`, `NotImplementedError`, `NotSupportedError`). The text

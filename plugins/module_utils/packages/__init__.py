@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..errors import AgentlabError
+
 OS_RELEASE = Path("/etc/os-release")
 LIMIT = 1800
 # invoke-rc.d asks this program; 101 forbids the action (Debian policy, /usr/share/doc/init-system-helpers).
@@ -17,8 +19,8 @@ POLICY = Path("/usr/sbin/policy-rc.d")
 PRESET = Path("/run/systemd/system-preset/00-agentlab.preset")
 
 
-class PackageError(RuntimeError):
-    """The packages cannot be judged or installed."""
+class PackageError(AgentlabError, RuntimeError):
+    """It is not known which packages are missing, or they cannot be installed."""
 
 
 def distribution(table: Mapping[str, Any], text: str | None = None) -> str:

@@ -82,6 +82,19 @@ def from_fact(data: Mapping[str, Any]) -> Caller:
         raise OwnerError(f"owner: not what the role agentlab.ocp.plan sets as agentlab_owner ({error})") from error
 
 
+def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
+    """Return whose the cluster of the option `plan` is, by its state directory on this host; the option `owner` says who asks.
+
+    Raises `OwnerError` when it is not the caller's, and when it is nobody's yet; with `check` it then is the caller's.
+    """
+    who = from_fact(given["owner"])
+    state_dir = Path(given["plan"]["hypervisor"]["state_dir"])
+    found = verify(state_dir, who)
+    if found is None and not check:
+        raise OwnerError(f"{state_dir / FILE}: there is no cluster {who.owner.cluster}: agentlab prepare --cluster {who.owner.cluster}")
+    return found or who.owner
+
+
 def caller(plan: Mapping[str, Any], run_dir: Path, *, adopt: bool = False) -> Caller:
     """Return who runs this, for the cluster of `plan`. Of a user who became root by sudo it is that user."""
     uid = os.getuid()

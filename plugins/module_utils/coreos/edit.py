@@ -1,23 +1,15 @@
-"""What the modules for live ISOs share: in place or a copy, what changed, and a diff without secrets."""
+"""Change a live ISO, in place or as a copy, and report what changed, without secrets."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
-from . import signals
-from .coreos.errors import CoreosError
-from .coreos.iso import LiveIso
-
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "path": {"type": "path", "required": True},
-    "dest": {"type": "path"},
-    "mode": {"type": "str", "default": "0600"},
-}
+from .. import signals
+from .errors import CoreosError
+from .iso import LiveIso
 
 
 def digest(data: bytes) -> str:
@@ -32,7 +24,7 @@ def summary(files: dict[str, bytes], kargs: str | None) -> str:
 
 
 def _look(iso: LiveIso, dest: str) -> tuple[bool, str]:
-    """Say whether `dest` is a younger copy of the image that carries exactly what is wanted, and what it carries."""
+    """Return whether `dest` is a younger copy of the image that carries exactly what is wanted, and what it carries."""
     try:
         with LiveIso(dest) as copy:
             same_base = copy.fs.volume_id == iso.fs.volume_id and copy.fs.size >= iso.fs.size
@@ -43,10 +35,13 @@ def _look(iso: LiveIso, dest: str) -> tuple[bool, str]:
         return False, ""
 
 
-def change(module: AnsibleModule, edit: Callable[[LiveIso], None], grow: bool = False) -> dict[str, Any]:
-    """Open the image, let `edit` change it, write it where it belongs; return the module's result."""
-    dest = module.params["dest"]
-    with LiveIso(module.params["path"]) as iso:
+def change(given: Mapping[str, Any], edit: Callable[[LiveIso], None], *, grow: bool = False, check: bool = False) -> dict[str, Any]:
+    """Open the image at `path`, let `edit` change it, write it in place or to `dest` with `mode`; return a module's result.
+
+    given: these three, `mode` in octal digits; grow: whether the image may become longer; check: write nothing. Raises `CoreosError`.
+    """
+    path, dest, mode = given["path"], given["dest"], int(given["mode"], 8)
+    with LiveIso(path) as iso:
         before = summary(iso.files, iso.kargs_text)
         edit(iso)
         changed = bool(iso.edits(grow=grow))
@@ -54,10 +49,10 @@ def change(module: AnsibleModule, edit: Callable[[LiveIso], None], grow: bool = 
             done, before = _look(iso, dest)
             changed = not done
         diff = {"before": before, "after": summary(iso.files, iso.kargs_text)}
-        if changed and not module.check_mode:
+        if changed and not check:
             with signals.raised():
                 if dest is None:
                     iso.save(grow=grow)
                 else:
-                    iso.save_as(dest, grow=grow, overwrite=True, mode=int(module.params["mode"], 8))
-    return {"changed": changed, "path": dest or module.params["path"], "diff": diff}
+                    iso.save_as(dest, grow=grow, overwrite=True, mode=mode)
+    return {"changed": changed, "path": dest or path, "diff": diff}

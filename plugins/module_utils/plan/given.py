@@ -1,0 +1,35 @@
+"""A plan as a task gives it: checked, with the passwords of the run, and these kept out of everything that is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from . import secrets
+from .model import Plan
+from .stored import checked
+
+Hide = Callable[[Iterable[str]], object]
+"""Takes texts that must not be printed."""
+
+
+def plan_of(given: Mapping[str, Any], hide: Hide) -> Plan:
+    """Return the option `plan`. Raises `PlanError` when it is not a valid one."""
+    plan = checked(given["plan"])
+    services = plan["services"]
+    passwords = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}
+    hide(password for password in passwords if password)
+    return plan
+
+
+def plan_with_secrets(given: Mapping[str, Any], hide: Hide, *, check: bool) -> tuple[Plan, secrets.Secrets]:
+    """Return the option `plan` with the passwords of the option `secrets` (the text of `secrets.json`), and these.
+
+    check: there may be none yet. Raises `ValueError`.
+    """
+    plan, text = plan_of(given, hide), given["secrets"]
+    if not text and not check:
+        raise ValueError(f"secrets is missing: it is what {secrets.FILE} of the run directory has, which the module plan writes")
+    found = secrets.complete(plan, text or "{}", secrets.FILE)
+    hide([found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()])
+    return secrets.into(plan, found), found
