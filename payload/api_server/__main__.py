@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...plugins.module_utils.addresses import in_url
+
 if TYPE_CHECKING:
     from .config import Config
 
@@ -95,7 +97,7 @@ def _brief(record: logging.LogRecord) -> bool:
 
 def _url(address: Any) -> str:
     host, port = address[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http://{in_url(host)}:{port}"
 
 
 def notify(message: str) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...plugins.module_utils.addresses import version
 from .network import contains, family
 
 
@@ -63,7 +64,7 @@ class Reach:
                 if entry.get("successful"):
                     reached.add(text)
                     masks[family(text)] |= bit
-                    if ":" in text:
+                    if version(text) == 6:
                         for cidr in cidrs:
                             if contains(cidr, text):
                                 masks[cidr] |= bit

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...plugins.module_utils.addresses import version
+
 
 def control_planes(cluster: Mapping[str, Any]) -> int:
     return int(cluster.get("control_plane_count") or (1 if cluster.get("high_availability_mode") == "None" else 3))
@@ -30,7 +32,7 @@ def is_dual(cluster: Mapping[str, Any]) -> bool:
     """Whether networks or VIPs of one kind are of both families."""
     lists = [[entry["cidr"] for entry in cluster.get(f"{kind}_networks") or ()] for kind in ("machine", "service", "cluster")]
     lists += [[vip["ip"] for vip in cluster.get(f"{kind}_vips") or ()] for kind in ("api", "ingress")]
-    return any(len({":" in text for text in texts}) == 2 for texts in lists)
+    return any(len({*map(version, texts)}) == 2 for texts in lists)
 
 
 def role_of(host: Mapping[str, Any]) -> str:

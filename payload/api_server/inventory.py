@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...plugins.module_utils.addresses import LINK_LAYER
 from .network import network
 
 Inventory = Mapping[str, Any]
@@ -20,7 +21,6 @@ _OWN_REASONS = ("Disk is too small (", "Drive type is ")
 HOSTNAME = r"^[a-z0-9][a-z0-9-]{0,62}(?:[.][a-z0-9-]{1,63})*$"
 HOSTNAME_LENGTH = 63
 _NIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,63}")
-_MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5,19}")
 _HOSTNAME = re.compile(HOSTNAME)
 FORBIDDEN_HOSTNAMES = (
     "localhost",
@@ -74,7 +74,7 @@ def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[st
             "ipv4_addresses": [text for text in nic.get("ipv4_addresses", []) if _is_network(text, 4)],
             "ipv6_addresses": [text for text in nic.get("ipv6_addresses", []) if _is_network(text, 6)],
         }
-        if not _MAC.fullmatch(clean.get("mac_address", "")):
+        if not LINK_LAYER.fullmatch(clean.get("mac_address", "")):
             clean.pop("mac_address", None)
         interfaces.append(clean)
     disks = []

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ...plugins.module_utils.addresses import version
+
 _ZONE = re.compile(r"[-\w./]*", re.ASCII)
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -40,7 +42,8 @@ def contains(cidr: str, text: str) -> bool:
 
 
 def family(text: str) -> str:
-    return "IPv6" if ":" in text else "IPv4"
+    """Return the family as messages name it."""
+    return f"IPv{version(text)}"
 
 
 def addresses(inventory: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:

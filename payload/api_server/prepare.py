@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json, load_yaml
 from . import operators, validations
 from .models import MODELS, Invalid
@@ -218,7 +219,7 @@ def day2_ignition(e: Engine, cluster: Mapping[str, Any], host: Mapping[str, Any]
         config["ignition"]["version"]
     except (ValueError, KeyError, TypeError):
         name = str(cluster.get("api_vip_dns_name", ""))
-        url = f"http://{f'[{name}]' if ':' in name else name}:22624/config/worker"
+        url = f"http://{in_url(name)}:22624/config/worker"
         config = {"ignition": {"version": "3.2.0", "config": {"merge": [{"source": url}]}}}
     entry = {**host, "requested_hostname": e.hostname(host)}
     networks = e.static_networks(host)

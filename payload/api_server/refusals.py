@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...plugins.module_utils.addresses import version
 from . import inventory as inv
 from . import versions
 from .errors import ApiError
@@ -338,7 +339,7 @@ def networks(body: Mapping[str, Any]) -> None:
                 problems.append(f"Could not parse {kind} Network CIDR {cidr} (index {index}): invalid CIDR address: {cidr}")
     together(problems)
     lists = {key: [str(entry["cidr"]) for entry in body.get(key) or ()] for key in _KINDS}
-    if any(len({":" in cidr for cidr in cidrs}) == 2 for cidrs in lists.values()):
+    if any(len({*map(version, cidrs)}) == 2 for cidrs in lists.values()):
         for key, cidrs in lists.items():
             if cidrs:
                 _dual(cidrs, key.replace("_", " "), "subnet")
@@ -367,7 +368,7 @@ def _dual(items: list[str], what: str, unit: str) -> None:
     if len(items) != 2:
         raise ApiError(400, f"Expected 2 {what}, found {len(items)}")
     for name, six in (("IPv4", False), ("IPv6", True)):
-        if not any((":" in item) == six for item in items):
+        if not any((version(item) == 6) == six for item in items):
             raise ApiError(400, f"dual-stack {what} must include exactly one {name} {unit}")
 
 

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...plugins.module_utils.addresses import MAC_OR_HYPHENS
 from ...plugins.module_utils.documents import DocumentError, load_json
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-_MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
 _V4, _V6 = r"(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3})", r"(?:(?:[0-9a-fA-F]*:[0-9a-fA-F]*){2,})"
 _CIDR = (
     r"^(?:(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}\/(?:(?:[0-9])|(?:[1-2][0-9])|(?:3[0-2])))"
@@ -56,7 +56,7 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "ip": _pattern(rf"^(?:{_V4}|{_V6})?$"),
     "rendezvous-ip": _format("ip", lambda text: text == "" or _ip(text)),
     "cidr": _pattern(_CIDR),
-    "mac": _format("mac", _MAC.fullmatch),
+    "mac": _format("mac", MAC_OR_HYPHENS.fullmatch),
     "time": _format("date-time", _TIME.fullmatch),
 }
 #: Kinds that decode by a method of their own in Go, which forgets where it was.

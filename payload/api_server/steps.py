@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
 from .network import address, contains, in_networks, network
@@ -199,7 +200,7 @@ def _api_vip(v: StepView) -> list[str] | None:
     if not name:
         return None
     endpoint = v.cluster.get("ignition_endpoint") or {}
-    url = endpoint.get("url") or f"http://{f'[{name}]' if ':' in name else name}:22624/config/worker"
+    url = endpoint.get("url") or f"http://{in_url(name)}:22624/config/worker"
     token = v.host.get("_ignition_token")
     headers = [{"key": "Authorization", "value": f"Bearer {token}"}] if token else []
     extra: dict[str, str] = load_json(v.host.get("ignition_endpoint_http_headers") or "{}", name="ignition_endpoint_http_headers")

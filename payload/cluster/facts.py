@@ -123,11 +123,6 @@ def single_node(facts: ClusterFacts) -> bool:
     return facts["topology"] == "SingleReplica"
 
 
-def url_host(address: str) -> str:
-    """Return a host name or address as it stands in a URL: IPv6 in brackets."""
-    return f"[{address}]" if ":" in address else address
-
-
 def kubernetes_version(version: str) -> str:
     """Return the Kubernetes version of an OpenShift version: 4.22 has 1.35."""
     minor = int(version.split(".")[1])

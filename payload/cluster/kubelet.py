@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from ...plugins.module_utils.addresses import Version, version
 from ...plugins.module_utils.documents import load_json, read_file
 from . import cloud
 from . import facts as cluster_facts
@@ -45,9 +46,9 @@ log = logging.getLogger("kubelet")
 
 def one_per_family(addresses: Sequence[str]) -> list[str]:
     """Return the first address of each family, the family of the first of all in front, as kubelet's `--node-ip` takes them."""
-    found: dict[bool, str] = {}
+    found: dict[Version, str] = {}
     for address in addresses:
-        found.setdefault(":" in address, address)
+        found.setdefault(version(address), address)
     return list(found.values())
 
 

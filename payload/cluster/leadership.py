@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from .facts import url_host
+from ...plugins.module_utils.addresses import in_url, socket_family
 
 
 class Leadership(Protocol):
@@ -49,7 +49,7 @@ class VirtualAddress:
 
     def holds(self) -> bool:
         """Tell whether the address is configured here: only then can a socket be bound to it."""
-        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        family = socket_family(self._address)
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             try:
                 probe.bind((self._address, 0))
@@ -59,7 +59,7 @@ class VirtualAddress:
 
     def leader_url(self) -> str | None:
         """Return the URL at the virtual address."""
-        return f"https://{url_host(self._address)}:{self._port}"
+        return f"https://{in_url(self._address)}:{self._port}"
 
 
 class Elected:

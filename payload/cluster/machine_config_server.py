@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from ...plugins.module_utils.addresses import in_url
 from .configs import data_file
 from .store import Object, Store
 
@@ -67,4 +68,4 @@ def _address(request: web.Request) -> str:
     if not peer:
         return ""
     host = peer[0].removeprefix("::ffff:")
-    return f"[{host}]:{peer[1]}" if ":" in host else f"{host}:{peer[1]}"
+    return f"{in_url(host)}:{peer[1]}"

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from ...plugins.module_utils.addresses import in_url
 from .conditions import condition, merged
-from .facts import ClusterFacts, url_host
+from .facts import ClusterFacts
 from .kube import KubeClient, KubeError, Object
 from .router import Router
 from .store import now
@@ -376,7 +377,7 @@ def _answers(address: str, port: int, path: str) -> bool:
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls))
     try:
-        with opener.open(f"https://{url_host(address)}:{port}{path}", timeout=5):
+        with opener.open(f"https://{in_url(address)}:{port}{path}", timeout=5):
             return True
     except (urllib.error.URLError, OSError):
         return False

@@ -20,9 +20,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
 from .apiserver import MASTERS, Access, ApiError, User
-from .facts import url_host
 from .leadership import Elected, Leadership
 from .store import Event, Store
 
@@ -207,7 +207,7 @@ class Member:
         return True
 
     async def _peer_states(self) -> AsyncIterator[dict[str, Any]]:
-        urls = [f"https://{url_host(address)}:{self.port}" for address in self.peers()] if self.tls else []
+        urls = [f"https://{in_url(address)}:{self.port}" for address in self.peers()] if self.tls else []
         answers = await asyncio.gather(*(self._get(url, "status") for url in urls), return_exceptions=True)
         seen = {self.id}
         for url, answer in zip(urls, answers, strict=True):

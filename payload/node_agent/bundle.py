@@ -17,7 +17,7 @@ from . import PROGRAMS
 HERE = Path(__file__).parent
 # As in the collection, so that relative imports are the same.
 PACKAGE = "agentlab.payload.node_agent"
-SHARED = HERE.parents[1] / "plugins/module_utils/bounded.py"
+SHARED = tuple(HERE.parents[1] / f"plugins/module_utils/{name}.py" for name in ("addresses", "bounded"))
 INTERPRETER = "#!/usr/bin/python3 -sE\n"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Python runs this file, so its interpreter's path does not matter; the name it was called by does.
@@ -41,7 +41,7 @@ def write(path: Path) -> None:
     files = {"__main__.py": MAIN.encode()}
     folder = PACKAGE.replace(".", "/")
     files |= {f"{folder}/{module.name}": module.read_bytes() for module in sorted(HERE.glob("*.py"))}
-    files["agentlab/plugins/module_utils/bounded.py"] = SHARED.read_bytes()
+    files |= {f"agentlab/plugins/module_utils/{module.name}": module.read_bytes() for module in SHARED}
     for name in list(files)[1:]:
         for parent in PurePosixPath(name).parents[:-1]:
             files.setdefault(f"{parent}/__init__.py", b"")

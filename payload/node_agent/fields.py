@@ -15,6 +15,8 @@ import stat
 import urllib.parse
 from typing import Any
 
+from ...plugins.module_utils.addresses import MAC
+
 _PART = r"[0-9A-Za-z][-0-9A-Za-z._]*"
 IMAGE = re.compile(
     r"(?!(?:atomic|containers-storage|dir|docker|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball):)"
@@ -24,7 +26,6 @@ IMAGE = re.compile(
 """An image in a registry: no option of podman's, and no file by one of the transports of containers-transports(5)."""
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 IDENTIFIER = re.compile(r"[0-9A-Za-z][-0-9A-Za-z._]{0,127}", re.ASCII)
-MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", re.ASCII)
 # Linux's rule (dev_valid_name), and a name that no program takes for an option.
 INTERFACE = re.compile(r"[^\s/:.%-][^\s/:%]{0,14}")
 LONGEST = 4096

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.addresses import LINK_LAYER
 from ...plugins.module_utils.bounded import load_json
 from . import host
 
 SYS = Path("/sys/class/net")
-MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5,19}", re.ASCII)
 # Names of net.Flags in Go, in its order; its "running" is the kernel's LOWER_UP/RUNNING.
 GO_FLAGS = (("UP", "up"), ("BROADCAST", "broadcast"), ("LOOPBACK", "loopback"), ("POINTOPOINT", "pointtopoint"),
             ("MULTICAST", "multicast"), ("RUNNING", "running"))  # fmt: skip
@@ -73,7 +72,7 @@ def permanent_mac(link: dict[str, Any]) -> str:
     """Empty for what has none: the loopback's is all zero, a tunnel's is an IP address."""
     slave = link.get("linkinfo", {}).get("info_slave_data", {})
     mac = str(slave.get("perm_hwaddr") or link.get("address") or "").lower()
-    return mac if MAC.fullmatch(mac) and mac.strip("0:") else ""
+    return mac if LINK_LAYER.fullmatch(mac) and mac.strip("0:") else ""
 
 
 def nics(sys: Path = SYS) -> list[Nic]:

@@ -3,9 +3,9 @@
 A library of this collection that needs something from PyPI says so like this, and stays importable without it::
 
     if TYPE_CHECKING:
-        import netaddr
+        import sushy
     else:
-        netaddr = optional("netaddr")
+        sushy = optional("sushy")
 
 The real import happens at the first use of an attribute, which also keeps start-up of the command line short. When it
 fails, `MissingLibrary` names the distribution to install; `module_utils/_ansible.py` turns that into Ansible's usual

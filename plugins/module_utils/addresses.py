@@ -1,6 +1,43 @@
-"""How IP addresses are written."""
+"""How IP and hardware addresses are written. Needs the standard library alone, and is in the bundles of node agent and swarm.
+
+The functions look at the notation of an address or network that is known to be one; `ipaddress` decides whether it is.
+"""
 
 from __future__ import annotations
+
+import re
+import socket
+from typing import Literal
+
+Version = Literal[4, 6]
+Family = Literal["ipv4", "ipv6"]
+
+_OCTET = "[0-9A-Fa-f]{2}"
+MAC = re.compile(rf"{_OCTET}(:{_OCTET}){{5}}", re.ASCII)
+"""An Ethernet address, as Linux and OpenShift write it."""
+MAC_OR_HYPHENS = re.compile(rf"{_OCTET}([:-]{_OCTET}){{5}}", re.ASCII)
+"""The same, also as Windows writes it."""
+LINK_LAYER = re.compile(rf"{_OCTET}(:{_OCTET}){{5,19}}", re.ASCII)
+"""An address of six bytes (Ethernet) to twenty (InfiniBand)."""
+GO_MAC = re.compile(
+    rf"{_OCTET}([:-]){_OCTET}(\1{_OCTET})*|[0-9A-Fa-f]{{4}}\.[0-9A-Fa-f]{{4}}(\.[0-9A-Fa-f]{{4}})*", re.ASCII
+)
+"""The notations of Go's net.ParseMAC, of any length."""
+
+
+def version(text: str) -> Version:
+    """Return the version of IP that an address or network is of."""
+    return 6 if ":" in text else 4
+
+
+def family(text: str) -> Family:
+    """Return the same as profiles and plans name it."""
+    return "ipv6" if ":" in text else "ipv4"
+
+
+def socket_family(text: str) -> socket.AddressFamily:
+    """Return the same as sockets name it."""
+    return socket.AF_INET6 if ":" in text else socket.AF_INET
 
 
 def in_url(host: str) -> str:

@@ -1,6 +1,6 @@
 """Bounded reading of JSON, on nothing but the standard library: the part of `documents` that also runs where the collection is not.
 
-The bundle of the node agent carries this one module.
+The bundle of the node agent carries this module.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ description:
   - Says nothing about a cluster that has its state directory already, since its own machines use what is missing then.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
-  - netaddr
   - PyYAML
 options:
   plan:

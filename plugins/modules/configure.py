@@ -18,7 +18,6 @@ extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - cryptography
   - jsonschema
-  - netaddr
   - PyYAML
 options:
   plan:

@@ -52,7 +52,7 @@ def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
     """The collection as people get it: built, installed beside a fresh ansible-core, and a role of it run."""
     venv, collections = tmp_path / "venv", tmp_path / "collections"
     run([sys.executable, "-m", "venv", venv], tmp_path)
-    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "distlib", "jsonschema", "netaddr", "PyYAML"], tmp_path)
+    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "distlib", "jsonschema", "PyYAML"], tmp_path)
     run([venv / "bin/ansible-galaxy", "collection", "build", "--output-path", tmp_path, tree], tmp_path)
     (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
     assert archive.stat().st_size < 5 * 2**20

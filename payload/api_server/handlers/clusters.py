@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from ....plugins.module_utils.addresses import version
 from .. import inventory as inv
 from .. import operators, platforms, refusals, releases, usage, validations
 from ..api import query_value
@@ -43,7 +44,7 @@ def _networks(body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str
         found[key] = [{"cidr": entry.get("cidr", ""), "cluster_id": cluster_id} for entry in entries]
         if key == "cluster_networks":
             for item, entry in zip(found[key], entries, strict=True):
-                usual = 0 if not creating and "host_prefix" in entry else 64 if ":" in item["cidr"] else 23
+                usual = 0 if not creating and "host_prefix" in entry else 64 if version(item["cidr"]) == 6 else 23
                 item["host_prefix"] = entry.get("host_prefix") or body.get("cluster_network_host_prefix") or usual
     return found
 

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..addresses import socket_family
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
 ROLE_LABELS = {"master": "node-role.kubernetes.io/master", "arbiter": "node-role.kubernetes.io/arbiter",
                "worker": "node-role.kubernetes.io/worker"}
-FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 
 
 class Check(NamedTuple):
@@ -139,7 +139,7 @@ def _names(plan: dict[str, Any]) -> Iterable[Check]:
 
 
 def _family(address: str) -> int:
-    return FAMILIES["ipv6" if ":" in address else "ipv4"]
+    return socket_family(address)
 
 
 def _vips(plan: dict[str, Any]) -> Iterable[Check]:

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from typing import Any, Union
 
+from ..addresses import GO_MAC
 from .errors import quote
 
 Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]  # noqa: UP007
@@ -68,15 +69,10 @@ def request_uri(text: str) -> str | None:
     return None
 
 
-_MAC = re.compile(
-    r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2})*|[0-9a-fA-F]{4}\.[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})*"
-)
-
-
 def mac(text: str) -> str | None:
     """Why `text` is not a unicast Ethernet address, or None."""
     digits = re.sub(r"[:.-]", "", text)
-    if not _MAC.fullmatch(text) or len(digits) not in (12, 16, 40):
+    if not GO_MAC.fullmatch(text) or len(digits) not in (12, 16, 40):
         return f"address {text}: invalid MAC address"
     if len(digits) != 12:
         return "invalid MAC address"

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from ..addresses import in_url
 from ..ignition.config import Config, check
 from ..ignition.live import add_files, add_units, env_file
 from . import agent_config, mirrors
@@ -192,7 +193,7 @@ def _finished(config: Config, extra: dict[str, Any]) -> dict[str, Any]:
 
 def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
     """rendezvous-host.env: where node zero is and the tokens to talk to it."""
-    host = f"[{ip}]" if ":" in ip else ip
+    host = in_url(ip)
     values = {
         "NODE_ZERO_IP": ip,
         "SERVICE_BASE_URL": f"http://{host}:8090/",

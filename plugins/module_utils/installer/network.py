@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import configparser
 import io
-import re
 from typing import Any
 
+from ..addresses import MAC
 from .errors import InstallerError
-
-_MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
 def static_files(entries: list[dict[str, Any]]) -> list[dict[str, str]]:
@@ -56,7 +54,7 @@ def _check_map(nics: list[dict[str, str]], number: int) -> list[str]:
         f"MAC address {nic.get('macAddress', '')} for host {number} is incorrectly formatted, "
         "use XX:XX:XX:XX:XX:XX format"
         for nic in nics
-        if not _MAC.fullmatch(nic.get("macAddress", ""))
+        if not MAC.fullmatch(nic.get("macAddress", ""))
     ]
     macs = [nic.get("macAddress", "").lower() for nic in nics]
     names = [nic.get("name", "") for nic in nics]

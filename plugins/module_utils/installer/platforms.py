@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..addresses import version
 from . import check
 from .errors import FieldErrors, quote
 from .install_config import platform_name
@@ -94,7 +95,7 @@ def _ipv4_first(section: dict[str, Any], path: str, errors: FieldErrors) -> None
         if len(versions) != len(found) or len({*versions}) < 2:
             continue
         if len(found) == 2:
-            section[field] = sorted(found, key=lambda vip: ":" in vip)
+            section[field] = sorted(found, key=version)
         else:
             errors.invalid(f"{path}.{field}", found, "wrong number of VIPs given. Expecting 2 VIPs for dual stack")
 

@@ -9,9 +9,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..addresses import version as family_of
 from .checks import trunk_range
 from .errors import NmstateError, not_implemented
-from .state import FAMILIES, MAIN_TABLE, Interface, Ip, Network, family_of, is_auto, ovs_port_of
+from .state import FAMILIES, MAIN_TABLE, Interface, Ip, Network, is_auto, ovs_port_of
 
 Section = dict[str, Any]
 

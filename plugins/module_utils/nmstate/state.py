@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..addresses import version as family_of
 from .errors import NmstateError, not_implemented
 from .schema import canonical
 
@@ -107,10 +108,6 @@ def is_auto(ip: Ip) -> bool:
 
 def is_static(ip: Ip) -> bool:
     return bool(ip.get("enabled") and not is_auto(ip) and ip.get("address"))
-
-
-def family_of(address: str) -> int:
-    return 6 if ":" in address else 4
 
 
 # --- ports -----------------------------------------------------------------------------------------------------------

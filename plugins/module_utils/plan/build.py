@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import uuid
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._deps import optional
+from ..addresses import family as family_of
+from ..addresses import in_url
 from . import faults
 from .model import Address, Disk, Family, Network, Nic, Node, Plan, Platform, Reservation, Role, Subnet, Vips
 from .presets import FAMILIES, ROLES
-
-if TYPE_CHECKING:
-    import netaddr
-else:
-    netaddr = optional("netaddr")
 
 _NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
 _LAB_REPOSITORY = "registry.agentlab.test/lab"
@@ -34,7 +31,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
     networks = [machine, *(_extra_network(extra, profile) for extra in profile["extra_networks"])]
     services = profile["services"]
     gateway = machine["subnets"][0]["gateway"]
-    systems = f"redfish-virtualmedia+https://{_in_url(gateway)}:{services['bmc']['port']}/redfish/v1/Systems"
+    systems = f"redfish-virtualmedia+https://{in_url(gateway)}:{services['bmc']['port']}/redfish/v1/Systems"
     nodes = _nodes(profile, cluster, networks, systems)
     sno = sum(node["role"] == "master" for node in nodes) == 1
     platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
@@ -81,7 +78,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
             "bmc": deepcopy(services["bmc"]),
             "http": {
                 "port": services["http"]["port"],
-                "url": f"http://{_in_url(gateway)}:{services['http']['port']}",
+                "url": f"http://{in_url(gateway)}:{services['http']['port']}",
             },
             "ntp": deepcopy(services["ntp"]),
         },
@@ -146,10 +143,6 @@ def _or(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def _in_url(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
-
-
 def _lab_mirrors(registry: str) -> list[Any]:
     return [
         {"source": f"{_LAB_REPOSITORY}/{name}", "mirrors": [f"{registry}/lab/{name}"]}
@@ -158,11 +151,11 @@ def _lab_mirrors(registry: str) -> list[Any]:
 
 
 def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
-    network = netaddr.IPNetwork(cidr)
+    network = ipaddress.ip_network(cidr)
     offsets = settings["offsets"]
     return {
         "family": family,
-        "cidr": str(network.cidr),
+        "cidr": str(network),
         "prefix": network.prefixlen,
         "gateway": str(network[offsets["gateway"]]),
         "dhcp": {
@@ -222,7 +215,7 @@ def _vips(profile: Mapping[str, Any], machine: Network, nodes: list[Node], platf
             return list(profile["vips"][name])
         if platform == "baremetal":
             offset = profile["network"]["offsets"][name]
-            return [str(netaddr.IPNetwork(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
+            return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
         carriers = [node for node in nodes if node["role"] in roles]
         return [address["ip"] for node in carriers for address in node["nics"][0]["addresses"]]
 
@@ -236,7 +229,7 @@ def _addresses(network: Network, profile: Mapping[str, Any], index: int) -> list
     return [
         {
             "family": subnet["family"],
-            "ip": str(netaddr.IPNetwork(subnet["cidr"])[first + index]),
+            "ip": str(ipaddress.ip_network(subnet["cidr"])[first + index]),
             "prefix": subnet["prefix"],
         }
         for subnet in network["subnets"]
@@ -246,9 +239,9 @@ def _addresses(network: Network, profile: Mapping[str, Any], index: int) -> list
 def _given_addresses(given: list[str], network: Network) -> list[Address]:
     found: list[Address] = []
     for text in given:
-        family: Family = "ipv6" if ":" in text else "ipv4"
+        family = family_of(text)
         prefix = next(s["prefix"] for s in network["subnets"] if s["family"] == family)
-        found.append({"family": family, "ip": str(netaddr.IPAddress(text)), "prefix": prefix})
+        found.append({"family": family, "ip": str(ipaddress.ip_address(text)), "prefix": prefix})
     return found
 
 

@@ -7,20 +7,16 @@ everything. A check passes over what another one already reports.
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .._deps import optional
+from ..addresses import family as family_of
 from .build import mac_address, node_names
 from .formats import LABEL
 from .model import Family, Finding, Path
 from .presets import FAMILIES
-
-if TYPE_CHECKING:
-    import netaddr
-else:
-    netaddr = optional("netaddr")
 
 Check = Callable[[Mapping[str, Any], str], Iterable[Finding]]
 """What is wrong with a complete profile, for a cluster of that name."""
@@ -200,7 +196,7 @@ def _lan(profile: Mapping[str, Any]) -> list[_Named]:
     found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
         found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
-    return [named._replace(network=netaddr.IPNetwork(named.network)) for named in found]
+    return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
 def _cluster_ranges(profile: Mapping[str, Any]) -> list[_Named]:
@@ -211,7 +207,7 @@ def _cluster_ranges(profile: Mapping[str, Any]) -> list[_Named]:
             for index, entry in enumerate(installer["cluster_network"][family])
         ]
         found.append(_Named(("installer", "service_network", family), family, installer["service_network"][family]))
-    return [named._replace(network=netaddr.IPNetwork(named.network)) for named in found]
+    return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
 def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
@@ -225,7 +221,7 @@ def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Findin
                 first = ".".join(str(part) for part in other.path)
                 yield path, str(network), f"overlaps with {first} ({other.network}); choose another range"
         for internal in _OVN_INTERNAL if profile["installer"]["network_type"] == "OVNKubernetes" else ():
-            if _overlap(network, netaddr.IPNetwork(internal)):
+            if _overlap(network, ipaddress.ip_network(internal)):
                 yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes keeps for itself"
     bridge = profile["network"]["bridge"] or f"{cluster}bm"
     names: list[tuple[Path, str]] = [(("network", "bridge"), bridge)]
@@ -236,7 +232,7 @@ def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Findin
     yield from _duplicates(iter(names))
     for family in FAMILIES[profile["stack"]]:
         for index, entry in enumerate(profile["installer"]["cluster_network"][family]):
-            prefix = netaddr.IPNetwork(entry["cidr"]).prefixlen
+            prefix = ipaddress.ip_network(entry["cidr"]).prefixlen
             if entry["host_prefix"] < prefix:
                 yield (
                     ("installer", "cluster_network", family, index, "host_prefix"),
@@ -246,7 +242,7 @@ def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Findin
 
 
 def _overlap(one: Any, other: Any) -> bool:
-    return one.version == other.version and (one in other or other in one)
+    return bool(one.version == other.version and one.overlaps(other))
 
 
 def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
@@ -260,7 +256,7 @@ def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
         last = max(last, offsets["dhcp_end"])
     for path, _family, network in _lan(profile):
         # The last address of an IPv4 network is its broadcast address.
-        top = network.size - (2 if network.version == 4 else 1)
+        top = network.num_addresses - (2 if network.version == 4 else 1)
         if last > top:
             yield (
                 path,
@@ -295,7 +291,7 @@ def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
 def _check_addresses(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
     """Addresses that the profile gives must lie in their network and in no other's place."""
     stack = FAMILIES[profile["stack"]]
-    machine = {f: netaddr.IPNetwork(profile["network"][f]) for f in stack}
+    machine = {f: ipaddress.ip_network(profile["network"][f]) for f in stack}
     given: list[tuple[Path, str]] = []
     for name in ("api", "ingress"):
         addresses = profile["vips"][name]
@@ -316,34 +312,30 @@ def _check_addresses(profile: Mapping[str, Any], _cluster: str) -> Iterator[Find
             subnets = machine
             if position:
                 extra = profile["extra_networks"][position - 1]
-                subnets = {f: netaddr.IPNetwork(extra[f]) for f in _VERSIONS if extra.get(f)}
+                subnets = {f: ipaddress.ip_network(extra[f]) for f in _VERSIONS if extra.get(f)}
             else:
                 yield from _one_of_each(path, addresses, stack)
             for index, text in enumerate(addresses):
                 given.append(((*path, index), text))
                 yield from _outside((*path, index), text, subnets)
-    yield from _duplicates((path, str(netaddr.IPAddress(text))) for path, text in given)
+    yield from _duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
     offsets = profile["network"]["offsets"]
-    taken = {str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.size}
+    taken = {str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.num_addresses}
     for path, text in given:
-        owner = taken.get(str(netaddr.IPAddress(text)))
+        owner = taken.get(str(ipaddress.ip_address(text)))
         if owner:
             yield path, text, f"is the address of the {owner}; choose another"
 
 
 def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> Iterator[Finding]:
-    if [_family(text) for text in addresses] != list(stack):
+    if [family_of(text) for text in addresses] != list(stack):
         wanted = " and one ".join("IPv4" if family == "ipv4" else "IPv6" for family in stack)
         yield path, addresses, f"must be one {wanted} address, in this order"
 
 
-def _family(text: str) -> str:
-    return "ipv6" if ":" in text else "ipv4"
-
-
 def _outside(path: Path, text: str, subnets: Mapping[Any, Any]) -> Iterator[Finding]:
-    network = subnets.get(_family(text))
-    if network is not None and netaddr.IPAddress(text) not in network:
+    network = subnets.get(family_of(text))
+    if network is not None and ipaddress.ip_address(text) not in network:
         yield path, text, f"lies outside of its network, {network}"
 
 

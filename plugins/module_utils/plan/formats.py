@@ -10,6 +10,8 @@ import re
 import uuid
 from collections.abc import Callable
 
+from ..addresses import MAC
+
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of a DNS name (RFC 1123), in lower case."""
 
@@ -54,7 +56,7 @@ def _is_uuid(text: str) -> bool:
 
 
 def _is_mac(text: str) -> bool:
-    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", text):
+    if not MAC.fullmatch(text):
         return False
     return not int(text[:2], 16) & 1
 

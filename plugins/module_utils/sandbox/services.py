@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from ..addresses import in_url
+from ..addresses import in_url, socket_family, version
 from ..boot import simulator
 from ..errors import LabError
 from ..state import write_atomic
@@ -293,7 +293,7 @@ def _ntp(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private:
 def _listen(addresses: Sequence[str], private: bool) -> str:
     if not private:
         return addresses[0]
-    return "::" if any(":" in address for address in addresses) else "0.0.0.0"
+    return "::" if any(version(address) == 6 for address in addresses) else "0.0.0.0"
 
 
 def _program(name: str, package: str, other: str = "") -> str:
@@ -332,7 +332,7 @@ def _get(url: str, authority: str | None = None, user: str = "", password: str =
 
 def _ask_time(address: str, port: int) -> None:
     """Send an NTP client's packet (RFC 5905) and expect a server's that knows the time."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    family = socket_family(address)
     with socket.socket(family, socket.SOCK_DGRAM) as client:
         client.settimeout(0.5)
         client.connect((address, port))
