@@ -32,6 +32,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.redact import Redacto
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import CONTROLS
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
 JOBS = Path(__file__).with_name("jobs.yml")
@@ -59,9 +60,9 @@ def load_job(name: str, path: Path = JOBS) -> dict[str, Any]:
     if name not in table["jobs"]:
         raise ValueError(f"{path.name}: no job {name!r}; there are: {', '.join(sorted(table['jobs']))}")
     job = {**table["defaults"], **table["jobs"][name]}
-    unknown = [stage for stage in job["stages"] if stage not in lab.STAGES]
+    unknown = [stage for stage in job["stages"] if stage not in RUN_STAGES]
     if unknown:
-        raise ValueError(f"{path.name}: jobs.{name}.stages has {', '.join(unknown)}; stages are {', '.join(lab.STAGES)}")
+        raise ValueError(f"{path.name}: jobs.{name}.stages has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
     return job
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...plugins.module_utils.addresses import in_url
+from ...plugins.module_utils.vocabulary import Port
 
 if TYPE_CHECKING:
     from .config import Config
@@ -128,7 +129,7 @@ def main() -> int:
     state = Path(os.environ.get("STATE_FILE") or folder / "assisted-service.sqlite")
     try:
         config = Config(dict(os.environ), data, state).check()
-        return asyncio.run(serve(config, listeners(int(os.environ.get("SERVICE_PORT") or 8090))))
+        return asyncio.run(serve(config, listeners(int(os.environ.get("SERVICE_PORT") or Port.ASSISTED_SERVICE))))
     except (ValueError, OSError) as err:
         print(f"assisted-service: {err}", file=sys.stderr)
         return 1

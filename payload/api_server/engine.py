@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.vocabulary import Component, Stage
 from . import inventory as inv
 from . import settings, state, steps, validations
 from .config import Config, requirements_for
@@ -32,10 +33,8 @@ from .tables import (
     AFTER_REBOOT,
     BEFORE_INSTALL,
     EVENTS,
-    FAILED,
     FINALIZING_NOT_FAILING,
     PROGRESSING,
-    REBOOTING,
     STATUS_SEVERITY,
     WAITING_FOR_OTHERS,
     finalizing_setting,
@@ -281,22 +280,22 @@ class Engine:
     def images(self, cluster: Mapping[str, Any]) -> dict[str, str]:
         """Component name -> pullspec: what the release told, and what the environment names."""
         env = {
-            "agent-installer-node-agent": "AGENT_DOCKER_IMAGE",
-            "agent-installer-csr-approver": "CONTROLLER_IMAGE",
-            "agent-installer-orchestrator": "INSTALLER_IMAGE",
-            "agent-installer-api-server": "SERVICE_IMAGE",
+            Component.NODE_AGENT: "AGENT_DOCKER_IMAGE",
+            Component.CSR_APPROVER: "CONTROLLER_IMAGE",
+            Component.ORCHESTRATOR: "INSTALLER_IMAGE",
+            Component.API_SERVER: "SERVICE_IMAGE",
         }
         named = {name: self.config.image(key) for name, key in env.items()}
         found = cluster.get("_images") or {}
         release = str(cluster.get("ocp_release_image", ""))
         if not found and release and self.config.flag("DUMMY_IGNITION"):
-            found = {name: placeholder(release, name) for name in ("machine-config-operator", "must-gather")}
+            found = {name: placeholder(release, name) for name in (Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER)}
         return {"release": release, **found, **named}
 
     def needed_images(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
         """Images every host must have pulled before the installation."""
         images = self.images(cluster)
-        names = ("release", "machine-config-operator", "must-gather", "agent-installer-orchestrator")
+        names = ("release", Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER, Component.ORCHESTRATOR)
         return tuple(dict.fromkeys(images[name] for name in names if images.get(name)))
 
     def release_host(self, cluster: Mapping[str, Any]) -> str:
@@ -552,7 +551,7 @@ class Engine:
             return
         if host["status"] not in ("installing", "installing-in-progress", "installing-pending-user-action"):
             raise ApiError(409, f"Can't set progress <{stage}> to host in status <{host['status']}>")
-        if stage == FAILED:
+        if stage == Stage.FAILED:
             host["progress"] = {**before, "progress_info": info}
             self.set_host_status(host, "error", f"Failed - {info}")
             self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
@@ -576,22 +575,22 @@ class Engine:
         host.set(stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now)
         if previous:
             took = now - float(host.get("_metric_stage_at", now))
-            self.metrics.observe("host_installation_phase_seconds", took, previous, "Done")
+            self.metrics.observe("host_installation_phase_seconds", took, previous, Stage.DONE)
         host.touch("_metric_stage_at", now)
-        if stage == "Done":
+        if stage == Stage.DONE:
             self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
         if not previous:
             host["installer_version"] = self.config.image("INSTALLER_IMAGE")
         cluster: Mapping[str, Any] = self.cluster_of(host) or {}
         day2 = validations.is_day2(cluster)
-        facts = {"day2": day2, "day2-done": stage in ("Done", REBOOTING) and day2, "stage-done": stage == "Done"}
+        facts = {"day2": day2, "day2-done": stage in (Stage.DONE, Stage.REBOOTING) and day2, "stage-done": stage == Stage.DONE}
         self.trigger(host, "progress", lambda name: facts[name], STAGE=stage)
         self._progress_event(host, stage, info)
         if host.get("cluster_id"):
             self.cluster_progress(self.clusters[host["cluster_id"]])
             self.dirty.add(host["cluster_id"])
         self.dirty.add(host["id"])
-        if stage == REBOOTING and host.get("bootstrap") and self.on_bootstrap_reboot and host.get("cluster_id"):
+        if stage == Stage.REBOOTING and host.get("bootstrap") and self.on_bootstrap_reboot and host.get("cluster_id"):
             self.on_bootstrap_reboot(self.clusters[host["cluster_id"]])
 
     def _progress_event(self, host: Document, stage: str, info: str) -> None:
@@ -924,7 +923,7 @@ class Engine:
             "install-timeout": lambda: after("HOST_INSTALLING_TIMEOUT"),
             "pending-timeout": lambda: after("HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"),
             "cluster-without-host": done_without,
-            "rebooting": lambda: stage == REBOOTING,
+            "rebooting": lambda: stage == Stage.REBOOTING,
             "progressing-stage": lambda: stage in PROGRESSING,
             "stage-timeout": lambda: bool(stage) and stage_since > limit,
             "soft-timeouts": lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])),
@@ -967,7 +966,7 @@ class Engine:
 
     def _stage_limit(self, host: Mapping[str, Any], cluster: Mapping[str, Any], stage: str) -> float:
         name = stage_setting(stage)
-        if stage == REBOOTING and validations.is_sno(cluster):
+        if stage == Stage.REBOOTING and validations.is_sno(cluster):
             name = "HOST_STAGE_REBOOTING_SNO_TIMEOUT"
         from .config import DEFAULTS
 

@@ -7,8 +7,8 @@ service's API description (Swagger 2.0).
 
 from __future__ import annotations
 
+from ...plugins.module_utils.vocabulary import FINALIZING_STAGES, STAGES
 from .schema import UUID, Invalid, Models, parse_json
-from .tables import FINALIZING_STAGES, STAGES_ALL
 
 __all__ = ["MODELS", "STEP_OUTPUTS", "UUID", "Invalid", "parse_json"]
 
@@ -238,7 +238,7 @@ step-reply
   output str
   error str
 host-progress
-  current_stage* enum({"|".join(STAGES_ALL)})
+  current_stage* enum({"|".join(STAGES)})
   progress_info str(0..2048)
 cluster-finalizing-progress
   finalizing_stage enum({"|".join(FINALIZING_STAGES)})

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json, load_yaml
+from ...plugins.module_utils.vocabulary import Port
 from . import operators, validations
 from .models import MODELS, Invalid
 
@@ -219,7 +220,7 @@ def day2_ignition(e: Engine, cluster: Mapping[str, Any], host: Mapping[str, Any]
         config["ignition"]["version"]
     except (ValueError, KeyError, TypeError):
         name = str(cluster.get("api_vip_dns_name", ""))
-        url = f"http://{in_url(name)}:22624/config/worker"
+        url = f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
         config = {"ignition": {"version": "3.2.0", "config": {"merge": [{"source": url}]}}}
     entry = {**host, "requested_hostname": e.hostname(host)}
     networks = e.static_networks(host)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .tables import REBOOTING, STAGES
+from ...plugins.module_utils.vocabulary import Stage
+from .tables import STAGES
 
 SAME = "="
 
@@ -463,7 +464,7 @@ def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str
         found = STAGES["sno" if sno else "bootstrap"]
     else:
         found = STAGES.get(role, ())
-    return found[: found.index(REBOOTING) + 1] if day2 and found else found
+    return found[: found.index(Stage.REBOOTING) + 1] if day2 and found else found
 
 
 def fill(text: str, **values: str) -> str:

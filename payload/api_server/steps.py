@@ -14,6 +14,7 @@ from typing import Any
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.vocabulary import Component, Port
 from . import inventory as inv
 from .network import address, contains, in_networks, network
 from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
@@ -200,7 +201,7 @@ def _api_vip(v: StepView) -> list[str] | None:
     if not name:
         return None
     endpoint = v.cluster.get("ignition_endpoint") or {}
-    url = endpoint.get("url") or f"http://{in_url(name)}:22624/config/worker"
+    url = endpoint.get("url") or f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
     token = v.host.get("_ignition_token")
     headers = [{"key": "Authorization", "value": f"Bearer {token}"}] if token else []
     extra: dict[str, str] = load_json(v.host.get("ignition_endpoint_http_headers") or "{}", name="ignition_endpoint_http_headers")
@@ -238,8 +239,8 @@ def install_request(v: StepView) -> dict[str, Any]:
         "host_id": v.host["id"],
         "role": role,
         "boot_device": v.host.get("installation_disk_id") or v.host.get("installation_disk_path", ""),
-        "controller_image": v.images["agent-installer-csr-approver"],
-        "installer_image": v.images["agent-installer-orchestrator"],
+        "controller_image": v.images[Component.CSR_APPROVER],
+        "installer_image": v.images[Component.ORCHESTRATOR],
         "control_plane_count": control_planes(v.cluster),
         "check_cvo": v.check_cvo,
         "installer_args": _dump(installer_args(v)),
@@ -247,7 +248,7 @@ def install_request(v: StepView) -> dict[str, Any]:
         "enable_skip_mco_reboot": True,
         "notify_num_reboots": True,
     }
-    for name, image in (("mco_image", "machine-config-operator"), ("must_gather_image", "must-gather")):
+    for name, image in (("mco_image", Component.MACHINE_CONFIG_OPERATOR), ("must_gather_image", Component.MUST_GATHER)):
         if v.images.get(image):
             request[name] = v.images[image]
     request["service_ips"] = None

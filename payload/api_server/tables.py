@@ -5,78 +5,39 @@ Source: assisted-service's API description, `docs/events.yaml` and its state mac
 
 from __future__ import annotations
 
-STARTING, INSTALLING, WRITING, COPYING = (
-    "Starting installation",
-    "Installing",
-    "Writing image to disk",
-    "Copying registry data to disk",
-)
-CONTROL_PLANE, BOOTKUBE, CONTROLLER = "Waiting for control plane", "Waiting for bootkube", "Waiting for controller"
-REBOOTING, IGNITION, CONFIGURING, JOINED, DONE, FAILED = (
-    "Rebooting",
-    "Waiting for ignition",
-    "Configuring",
-    "Joined",
-    "Done",
-    "Failed",
-)
+from ...plugins.module_utils.vocabulary import Finalizing, Stage
 
-STAGES_ALL: tuple[str, ...] = (
-    STARTING,
-    CONTROL_PLANE,
-    BOOTKUBE,
-    CONTROLLER,
-    INSTALLING,
-    WRITING,
-    COPYING,
-    REBOOTING,
-    IGNITION,
-    CONFIGURING,
-    JOINED,
-    DONE,
-    FAILED,
-)
-
+_MASTER = (
+    Stage.STARTING, Stage.INSTALLING, Stage.WRITING, Stage.COPYING, Stage.REBOOTING, Stage.CONFIGURING, Stage.JOINED, Stage.DONE,
+)  # fmt: skip
+#: The stages of each role, in their order.
 STAGES: dict[str, tuple[str, ...]] = {
     "bootstrap": (
-        STARTING,
-        INSTALLING,
-        WRITING,
-        COPYING,
-        CONTROL_PLANE,
-        BOOTKUBE,
-        CONTROLLER,
-        REBOOTING,
-        CONFIGURING,
-        JOINED,
-        DONE,
+        Stage.STARTING, Stage.INSTALLING, Stage.WRITING, Stage.COPYING, Stage.CONTROL_PLANE, Stage.BOOTKUBE, Stage.CONTROLLER,
+        Stage.REBOOTING, Stage.CONFIGURING, Stage.JOINED, Stage.DONE,
     ),
-    "master": (STARTING, INSTALLING, WRITING, COPYING, REBOOTING, CONFIGURING, JOINED, DONE),
-    "arbiter": (STARTING, INSTALLING, WRITING, COPYING, REBOOTING, CONFIGURING, JOINED, DONE),
-    "worker": (STARTING, INSTALLING, WRITING, CONTROL_PLANE, REBOOTING, IGNITION, CONFIGURING, JOINED, DONE),
-    "sno": (STARTING, INSTALLING, BOOTKUBE, WRITING, COPYING, REBOOTING, JOINED, DONE),
-}
+    "master": _MASTER,
+    "arbiter": _MASTER,
+    "worker": (
+        Stage.STARTING, Stage.INSTALLING, Stage.WRITING, Stage.CONTROL_PLANE, Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING,
+        Stage.JOINED, Stage.DONE,
+    ),
+    "sno": (
+        Stage.STARTING, Stage.INSTALLING, Stage.BOOTKUBE, Stage.WRITING, Stage.COPYING, Stage.REBOOTING, Stage.JOINED, Stage.DONE,
+    ),
+}  # fmt: skip
 
 #: Stages in which the live system is gone: the host is not expected to call.
-AFTER_REBOOT: frozenset[str] = frozenset({REBOOTING, IGNITION, CONFIGURING, JOINED, DONE})
+AFTER_REBOOT: frozenset[str] = frozenset({Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING, Stage.JOINED, Stage.DONE})
 #: Stages whose time counts from the last report inside the stage.
-PROGRESSING: frozenset[str] = frozenset({WRITING, COPYING})
+PROGRESSING: frozenset[str] = frozenset({Stage.WRITING, Stage.COPYING})
 
 #: Stages whose time does not run while the cluster waits for a user.
-WAITING_FOR_OTHERS: frozenset[str] = frozenset({CONTROL_PLANE, CONTROLLER, BOOTKUBE, REBOOTING})
+WAITING_FOR_OTHERS: frozenset[str] = frozenset({Stage.CONTROL_PLANE, Stage.CONTROLLER, Stage.BOOTKUBE, Stage.REBOOTING})
 
-FINALIZING_STAGES: tuple[str, ...] = (
-    "Waiting for cluster operators",
-    "Adding router ca",
-    "Applying olm manifests",
-    "Waiting for olm operators csv initialization",
-    "Waiting for olm operators csv",
-    "Waiting for OLM operator setup jobs",
-    "Done",
-)
 #: Finalizing stages whose timeout does not fail the cluster: the controller moves on.
 FINALIZING_NOT_FAILING: frozenset[str] = frozenset(
-    {"Applying olm manifests", "Waiting for olm operators csv initialization", "Waiting for olm operators csv"}
+    {Finalizing.OLM_MANIFESTS, Finalizing.CSV_INITIALIZATION, Finalizing.CSV}
 )
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan.faults import FAILS
-from ...plugins.module_utils.plan.presets import LAB_VERSION
+from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION
 from ..images import base, code, components, oci, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
@@ -289,7 +289,7 @@ class Builder:
         images: dict[str, oci.Descriptor] = {}
         pullspecs: dict[str, str] = {}
         plain = layout.add_image(oci.Image([lowest], command=["/bin/sh"]))
-        for name in sorted({*components.COMPONENTS, *components.PLACEHOLDERS, *self.overrides}):
+        for name in sorted({*COMPONENTS, *self.overrides}):
             source = self.overrides.get(name)
             component = components.COMPONENTS.get(name)
             if source not in (None, FAILS) and not Path(source).is_dir():
@@ -347,7 +347,7 @@ class Builder:
         return layer
 
     def _check_overrides(self) -> None:
-        known = {*components.COMPONENTS, *components.PLACEHOLDERS}
+        known = {*COMPONENTS}
         for name, source in self.overrides.items():
             if name not in known:
                 raise BuildError(

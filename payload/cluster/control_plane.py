@@ -19,6 +19,7 @@ from pathlib import Path
 from aiohttp import web
 
 from ...plugins.module_utils.documents import load_json, read_file
+from ...plugins.module_utils.vocabulary import Port
 from . import facts as cluster_facts
 from . import machine_config_server, replication
 from . import nodes as node_list
@@ -33,7 +34,7 @@ from .resources import Registry
 from .settings import seconds
 from .store import Object, Store
 
-API_PORT = 6443
+API_PORT = Port.API
 STEP_SECONDS = 1.0
 log = logging.getLogger("control-plane")
 

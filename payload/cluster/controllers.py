@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...plugins.module_utils.documents import load_yaml
+from ...plugins.module_utils.vocabulary import Component
 from . import cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
@@ -130,7 +131,7 @@ class Controllers:
 
     def _place_controller(self) -> None:
         ready = node_list.ready(self.store.items("nodes"), "master")
-        image = self.facts["images"].get("agent-installer-csr-approver")
+        image = self.facts["images"].get(Component.CSR_APPROVER)
         if not image:
             return
         job = self.store.find(JOBS, INSTALLER, CONTROLLER)
@@ -176,7 +177,7 @@ class Controllers:
                 f"{ROUTER}-{node}".replace(".", "-"),
                 {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"},
                 node,
-                {"name": "router", "image": self.facts["images"].get("hyperkube", "")},
+                {"name": "router", "image": self.facts["images"].get(Component.HYPERKUBE, "")},
             )
 
     def _pod(self, namespace: str, name: str, labels: dict[str, str], node: str, container: Object) -> None:

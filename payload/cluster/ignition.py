@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
+from ...plugins.module_utils.vocabulary import Component, Port
 from . import seed
 from .configs import Config, data_file, merge
 from .facts import ClusterFacts, build, single_node
@@ -99,7 +100,7 @@ def render(
     YAML, OSError for a missing signer.
     """
     service = service or {}
-    if not images.get("hyperkube"):
+    if not images.get(Component.HYPERKUBE):
         raise ValueError("images: the component hyperkube is missing, which every node runs")
     facts = build(cluster, hosts, images, service.get("invoker", "agent-installer"))
     extra = _documents(manifests)
@@ -121,7 +122,7 @@ def render(
         _file(CA_BUNDLE, pki.bundle, 0o644),
         _file(
             "/etc/kubernetes/kubeconfig",
-            kubeconfig(facts, f"https://api-int.{facts['domain']}:6443", pki.bundle, token=bootstrapper),
+            kubeconfig(facts, f"https://api-int.{facts['domain']}:{Port.API}", pki.bundle, token=bootstrapper),
             0o600,
         ),
     ]
@@ -183,12 +184,12 @@ def render(
             _file(f"{BOOTSTRAP}/manifests.json", json.dumps(first), 0o600, compress=True),
             _file(
                 f"{BOOTSTRAP}/auth/kubeconfig-loopback",
-                kubeconfig(facts, "https://localhost:6443", pki.bundle, token=controller),
+                kubeconfig(facts, f"https://localhost:{Port.API}", pki.bundle, token=controller),
                 0o600,
             ),
             _file(
                 f"{BOOTSTRAP}/auth/kubeconfig",
-                kubeconfig(facts, f"https://api-int.{facts['domain']}:6443", pki.bundle, token=controller),
+                kubeconfig(facts, f"https://api-int.{facts['domain']}:{Port.API}", pki.bundle, token=controller),
                 0o600,
             ),
             *(
@@ -285,7 +286,7 @@ class _Pki:
 def _disk_config(
     facts: ClusterFacts, role: str, cluster: Mapping[str, Any], settings: Mapping[str, str], pki: _Pki
 ) -> Config:
-    pointer = {"url": f"https://api-int.{facts['domain']}:22623/config/{role}", "ca": pki.root.pair.certificate}
+    pointer = {"url": f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}", "ca": pki.root.pair.certificate}
     files = [
         _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644),
         _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
@@ -306,7 +307,7 @@ def _single_node(disk: Config, rendered: Config) -> Config:
 
 
 def _units(facts: ClusterFacts, role: str) -> list[Config]:
-    image = facts["images"]["hyperkube"]
+    image = facts["images"][Component.HYPERKUBE]
     mounts = " -v /var/lib/kubelet:/var/lib/kubelet"
     start = _CONTAINER.format(name="kubelet", auth=PULL_SECRET, mounts=mounts, image=image, command="hyperkube kubelet")
     units = [_unit("kubelet.service", "Kubernetes Kubelet (stand-in)", start)]
@@ -329,7 +330,7 @@ def _bootkube(facts: ClusterFacts) -> Config:
     mounts = f" -v {BOOTSTRAP}:{BOOTSTRAP} -v /var/log:/var/log"
     command = "hyperkube kube-apiserver --bootstrap"
     start = _CONTAINER.format(
-        name="bootkube", auth=LIVE_PULL_SECRET, mounts=mounts, image=facts["images"]["hyperkube"], command=command
+        name="bootkube", auth=LIVE_PULL_SECRET, mounts=mounts, image=facts["images"][Component.HYPERKUBE], command=command
     )
     return _unit("bootkube.service", "Bootstrap a Kubernetes cluster (stand-in)", start, restart="on-failure")
 

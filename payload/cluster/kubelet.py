@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ...plugins.module_utils.addresses import Version, version
 from ...plugins.module_utils.documents import load_json, read_file
+from ...plugins.module_utils.vocabulary import Port
 from . import cloud
 from . import facts as cluster_facts
 from .conditions import condition, merged
@@ -31,7 +32,7 @@ from .pods import MIRROR, RETRY_SECONDS, ContainerPod, MirrorPods, NodeContext, 
 from .settings import seconds
 from .store import now
 
-PORT = 10250
+PORT = Port.KUBELET
 LEASE_SECONDS = 10.0
 STATUS_SECONDS = 60.0
 # With the cgroup namespace: podman makes the cgroups of its containers by their names in it.

@@ -11,10 +11,11 @@ from typing import Any
 from aiohttp import web
 
 from ...plugins.module_utils.addresses import in_url
+from ...plugins.module_utils.vocabulary import Port
 from .configs import data_file
 from .store import Object, Store
 
-PORT = 22623
+PORT = Port.MACHINE_CONFIG
 ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
 _MC = "machineconfigs.machineconfiguration.openshift.io"
 _MCP = "machineconfigpools.machineconfiguration.openshift.io"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ...plugins.module_utils.addresses import in_url
+from ...plugins.module_utils.vocabulary import Component, Port
 from .conditions import condition, merged
 from .facts import ClusterFacts
 from .kube import KubeClient, KubeError, Object
@@ -47,9 +48,9 @@ class Mirror(NamedTuple):
 
 
 MIRRORS = (
-    Mirror("openshift-etcd", "etcd", "app", 6443, "/readyz"),
-    Mirror("openshift-kube-apiserver", "kube-apiserver", "app", 6443, "/readyz"),
-    Mirror("openshift-machine-config-operator", "machine-config-server", "k8s-app", 22623, "/healthz"),
+    Mirror("openshift-etcd", "etcd", "app", Port.API, "/readyz"),
+    Mirror("openshift-kube-apiserver", "kube-apiserver", "app", Port.API, "/readyz"),
+    Mirror("openshift-machine-config-operator", "machine-config-server", "k8s-app", Port.MACHINE_CONFIG, "/healthz"),
 )
 _PULL = re.compile(r"unable to pull|initializing source|pinging container registry|reading manifest|unauthorized", re.IGNORECASE)
 log = logging.getLogger("kubelet")
@@ -334,7 +335,7 @@ class MirrorPods:
         before = self._posted.get(pod.name)
         if before and seen.restarts > before.restarts:
             self._since = now()
-        container = {"name": pod.name, "image": self.node.facts["images"]["hyperkube"]}
+        container = {"name": pod.name, "image": self.node.facts["images"][Component.HYPERKUBE]}
         state = running(self._since) if seen.runs else waiting("CrashLoopBackOff" if before else "ContainerCreating")
         status = pod_status(
             "Running" if seen.runs or before else "Pending", container, self.node.address, state, ready=seen.ready, restarts=seen.restarts

@@ -9,6 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 
+from ...plugins.module_utils.vocabulary import Port
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
 from .pki import Pair
@@ -136,8 +137,8 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
             "cluster",
             spec={"cloudConfig": {"name": ""}, "platformSpec": {"type": platform}},
             status={
-                "apiServerInternalURI": f"https://api-int.{domain}:6443",
-                "apiServerURL": f"https://api.{domain}:6443",
+                "apiServerInternalURI": f"https://api-int.{domain}:{Port.API}",
+                "apiServerURL": f"https://api.{domain}:{Port.API}",
                 "controlPlaneTopology": facts["topology"],
                 "cpuPartitioning": "None",
                 "etcdDiscoveryDomain": "",

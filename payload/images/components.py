@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...plugins.module_utils.vocabulary import Component as Name
+
 PACKAGE = "ansible_collections.agentlab.ocp"
 
 
@@ -27,8 +29,8 @@ class Component:
 
 # What runs when the lab's own images are used, by the names of OpenShift's release.
 COMPONENTS: dict[str, Component] = {
-    "agent-installer-node-agent": Component(extra="node-agent"),
-    "agent-installer-api-server": Component(
+    Name.NODE_AGENT: Component(extra="node-agent"),
+    Name.API_SERVER: Component(
         programs={
             "/assisted-service": "payload.api_server.__main__",
             "/usr/local/bin/agent-installer-client": "payload.api_server.client.__main__",
@@ -36,38 +38,20 @@ COMPONENTS: dict[str, Component] = {
         files={"/usr/bin/start_db.sh": "images/files/start_db.sh"},
         command=("/assisted-service",),
     ),
-    "agent-installer-orchestrator": Component(
+    Name.ORCHESTRATOR: Component(
         programs={"/usr/bin/installer": "payload.orchestrator.installer"},
         command=(),
         entrypoint=("/usr/bin/installer",),
     ),
-    "agent-installer-csr-approver": Component(
+    Name.CSR_APPROVER: Component(
         programs={"/usr/bin/assisted-installer-controller": "payload.orchestrator.controller"}
     ),
-    "machine-config-operator": Component(
+    Name.MACHINE_CONFIG_OPERATOR: Component(
         programs={"/usr/bin/machine-config-daemon": "payload.cluster.machine_config_daemon"}
     ),
-    "hyperkube": Component(programs={"/usr/bin/hyperkube": "payload.cluster.hyperkube"}, layers=("keepalived",)),
-    "machine-os-images": Component(extra="machine-os"),
+    Name.HYPERKUBE: Component(programs={"/usr/bin/hyperkube": "payload.cluster.hyperkube"}, layers=("keepalived",)),
+    Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
-# Named by units or by clients, and never run in a lab.
-PLACEHOLDERS: tuple[str, ...] = (
-    "agent-installer-utils",
-    "agent-installer-ui",
-    "installer",
-    "installer-artifacts",
-    "must-gather",
-    "cli",
-    "baremetal-installer",
-    "cluster-version-operator",
-    "coredns",
-    "etcd",
-    "haproxy-router",
-    "keepalived-ipfailover",
-    "pod",
-    "tools",
-)
-
 # Packages of the layer that all images share, with what they depend on.
 BASE_PACKAGES: tuple[str, ...] = (
     "base-files", "bash", "busybox-static", "ca-certificates", "dash", "iproute2", "netbase", "openssl", "python3", "python3-aiohttp",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all, read_file
+from ...plugins.module_utils.vocabulary import Finalizing, Port, Stage
 from ..cluster import nodes as node_list
 from ..cluster.conditions import condition, is_true, merged
 from ..cluster.kube import KubeClient, KubeError
@@ -70,10 +71,10 @@ STATES = {
 }
 # Phase of a ClusterServiceVersion -> status of the operator; any other is progressing.
 PHASES = {"Succeeded": "available", "Failed": "failed"}
-CSV_INITIALIZATION, APPLYING, CSV = "Waiting for olm operators csv initialization", "Applying olm manifests", "Waiting for olm operators csv"
+CSV_INITIALIZATION, APPLYING, CSV = Finalizing.CSV_INITIALIZATION, Finalizing.OLM_MANIFESTS, Finalizing.CSV
 # Upstream waits until it has seen that such a worker fetched its config; here another member may keep the log that says so.
-BEFORE_JOINED = ("Rebooting", "Waiting for ignition", "Configuring")
-AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != "Waiting for ignition")
+BEFORE_JOINED = (Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING)
+AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != Stage.IGNITION)
 log = logging.getLogger("controller")
 
 
@@ -242,7 +243,7 @@ class Controller:
         for host in self.hosts("disabled"):
             if _stage(host) not in AFTER_FETCHED and asked & host_addresses(host):
                 log.info("Host %s %r found in mcs logs, moving it to Configuring state", host.get("requested_hostname"), host["id"])
-                self.report(host, "Configuring")
+                self.report(host, Stage.CONFIGURING)
         return False
 
     def _update_host(self, kube: KubeClient, node: dict[str, Any], host: dict[str, Any], known: set[str]) -> None:
@@ -254,12 +255,12 @@ class Controller:
         try:
             if _stage(host) in BEFORE_JOINED:
                 log.info("Found new joined node %s with inventory id %s, kubernetes id %s, updating its status to Joined", *identity)
-                self.report(host, "Joined")
+                self.report(host, Stage.JOINED)
             if not ready and self.untaints:
                 taints.remove(kube, node)
-            if ready and _stage(host) != "Done":
+            if ready and _stage(host) != Stage.DONE:
                 log.info("Found new ready node %s with inventory id %s, kubernetes id %s, updating its status to Done", *identity)
-                self.report(host, "Done")
+                self.report(host, Stage.DONE)
                 self._tell_reboots(name, host)
         except (ServiceError, KubeError) as error:
             log.error("Failed to update node %s installation status", name, extra={"error": error})
@@ -408,17 +409,17 @@ class Controller:
         stopped = "Stopped waiting for cluster operators to be available"
         report: list[dict[str, str]] = []
         try:
-            self.finalizing("Waiting for cluster operators")
+            self.finalizing(Finalizing.CLUSTER_OPERATORS)
             end = time.monotonic() + OPERATORS_SECONDS
             try:
                 if not self.until(
-                    "Waiting for cluster operators", self._operators_available, lambda: time.monotonic() > end, PROGRESS_SECONDS
+                    Finalizing.CLUSTER_OPERATORS, self._operators_available, lambda: time.monotonic() > end, PROGRESS_SECONDS
                 ):
                     raise _Stopped("context deadline exceeded")
             finally:
                 report = self._operator_report()
             stopped = "Stopped waiting for router ca data"
-            self.finalizing("Adding router ca")
+            self.finalizing(Finalizing.ROUTER_CA)
             self.until("Start adding ingress ca to cluster", self._upload_ingress, pause=ROUTER_SECONDS)
         except _Stopped as error:
             log.error("%s: %s", stopped, error)
@@ -430,7 +431,7 @@ class Controller:
             end_of_all = {"is_success": True}
             try:
                 self.olm()
-                self.finalizing("Done")
+                self.finalizing(Finalizing.DONE)
             except _Stopped as error:  # the service calls such a cluster degraded
                 log.warning("Error while initializing OLM operators", extra={"error": error})
         try:
@@ -714,7 +715,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--config", type=Path, default=CONFIG)
     options.add_argument("--ca", type=Path, default=Path("/etc/kubernetes/ca.crt"))
     options.add_argument(
-        "--server", default="https://localhost:6443", help="this node's member passes writes on to the leader"
+        "--server", default=f"https://localhost:{Port.API}", help="this node's member passes writes on to the leader"
     )
     return options
 

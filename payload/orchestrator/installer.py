@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
+from ...plugins.module_utils.vocabulary import Stage
 from ..cluster import nodes as node_list
 from ..cluster.conditions import is_true
 from ..cluster.configs import merge
@@ -47,9 +48,9 @@ WRITE_TRIES, WRITE_PAUSE_SECONDS = 3, 1
 WAIT_SECONDS, WATCH_SECONDS = 5, 30
 REBOOT_TEXT = "'Installation completed, server is going to reboot.'"
 # Stages of a worker that need the service, which ends with the bootstrap host (upstream's list, without "Writing image to disk").
-WORKER_NEEDS_SERVICE = ("Starting installation", "Installing", "Waiting for control plane")
+WORKER_NEEDS_SERVICE = (Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
 # A host in one of them is known to have fetched its config.
-FETCHED = ("Waiting for ignition", "Configuring", "Joined", "Done")
+FETCHED = (Stage.IGNITION, Stage.CONFIGURING, Stage.JOINED, Stage.DONE)
 READY_EVENT = "AssistedControllerIsReady"
 _HOSTNAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
 _MCS_LINE = re.compile(r'Pool (?P<pool>\S+) requested by address:"(?P<address>[^"]+):\d+" User-Agent:"Ignition')
@@ -101,7 +102,7 @@ class Installer:
         """Install this host up to its reboot."""
         self.format_disks()
         log.info("Installing node with role: %s", self.options.role)
-        self.report("Starting installation", self.options.role)
+        self.report(Stage.STARTING, self.options.role)
         self.find_device()
         self.clean_disk()
         log.info("Creating directory: %s", INSTALL_DIR)
@@ -110,7 +111,7 @@ class Installer:
             self.start_bootstrap()
             threading.Thread(target=self._watch_machine_config_server, daemon=True).start()
         # A single node becomes a master only when it has bootstrapped itself.
-        self.report("Installing", self.options.role if self.single else self.role)
+        self.report(Stage.INSTALLING, self.options.role if self.single else self.role)
         if self.single:
             log.info("Installing single node openshift")
             self.start_bootstrap()
@@ -122,7 +123,7 @@ class Installer:
         if self.role == "master":
             self.copy_registry()
         if self.bootstrap and not self.single:
-            self.report("Waiting for control plane", "Waiting for bootstrap node preparation")
+            self.report(Stage.CONTROL_PLANE, "Waiting for bootstrap node preparation")
             self.finish_control_plane()
         self.upload_logs()
         self.reboot()
@@ -163,7 +164,7 @@ class Installer:
     def wait_for_bootkube(self) -> None:
         """Wait until bootkube has left its mark; raise if its unit failed."""
         log.info("Waiting for bootkube to complete")
-        self.report("Waiting for bootkube")
+        self.report(Stage.BOOTKUBE)
         done = self.host.path(f"{BOOTSTRAP_DIR}/.bootkube.done")
         pause = seconds("INSTALLER_POLL_SECONDS", WAIT_SECONDS)
         while not done.exists():
@@ -203,12 +204,12 @@ class Installer:
 
     def finish_control_plane(self) -> None:
         """Wait for masters, bootkube, the controller and, in an agent-based installation, for those who still need the service."""
-        self.report("Waiting for control plane", "Waiting for masters to join bootstrap control plane")
+        self.report(Stage.CONTROL_PLANE, "Waiting for masters to join bootstrap control plane")
         for role, least in (("master", 2), ("arbiter", 1)):
             self.wait_for_nodes(role, least)
         self.wait_for_bootkube()
-        self.report("Waiting for bootkube", "waiting for ETCD bootstrap to be complete")
-        self.report("Waiting for controller", "waiting for controller pod ready event")
+        self.report(Stage.BOOTKUBE, "waiting for ETCD bootstrap to be complete")
+        self.report(Stage.CONTROLLER, "waiting for controller pod ready event")
         self.until("Waiting for controller to be ready", self.controller_ready)
         log.info("Assisted controller is ready")
         self.tell_logs(self._cluster_path, "requested")
@@ -252,7 +253,7 @@ class Installer:
                 host = find_host(hosts, node)
                 if host is None:
                     log.warning("node %s is not in inventory hosts", name)
-                elif host["id"] != self.options.host_id and host.get("status") != "installed" and not self.report("Joined", host_id=host["id"]):
+                elif host["id"] != self.options.host_id and host.get("status") != "installed" and not self.report(Stage.JOINED, host_id=host["id"]):
                     continue
                 joined.add(name)
             log.info("Found %d ready %s nodes", len(joined), role)
@@ -304,7 +305,7 @@ class Installer:
             for __, address in machine_config_requests(path.read_text() if path.exists() else ""):
                 host = next((h for h in hosts if address in host_addresses(h)), None)
                 if host and _stage(host) not in FETCHED and host["id"] not in {*self._requested, self.options.host_id}:
-                    stage = "Waiting for ignition" if host["role"] == "worker" else "Configuring"
+                    stage = Stage.IGNITION if host["role"] == "worker" else Stage.CONFIGURING
                     log.info("Host %s %r found in mcs logs, moving it to %s state", host.get("requested_hostname"), host["id"], stage)
                     self._requested.add(host["id"])
                     self.report(stage, host_id=host["id"])
@@ -314,7 +315,7 @@ class Installer:
     def wait_for_masters(self) -> None:
         """Wait until two masters or arbiters are Done: before, nobody serves a worker's config. A cluster that stands has them."""
         log.info("Waiting for 2 ready masters")
-        self.report("Waiting for control plane")
+        self.report(Stage.CONTROL_PLANE)
         path = self._cluster_path
         kind = ""
 
@@ -324,7 +325,7 @@ class Installer:
             if kind == "AddHostsCluster":
                 return True
             hosts = self.service.get(f"{path}/hosts?role=master") + self.service.get(f"{path}/hosts?role=arbiter")
-            return sum(1 for host in hosts if _stage(host) == "Done") >= 2
+            return sum(1 for host in hosts if _stage(host) == Stage.DONE) >= 2
 
         self.until("Waiting for 2 masters or arbiters that are done", done)
 
@@ -384,7 +385,7 @@ class Installer:
             self.host.run(["wipefs", "--all", "--force", self.device])
         except HostError as error:
             text = f"Could not clean install device {self.device}. The installation will continue. "
-            self.report("Starting installation", text + "If the installation fails, clean the disk and try again")
+            self.report(Stage.STARTING, text + "If the installation fails, clean the disk and try again")
             log.error("failed to prepare install device %s, err %s", self.device, error)
 
     def write_image(self, ignition_file: str) -> None:
@@ -399,13 +400,13 @@ class Installer:
             *arguments,
             self.device,
         ]
-        self.report("Writing image to disk")
+        self.report(Stage.WRITING)
         told = 0
 
         def progress(percent: int) -> None:
             # Another try tells only what is beyond the one before.
             nonlocal told
-            if (percent >= told + 5 or percent == 100 > told) and self.report("Writing image to disk", f"{percent}%"):
+            if (percent >= told + 5 or percent == 100 > told) and self.report(Stage.WRITING, f"{percent}%"):
                 told = percent
 
         for attempt in range(1, WRITE_TRIES + 1):
@@ -424,7 +425,7 @@ class Installer:
     def copy_registry(self) -> None:
         """Copy the registry of an appliance to the disk, when the medium has one."""
         if self.host.path("/run/media/iso/registry").exists():
-            self.report("Copying registry data to disk")
+            self.report(Stage.COPYING)
             self.host.run(
                 [
                     "/bin/bash",
@@ -461,7 +462,7 @@ class Installer:
 
     def reboot(self) -> None:
         """Report Rebooting and reboot: a single node now, others after a delay in which the report can arrive everywhere."""
-        self.report("Rebooting")
+        self.report(Stage.REBOOTING)
         log.info("Rebooting node")
         now = ["shutdown", "-r", "now", REBOOT_TEXT]
         delay = ["systemd-run", f"--on-active={seconds('REBOOT_DELAY_SECONDS', 60):g}s", "--timer-property=AccuracySec=1s"]
@@ -593,7 +594,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         installer.run()
     except (InstallError, HostError, ServiceError, OSError, ValueError) as error:
-        installer.report("Failed", str(error))
+        installer.report(Stage.FAILED, str(error))
         return 1
     return 0
 

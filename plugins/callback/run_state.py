@@ -25,8 +25,8 @@ from typing import Any
 from ansible import context
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
-STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 _PLAN = "agentlab.ocp.plan"
 _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
@@ -47,7 +47,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._finish()
         path = Path(play.get_path().rpartition(":")[0]).resolve()
-        self._stage = path.stem if path.parent == _PLAYBOOKS and path.stem in STAGES else None
+        self._stage = path.stem if path.parent == _PLAYBOOKS and path.stem in RUN_STAGES else None
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         # The role plan comes first, and says which run it is.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Finalizing, Stage
 from ..protocol import API, Identity, Request, Response, Talk, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
@@ -65,45 +66,45 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
         yield from progress(host, settings, name, info)
         yield Wait(pace.stage(name))
 
-    yield from stage("Starting installation", role)
+    yield from stage(Stage.STARTING, role)
     if role == "bootstrap":
         yield from persist(
             Request("bootstrap.ign", "GET", f"{API}/clusters/{cluster.id}/downloads/files?file_name=bootstrap.ign"),
             settings,
         )
     # A single node becomes a master only when it has bootstrapped itself.
-    yield from stage("Installing", "master" if role == "bootstrap" and not single else role)
+    yield from stage(Stage.INSTALLING, "master" if role == "bootstrap" and not single else role)
     if single:
-        yield from stage("Waiting for bootkube")
+        yield from stage(Stage.BOOTKUBE)
     yield from persist(
         Request("host ignition", "GET", f"{API}/infra-env/{host.me.infra_env_id}/hosts/{host.me.host_id}/downloads/ignition"),
         settings,
     )
-    yield from progress(host, settings, "Writing image to disk")
-    pause = pace.stage("Writing image to disk") / max(settings.write_reports, 1)
+    yield from progress(host, settings, Stage.WRITING)
+    pause = pace.stage(Stage.WRITING) / max(settings.write_reports, 1)
     for number in range(1, settings.write_reports + 1):
         yield Wait(pause)
         if host.failure == "install" and number > settings.write_reports // 2:
-            yield from progress(host, settings, "Failed", "failed executing coreos-installer: simulated failure")
+            yield from progress(host, settings, Stage.FAILED, "failed executing coreos-installer: simulated failure")
             return False
-        yield from progress(host, settings, "Writing image to disk", f"{100 * number // settings.write_reports}%")
+        yield from progress(host, settings, Stage.WRITING, f"{100 * number // settings.write_reports}%")
     if role == "bootstrap" and not single:
-        yield from stage("Waiting for control plane")
+        yield from stage(Stage.CONTROL_PLANE)
         needed = min(cluster.masters - 1, 2) + cluster.arbiters
-        yield from until(lambda: masters_at(cluster, ("Configuring", "Joined", "Done")) >= needed, settings)
-        yield from stage("Waiting for bootkube")
-        yield from stage("Waiting for controller")
-        early = ("", "Starting installation", "Installing", "Waiting for control plane")
+        yield from until(lambda: masters_at(cluster, (Stage.CONFIGURING, Stage.JOINED, Stage.DONE)) >= needed, settings)
+        yield from stage(Stage.BOOTKUBE)
+        yield from stage(Stage.CONTROLLER)
+        early = ("", Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
         yield from until(
             lambda: all(cluster.stages.get(at, "") not in early for at, role in cluster.roles.items() if role == "worker"), settings
         )
     if role == "worker":
-        yield from progress(host, settings, "Waiting for control plane")
-        while masters_at(cluster, ("Done",)) < DONE_MASTERS and cluster.status not in OVER:
+        yield from progress(host, settings, Stage.CONTROL_PLANE)
+        while masters_at(cluster, (Stage.DONE,)) < DONE_MASTERS and cluster.status not in OVER:
             yield from persist(Request("masters", "GET", f"{API}/clusters/{cluster.id}/hosts?role=master"), settings)
             yield Wait(settings.installer_poll)
     yield from send_logs(host, archive, settings)
-    yield from progress(host, settings, "Rebooting")
+    yield from progress(host, settings, Stage.REBOOTING)
     return True
 
 
@@ -129,8 +130,8 @@ def send_logs(host: Host, archive: bytes, settings: Settings) -> Talk:
 def after_reboot(host: Host, role: str) -> tuple[str, ...]:
     """The stages that others report for a host which has rebooted."""
     if host.cluster.masters == 1:
-        return ("Joined", "Done")
-    return (*(("Waiting for ignition",) if role == "worker" else ()), "Configuring", "Joined", "Done")
+        return (Stage.JOINED, Stage.DONE)
+    return (*((Stage.IGNITION,) if role == "worker" else ()), Stage.CONFIGURING, Stage.JOINED, Stage.DONE)
 
 
 def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[[], float]) -> Talk:
@@ -138,8 +139,8 @@ def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[
     settings = pace.settings
     for host in hosts:
         now = cluster.stages.get(host.number, "")
-        order = ("Rebooting", *after_reboot(host, cluster.roles.get(host.number, "master")))
-        if now not in order or now == "Done":
+        order = (Stage.REBOOTING, *after_reboot(host, cluster.roles.get(host.number, "master")))
+        if now not in order or now == Stage.DONE:
             continue
         due = cluster.rebooted.setdefault(host.number, clock() + pace.stage(now))
         if clock() >= due:
@@ -187,14 +188,14 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
         told: Response = yield from persist(request, settings)
         if told.status == 400:
             break
-        if stage == "Waiting for cluster operators":
+        if stage == Finalizing.CLUSTER_OPERATORS:
             yield from become_available("builtin", 120)
-        if stage == "Adding router ca":
+        if stage == Finalizing.ROUTER_CA:
             yield from persist(Request("ingress certificate", "POST", f"{base}/uploads/ingress-cert", certificate), settings)
-        if stage == "Applying olm manifests":
+        if stage == Finalizing.OLM_MANIFESTS:
             for kind, name in (("files", "custom_manifests.json"), ("credentials", "kubeconfig-noingress")):
                 yield from persist(Request(name, "GET", f"{base}/downloads/{kind}?file_name={name}"), settings)
-        if stage == "Waiting for olm operators csv":
+        if stage == Finalizing.CSV:
             yield from become_available("olm", 60)
     last = Request("complete", "POST", f"{base}/actions/complete-installation", {"is_success": True})
     done: Response = yield from persist(last, settings)

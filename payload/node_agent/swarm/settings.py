@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ....plugins.module_utils.vocabulary import Finalizing, Stage
 from ..protocol import API
 
 
@@ -105,15 +106,15 @@ STEP_SECONDS = {
     "install": 8.0, "stop-installation": 2.0, "logs-gather": 20.0, "upgrade-agent": 20.0,
 }  # fmt: skip
 STAGE_SECONDS = {
-    "Starting installation": 5.0, "Installing": 15.0, "Writing image to disk": 150.0, "Waiting for control plane": 30.0,
-    "Waiting for bootkube": 300.0, "Waiting for controller": 120.0, "Rebooting": 180.0, "Waiting for ignition": 60.0,
-    "Configuring": 120.0, "Joined": 90.0,
+    Stage.STARTING: 5.0, Stage.INSTALLING: 15.0, Stage.WRITING: 150.0, Stage.CONTROL_PLANE: 30.0,
+    Stage.BOOTKUBE: 300.0, Stage.CONTROLLER: 120.0, Stage.REBOOTING: 180.0, Stage.IGNITION: 60.0,
+    Stage.CONFIGURING: 120.0, Stage.JOINED: 90.0,
 }  # fmt: skip
 # The controller's, in its order. Without an OLM operator it goes from the third straight to the last, and the service may call
 # the cluster installed any time after the router's certificate.
-OLM_STAGES = ("Applying olm manifests", "Waiting for olm operators csv")
+OLM_STAGES = (Finalizing.OLM_MANIFESTS, Finalizing.CSV)
 FINALIZING_STAGES = (
-    "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *OLM_STAGES, "Done",
+    Finalizing.CLUSTER_OPERATORS, Finalizing.ROUTER_CA, Finalizing.CSV_INITIALIZATION, *OLM_STAGES, Finalizing.DONE,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from .._deps import optional
 from ..addresses import in_url
 from ..documents import DocumentError, Limits, load_json, read_reply
 from ..errors import AssistedError
+from ..vocabulary import Port
 
 requests = optional("requests")
 
@@ -25,7 +26,7 @@ class AssistedClient:
     host: IPv4 or IPv6 address, or host name; token: a JWT, or None when the service asks for none.
     """
 
-    def __init__(self, host: str, token: str | None, scheme: str = "watcher", port: int = 8090,
+    def __init__(self, host: str, token: str | None, scheme: str = "watcher", port: int = Port.ASSISTED_SERVICE,
                  timeout: tuple[float, float] = (5, 30)) -> None:
         self.base = f"http://{in_url(host)}:{port}/api/assisted-install/v2"
         self.timeout = timeout

@@ -16,6 +16,7 @@ from ..errors import LabError
 from ..sandbox import forward, namespaces, processes
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
+from ..vocabulary import Port
 from .cluster import Cluster, add_cluster, become, find
 from .terminal import say
 
@@ -50,9 +51,9 @@ def known(cluster: Cluster) -> dict[str, Target]:
     """The targets that have names."""
     domain = cluster.plan["cluster"]["domain"]
     return {
-        "api": Target("api", f"api.{domain}", 6443),
+        "api": Target("api", f"api.{domain}", Port.API),
         "console": Target("console", f"console-openshift-console.apps.{domain}", 443),
-        "service": Target("service", cluster.plan["rendezvous_ip"], 8090),
+        "service": Target("service", cluster.plan["rendezvous_ip"], Port.ASSISTED_SERVICE),
     }
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents import load_json, load_yaml, read_file
 from ..packages import PackageError, distribution, missing
+from ..vocabulary import RUN_STAGES
 from . import orphans
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
@@ -27,7 +28,6 @@ from .terminal import say
 if TYPE_CHECKING:
     from ..plan.access import Access
 
-STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 # Where logs of the cluster can be had when these fail.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
 # After these the cluster is installed.
@@ -66,7 +66,7 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     if verb in ADOPTS:
         parser.add_argument("--adopt", action="store_true", help="take over the cluster of another user or run directory")
     if verb == "deploy":
-        parser.add_argument("--stop-after", choices=STAGES, metavar="STAGE", help=f"one of {', '.join(STAGES)}")
+        parser.add_argument("--stop-after", choices=RUN_STAGES, metavar="STAGE", help=f"one of {', '.join(RUN_STAGES)}")
         parser.add_argument("--no-gather", action="store_true", help="collect nothing when it fails")
     return parser
 
@@ -181,7 +181,7 @@ def _missing_packages() -> bool:
 
 def _stages(stop_after: str | None) -> list[str]:
     """Return the options that leave out what comes after a stage: each has its name as a tag."""
-    return ["--tags", ",".join(["plan", *STAGES[: STAGES.index(stop_after) + 1]])] if stop_after else []
+    return ["--tags", ",".join(["plan", *RUN_STAGES[: RUN_STAGES.index(stop_after) + 1]])] if stop_after else []
 
 
 def _literal(variables: Mapping[str, str | bool]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..documents import load_json, read_file
+from ..vocabulary import Port
 from .terminal import say
 
 SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
@@ -52,9 +53,9 @@ def assisted_service(argv: list[str]) -> int:
     parser.add_argument(
         "--listen",
         type=_listen,
-        default=("127.0.0.1", 8090),
+        default=("127.0.0.1", Port.ASSISTED_SERVICE),
         metavar="HOST:PORT",
-        help="address to listen on, default 127.0.0.1:8090; port 0 takes a free one",
+        help=f"address to listen on, default 127.0.0.1:{Port.ASSISTED_SERVICE}; port 0 takes a free one",
     )
     parser.add_argument(
         "--auth", choices=("none", "local"), default="none", help="local: tokens are written to DIR/tokens.json"

@@ -9,8 +9,8 @@ import subprocess
 from importlib import metadata
 
 from ..documents import load_json, read_file
-from ..plan.presets import LAB_VERSION
 from ..releases import RELEASES
+from ..vocabulary import LAB_VERSION
 from .places import ROOT
 from .terminal import say
 

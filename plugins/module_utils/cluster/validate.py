@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..addresses import socket_family
+from ..vocabulary import Port
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -143,7 +144,7 @@ def _family(address: str) -> int:
 
 
 def _vips(plan: dict[str, Any]) -> Iterable[Check]:
-    wanted = [("API", a, 6443) for a in plan["vips"]["api"]] + [("ingress", a, 443) for a in plan["vips"]["ingress"]]
+    wanted = [("API", a, Port.API) for a in plan["vips"]["api"]] + [("ingress", a, Port.HTTPS) for a in plan["vips"]["ingress"]]
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda w: _connects(w[1], w[2]), wanted))
     for (kind, address, port), error in zip(wanted, answers, strict=True):

@@ -14,6 +14,7 @@ from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
 from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
 from ..state import write_atomic
+from ..vocabulary import Component
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
@@ -21,7 +22,6 @@ from .log import Log
 from .manifests import overrides_of
 from .store import Store
 
-OS_IMAGES = "machine-os-images"
 # How the files in that image begin, by the OS image stream.
 _STREAMS = {"rhel-9": "coreos", "rhel-10": "coreos10"}
 GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
@@ -241,8 +241,8 @@ class Build:
                 "pullspec": self.release_image,
                 "architecture": release.architecture,
                 "hw_requirements": release.hw_requirements,
-                "os_images": release.images.get(OS_IMAGES, ""),
-                "utils": release.images.get("agent-installer-utils", ""),
+                "os_images": release.images.get(Component.MACHINE_OS_IMAGES, ""),
+                "utils": release.images.get(Component.UTILS, ""),
             }
         except RegistryError as error:
             return {"error": str(error)}

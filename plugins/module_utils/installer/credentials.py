@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from ..vocabulary import Port
 from .yamlio import dump, load
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]
     def b64(text: str) -> str:
         return base64.b64encode(text.encode()).decode()
 
-    server = f"https://api.{cluster}.{base_domain.removesuffix('.')}:6443"
+    server = f"https://api.{cluster}.{base_domain.removesuffix('.')}:{Port.API}"
     return dump(
         {
             "apiVersion": "v1",

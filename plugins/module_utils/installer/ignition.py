@@ -9,6 +9,7 @@ from typing import Any
 from ..addresses import in_url
 from ..ignition.config import Config, check
 from ..ignition.live import add_files, add_units, env_file
+from ..vocabulary import Port
 from . import agent_config, mirrors
 from .build import Build
 from .credentials import NO_TOKENS, SIGNERS
@@ -174,13 +175,13 @@ def unconfigured(build: Build) -> dict[str, Any]:
 _INTERACTIVE_ENV = "\n".join(
     (
         "NODE_ZERO_IP={{.RendezvousIP}}",
-        "SERVICE_BASE_URL=http://{{.RendezvousIP}}:8090/",
-        "IMAGE_SERVICE_BASE_URL=http://{{.RendezvousIP}}:8888/",
+        f"SERVICE_BASE_URL=http://{{{{.RendezvousIP}}}}:{Port.ASSISTED_SERVICE}/",
+        "IMAGE_SERVICE_BASE_URL=http://{{.RendezvousIP}}:{Port.IMAGE_SERVICE}/",
         "PULL_SECRET_TOKEN=",
         "USER_AUTH_TOKEN=",
         "WORKFLOW_TYPE=install-interactive-disconnected",
-        "AIUI_APP_API_URL=http://{{.RendezvousIP}}:8090/",
-        "AIUI_URL=http://{{.RendezvousIP}}:3001/",
+        f"AIUI_APP_API_URL=http://{{{{.RendezvousIP}}}}:{Port.ASSISTED_SERVICE}/",
+        f"AIUI_URL=http://{{{{.RendezvousIP}}}}:{Port.ASSISTED_UI}/",
     )
 )
 
@@ -196,8 +197,8 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
     host = in_url(ip)
     values = {
         "NODE_ZERO_IP": ip,
-        "SERVICE_BASE_URL": f"http://{host}:8090/",
-        "IMAGE_SERVICE_BASE_URL": f"http://{host}:8888/",
+        "SERVICE_BASE_URL": f"http://{host}:{Port.ASSISTED_SERVICE}/",
+        "IMAGE_SERVICE_BASE_URL": f"http://{host}:{Port.IMAGE_SERVICE}/",
         **(
             {}
             if build.profile.auth == "none"
@@ -206,7 +207,7 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
         "WORKFLOW_TYPE": "install",
     }
     if build.profile.rendezvous_ui:
-        values |= {"AIUI_APP_API_URL": f"http://{host}:8090/", "AIUI_URL": f"http://{host}:3001/"}
+        values |= {"AIUI_APP_API_URL": f"http://{host}:{Port.ASSISTED_SERVICE}/", "AIUI_URL": f"http://{host}:{Port.ASSISTED_UI}/"}
     return ("#\n" if build.profile.rendezvous_header else "") + env_file(values)
 
 
@@ -328,7 +329,7 @@ def _common(build: Build, config: Config, data: dict[str, Any], registries: list
         f"{_SHARE}/images.env",
         env_file(
             {
-                "ASSISTED_SERVICE_HOST": "localhost:8090",
+                "ASSISTED_SERVICE_HOST": f"localhost:{Port.ASSISTED_SERVICE}",
                 "ASSISTED_SERVICE_SCHEME": "http",
                 "OS_IMAGES": json.dumps(images, separators=(",", ":")),
             }

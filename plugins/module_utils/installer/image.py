@@ -15,8 +15,9 @@ from ..ignition.config import dumps, files_of
 from ..release.payload import extract_files, read_matching
 from ..release.registry import RegistryError
 from ..state import write_atomic
+from ..vocabulary import Component
 from . import check, manifests
-from .build import OS_IMAGES, Build
+from .build import Build
 from .errors import InstallerError
 from .ignition import CONFIG_IMAGE_PATHS
 
@@ -89,7 +90,7 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
         raise RegistryError(f"the base ISO comes from the release payload: {facts['error']}")
     pullspec, name = facts["os_images"], f"{build.os_stream}-{arch}.iso"
     if not pullspec:
-        raise RegistryError(f"the release has no component {OS_IMAGES}")
+        raise RegistryError(f"the release has no component {Component.MACHINE_OS_IMAGES}")
     folder = build.os_images_cache
     path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / f"{build.os_stream}-stream.json"
     if path.exists() and checksum.exists():

@@ -10,22 +10,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ..vocabulary import STAGES, STATUSES, Component
 from .formats import INTEGER
 from .model import Plan, Role
 
 BOOT = "boot"
 """The moment at which a machine starts."""
 
-# Source: the enumerations host-stage, host status and cluster status of assisted-service's API description.
-STAGES = (
-    "Starting installation", "Waiting for control plane", "Waiting for bootkube", "Waiting for controller", "Installing",
-    "Writing image to disk", "Copying registry data to disk", "Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done", "Failed",
-)  # fmt: skip
-STATUSES = (
-    "discovering", "known", "disconnected", "insufficient", "pending-for-input", "ready", "preparing-for-installation",
-    "preparing-successful", "preparing-failed", "installing", "installing-in-progress", "installing-pending-user-action", "finalizing",
-    "resetting-pending-user-action", "installed", "error", "cancelled",
-)  # fmt: skip
 EXTRA: Role = "extra"
 FAILS = "fails"
 """As an override of a component: each of its programs ends at once with an error."""
@@ -34,7 +25,7 @@ _TEXT: dict[str, Any] = {"type": "string", "format": "name"}
 _WHEN: dict[str, Any] = {"enum": [BOOT, *STAGES, *STATUSES]}
 _SECONDS: dict[str, Any] = {"type": "integer", "format": INTEGER, "minimum": 1, "maximum": 86400}
 _COMPONENTS = (
-    "agent-installer-api-server", "agent-installer-orchestrator", "agent-installer-csr-approver", "machine-config-operator", "hyperkube",
+    Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
 )  # fmt: skip
 
 

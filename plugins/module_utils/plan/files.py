@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
 from ..documents import DocumentError, load_json
+from ..vocabulary import COMPONENTS
 from .faults import FAILS
 from .model import Finding
 
@@ -22,13 +23,6 @@ else:
 
 LIMIT = 1 << 20
 """Larger is none of these files; a device or pipe would be read for ever."""
-COMPONENTS = (
-    "agent-installer-api-server", "agent-installer-csr-approver", "agent-installer-node-agent", "agent-installer-orchestrator",
-    "agent-installer-ui", "agent-installer-utils", "baremetal-installer", "cli", "cluster-version-operator", "coredns", "etcd",
-    "haproxy-router", "hyperkube", "installer", "installer-artifacts", "keepalived-ipfailover", "machine-config-operator",
-    "machine-os-images", "must-gather", "pod", "tools",
-)  # fmt: skip
-"""Components of the lab payload; the payload's own table is `payload/images/components.py`, a test keeps the two equal."""
 # Options may stand before it.
 _KEY = re.compile(r"(?:ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+")
 _PULLSPEC = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")

@@ -128,8 +128,6 @@ ROLE_SIZES: dict[str, dict[str, Any]] = {
     "lab": _sizes(master=(0, 2, 3072, 20), arbiter=(0, 1, 2048, 20), worker=(0, 1, 2048, 20)),
 }
 
-LAB_VERSION = "4.22.0-lab"
-
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack"}
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._deps import optional
 from ..documents import DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
+from ..vocabulary import LAB_VERSION
 from . import presets
 from .formats import FORMATS, INTEGER, fits
 from .model import Path, Problem, ProfileError
@@ -171,7 +172,7 @@ def complete(raw: Mapping[str, Any]) -> dict[str, Any]:
         profile[role] = {**presets.MACHINE, **presets.ROLE_SIZES[payload][role]}
     profile = merge(profile, presets.TOPOLOGIES[payload][topology])
     if payload == "lab":
-        profile = merge(profile, {"settings": lab_settings(), "release": {"version": presets.LAB_VERSION}})
+        profile = merge(profile, {"settings": lab_settings(), "release": {"version": LAB_VERSION}})
     profile = merge(profile, raw)
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}
     release = profile["release"]

@@ -20,6 +20,7 @@ from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan.access import Access
 from ..plan.faults import EXTRA
+from ..vocabulary import Port, Stage
 
 SURE, LIKELY = 60.0, 360.0
 """Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
@@ -179,7 +180,7 @@ def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], patience: 
 def _node_zero(facts: Facts) -> Iterator[Cause]:
     address = facts.rendezvous_ip or facts.plan["rendezvous_ip"]
     if facts.refusal:
-        yield Cause(f"the assisted service at {address}:8090 refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
+        yield Cause(f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
                     f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run", SURE)
     if facts.cluster is not None or facts.nodes is not None:
         return
@@ -202,7 +203,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
             yield Cause(f"the rendezvous host {holder} ({address}) does not answer on the network",
                         facts.console(holder))
         else:
-            yield Cause(f"the assisted service at {address}:8090 never answered", facts.access.ssh(address, "sudo journalctl --no-pager -b"))
+            yield Cause(f"the assisted service at {address}:{Port.ASSISTED_SERVICE} never answered", facts.access.ssh(address, "sudo journalctl --no-pager -b"))
 
 
 def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
@@ -306,7 +307,7 @@ def _joined(facts: Facts) -> Iterator[Cause]:
     there = {node["metadata"]["name"] for node in facts.nodes}
     for host in (facts.cluster or {}).get("hosts") or []:
         name, stage = host_name(host), (host.get("progress") or {}).get("current_stage")
-        if name not in there and stage and (not host.get("bootstrap") or stage == "Rebooting"):
+        if name not in there and stage and (not host.get("bootstrap") or stage == Stage.REBOOTING):
             yield Cause(f"host {name} has not joined the cluster: its last stage is {stage}",
                         facts.console(name))
 

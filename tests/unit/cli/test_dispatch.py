@@ -16,6 +16,7 @@ import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab, version
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
@@ -317,7 +318,7 @@ def test_who_interrupts_a_verb_lets_ansible_end_its_tasks(tmp_path: Path, whom: 
 def test_stages_are_those_of_the_playbook_and_of_make() -> None:
     plays = yaml.safe_load((ROOT / "playbooks/deploy.yml").read_text())
     assert [(play["tags"], play["ansible.builtin.import_playbook"]) for play in plays] == [
-        ([name], f"{name}.yml") for name in ("plan", *lab.STAGES)
+        ([name], f"{name}.yml") for name in ("plan", *RUN_STAGES)
     ]
     assert lab._stages("configure") == ["--tags", "plan,prepare,configure"]
     said = subprocess.run(
@@ -325,7 +326,7 @@ def test_stages_are_those_of_the_playbook_and_of_make() -> None:
     ).stdout
     assert "bin/agentlab deploy  --stop-after boot" in said
     help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert " ".join(lab.STAGES) in help_
+    assert " ".join(RUN_STAGES) in help_
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.images import components
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab as cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import main, places
 from ansible_collections.agentlab.ocp.plugins.module_utils.keys import ensure_ssh_key
@@ -104,10 +103,6 @@ def test_overrides(tmp_path: Path) -> None:
 
     assert not any(found(source) for source in (str(tmp_path), "fails", f"quay.io/me/installer@{DIGEST}"))
     assert all(found(source) for source in (f"{tmp_path}/none", "installer", "quay.io/me/installer:latest", f"./x@{DIGEST}", f"quay.io/x@sha256:{'0' * 63}"))
-
-
-def test_components_are_those_of_the_payload() -> None:
-    assert {*files.COMPONENTS} == {*components.COMPONENTS, *components.PLACEHOLDERS}
 
 
 def test_verbs_that_need_no_files_do_not_ask_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,109 @@
+"""Names and numbers that several parts must spell alike: stages, statuses, components of a release, ports, the lab's version.
+
+Needs nothing, and is in the swarm's bundle.
+"""
+
+from __future__ import annotations
+
+LAB_VERSION = "4.22.0-lab"
+"""OpenShift's version as the lab payload has it."""
+
+RUN_STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
+"""The stages of a run of ours, each a playbook and a verb."""
+
+
+class Stage:
+    """Stages of a host's installation. Source: the enumeration `host-stage` of assisted-service's API description."""
+
+    STARTING = "Starting installation"
+    CONTROL_PLANE = "Waiting for control plane"
+    BOOTKUBE = "Waiting for bootkube"
+    CONTROLLER = "Waiting for controller"
+    INSTALLING = "Installing"
+    WRITING = "Writing image to disk"
+    COPYING = "Copying registry data to disk"
+    REBOOTING = "Rebooting"
+    IGNITION = "Waiting for ignition"
+    CONFIGURING = "Configuring"
+    JOINED = "Joined"
+    DONE = "Done"
+    FAILED = "Failed"
+
+
+STAGES = (
+    Stage.STARTING, Stage.CONTROL_PLANE, Stage.BOOTKUBE, Stage.CONTROLLER, Stage.INSTALLING, Stage.WRITING, Stage.COPYING,
+    Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING, Stage.JOINED, Stage.DONE, Stage.FAILED,
+)  # fmt: skip
+"""In the order of the API description."""
+
+
+class Finalizing:
+    """Stages of a cluster that is `finalizing`. Source: the enumeration `finalizing-stage` of the same description."""
+
+    CLUSTER_OPERATORS = "Waiting for cluster operators"
+    ROUTER_CA = "Adding router ca"
+    OLM_MANIFESTS = "Applying olm manifests"
+    CSV_INITIALIZATION = "Waiting for olm operators csv initialization"
+    CSV = "Waiting for olm operators csv"
+    SETUP_JOBS = "Waiting for OLM operator setup jobs"
+    DONE = "Done"
+
+
+FINALIZING_STAGES = (
+    Finalizing.CLUSTER_OPERATORS, Finalizing.ROUTER_CA, Finalizing.OLM_MANIFESTS, Finalizing.CSV_INITIALIZATION, Finalizing.CSV,
+    Finalizing.SETUP_JOBS, Finalizing.DONE,
+)  # fmt: skip
+"""In the order of the API description."""
+
+STATUSES = (
+    "discovering", "known", "disconnected", "insufficient", "pending-for-input", "ready", "preparing-for-installation",
+    "preparing-successful", "preparing-failed", "installing", "installing-in-progress", "installing-pending-user-action", "finalizing",
+    "resetting-pending-user-action", "installed", "error", "cancelled",
+)  # fmt: skip
+"""Statuses of hosts and clusters of an installation. Source: the enumerations host status and cluster status of the same description."""
+
+
+class Component:
+    """Images of a release that the agent-based installation runs or reads, by their names in the release."""
+
+    API_SERVER = "agent-installer-api-server"
+    CSR_APPROVER = "agent-installer-csr-approver"
+    NODE_AGENT = "agent-installer-node-agent"
+    ORCHESTRATOR = "agent-installer-orchestrator"
+    UI = "agent-installer-ui"
+    UTILS = "agent-installer-utils"
+    HYPERKUBE = "hyperkube"
+    MACHINE_CONFIG_OPERATOR = "machine-config-operator"
+    MACHINE_OS_IMAGES = "machine-os-images"
+    MUST_GATHER = "must-gather"
+
+
+PLACEHOLDERS = (
+    Component.UTILS, Component.UI, "installer", "installer-artifacts", Component.MUST_GATHER, "cli", "baremetal-installer",
+    "cluster-version-operator", "coredns", "etcd", "haproxy-router", "keepalived-ipfailover", "pod", "tools",
+)  # fmt: skip
+"""Components of the lab payload that units or clients name, and that never run in a lab."""
+
+COMPONENTS = tuple(
+    sorted(
+        (
+            Component.API_SERVER, Component.CSR_APPROVER, Component.NODE_AGENT, Component.ORCHESTRATOR, Component.HYPERKUBE,
+            Component.MACHINE_CONFIG_OPERATOR, Component.MACHINE_OS_IMAGES, *PLACEHOLDERS,
+        )
+    )
+)  # fmt: skip
+"""All components of the lab payload; what they are made of is `payload/images/components.py`, with the same names."""
+
+
+class Port:
+    """TCP ports that OpenShift fixes."""
+
+    API = 6443
+    MACHINE_CONFIG = 22623
+    MACHINE_CONFIG_INSECURE = 22624
+    KUBELET = 10250
+    HTTP = 80
+    HTTPS = 443
+    ASSISTED_SERVICE = 8090
+    IMAGE_SERVICE = 8888
+    ASSISTED_UI = 3001

@@ -1,0 +1,132 @@
+"""Imports go downwards only, so folders never import in circles; and one adapter alone knows Ansible."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ("ansible_collections", "agentlab", "ocp")
+# From the bottom. A folder (or a module that lies in none) may import what stands in a row above its own here, and nothing else.
+LAYERS = (
+    ("_deps", "addresses", "bounded", "errors", "files", "log", "redact_words", "releases", "signals", "vocabulary"),
+    ("_yaml", "redact", "watch"),
+    ("documents",),
+    ("ignition", "nmstate", "packages", "release", "state"),
+    ("assisted", "cluster", "coreos", "keys"),
+    ("installer", "plan"),
+    ("libvirt", "waitfor"),
+    ("boot",),
+    ("sandbox",),
+    ("report",),
+    ("_ansible",),
+    ("plugins/callback", "plugins/connection", "plugins/modules"),
+    ("payload/cluster", "payload/machine_os", "payload/node_agent"),
+    ("payload/api_server", "payload/images", "payload/orchestrator"),
+    ("payload/build",),
+    ("cli",),
+)
+# Where there is no Ansible, and what of it the payload's images do without.
+ADAPTER = {"_ansible"}
+PLUGINS = {"plugins/callback", "plugins/connection", "plugins/modules"}
+FILES = sorted(path for top in ("plugins", "payload") for path in (ROOT / top).rglob("*.py"))
+
+
+class Import(NamedTuple):
+    """`line` of `path` (relative to the checkout) imports `name`, which is `target`: a path of this collection, without suffix."""
+
+    path: str
+    line: int
+    name: str
+    target: str
+
+
+def imports(path: Path, text: str | None = None) -> Iterator[Import]:
+    """Every import of this collection, also those in functions and for the type checker alone."""
+    name = path.relative_to(ROOT)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8") if text is None else text)):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        parts = tuple((node.module or "").split(".")) if node.module else ()
+        if node.level:
+            base = (*name.parts[: len(name.parts) - node.level], *parts)
+        elif parts[: len(PACKAGE)] == PACKAGE:
+            base = parts[len(PACKAGE) :]
+        else:
+            continue
+        for alias in node.names:
+            target = "/".join((*base, alias.name))
+            there = (ROOT / f"{target}.py").exists() or (ROOT / target).is_dir()
+            yield Import(str(name), node.lineno, alias.name, target if there else "/".join(base))
+
+
+def folder(path: str) -> str:
+    """The row's entry that a file belongs to."""
+    parts = Path(path).with_suffix("").parts
+    return parts[2] if parts[:2] == ("plugins", "module_utils") and len(parts) > 2 else "/".join(parts[:2])
+
+
+def level(name: str) -> int | None:
+    return next((number for number, row in enumerate(LAYERS) if name in row), None)
+
+
+def wrong(found: Import) -> str | None:
+    """What is wrong with an import, if anything is."""
+    own, other = folder(found.path), folder(found.target)
+    if own == other or other in ("payload", "plugins/module_utils"):
+        return None
+    mine, its = level(own), level(other)
+    at = f"{found.path}:{found.line}: imports {found.name} from {other}"
+    if mine is None or its is None:
+        return f"{at}: put {own if mine is None else other} into LAYERS of tests/lint/test_imports.py"
+    if its < mine:
+        return None
+    return f"{at}, which is not below {own}: move {found.name} down to a folder that both may import, or what needs it up (LAYERS has the order)"
+
+
+def test_imports_go_downwards() -> None:
+    problems = [problem for path in FILES for found in imports(path) if (problem := wrong(found))]
+    assert len(FILES) > 300
+    assert not problems, "\n".join(problems)
+
+
+def test_every_folder_has_one_layer() -> None:
+    """All that is listed is there, once; all that is there is listed."""
+    listed = [name for row in LAYERS for name in row]
+    there = {folder(str(path.relative_to(ROOT))) for path in FILES}
+    ignored = {"payload/__init__", "plugins/doc_fragments"}
+    assert sorted(listed) == sorted(there - ignored)
+
+
+def test_one_adapter_imports_ansible() -> None:
+    found = []
+    for path in FILES:
+        name = str(path.relative_to(ROOT))
+        if folder(name) in ADAPTER | PLUGINS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            found += [f"{name}:{node.lineno}: imports {one}: libraries do without Ansible" for one in names if one.split(".")[0] == "ansible"]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [
+        ("plugins/module_utils/plan/x.py", "from ..sandbox import host", "imports host from sandbox, which is not below plan: move host down"),
+        ("plugins/module_utils/plan/x.py", "def f():\n    from ..installer.log import Log", "x.py:2: imports Log from installer, which is not below"),
+        ("plugins/module_utils/plan/x.py", "from ..nowhere.at_all import a", "put nowhere into LAYERS"),
+        ("payload/cluster/x.py", "from ..api_server import engine", "imports engine from payload/api_server"),
+        ("plugins/module_utils/sandbox/x.py", "from ..plan.model import Plan\nfrom . import host\nfrom .. import state", None),
+        ("payload/build/__init__.py", "from . import x\nfrom ..images import oci\nfrom ...plugins.module_utils import documents", None),
+        ("plugins/modules/x.py", "from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets", None),
+    ],
+)
+def test_the_rule(path: str, text: str, problem: str | None) -> None:
+    problems = [one for found in imports(ROOT / path, text) if (one := wrong(found))]
+    assert (not problems) if problem is None else (len(problems) == 1 and problem in problems[0])

@@ -1,0 +1,83 @@
+"""What several parts must spell alike is spelled in one place, and the parts that are no Python agree with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.images import components
+from ansible_collections.agentlab.ocp.plugins.module_utils import vocabulary
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Finalizing, Port, Stage
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [path for top in ("plugins", "payload") for path in sorted((ROOT / top).rglob("*.py")) if "machine_os/files" not in str(path)]
+# Texts that are nothing else: a word such as "Done" or "cli" has other meanings.
+TEXTS = {text for owner in (Stage, Finalizing) for name, text in vars(owner).items() if name[0] != "_" and " " in text}
+TEXTS |= {text for name, text in vars(Component).items() if name[0] != "_" and text.startswith("agent-installer-")} | {vocabulary.LAB_VERSION}
+PORTS = re.compile(rf"(?<![\d.]):?({Port.ASSISTED_SERVICE}|{Port.MACHINE_CONFIG}|{Port.MACHINE_CONFIG_INSECURE}|{Port.API}|{Port.KUBELET})(?![\d.])")
+
+
+def literals(path: Path) -> Iterator[tuple[int, str]]:
+    """Texts and numbers of the code, without docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documentation = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in documentation:
+            yield node.lineno, str(node.value)
+
+
+# A text that shows what an address looks like.
+EXAMPLE = re.compile(r"192\.168\.111\.20:|HOST:PORT")
+
+
+def spelled(text: str) -> bool:
+    """Whether a literal is one of the texts, or has one of the ports; documentation of modules may name them."""
+    return text in TEXTS or ("\n" not in text and not EXAMPLE.search(text) and PORTS.search(text) is not None)
+
+
+def test_nobody_spells_them_again() -> None:
+    found = []
+    for path in FILES:
+        name = str(path.relative_to(ROOT))
+        if name == "plugins/module_utils/vocabulary.py":
+            continue
+        for line, text in literals(path):
+            if spelled(text):
+                found.append(f"{name}:{line}: {text!r} stands in module_utils/vocabulary.py")
+    assert not found, "\n".join(found)
+
+
+def test_components() -> None:
+    """The table that makes them, and the list that profiles are checked with."""
+    assert {*vocabulary.COMPONENTS} == {*components.COMPONENTS, *vocabulary.PLACEHOLDERS}
+    assert len(vocabulary.COMPONENTS) == len({*vocabulary.COMPONENTS})
+
+
+def test_lists_are_complete() -> None:
+    for owner, listed in ((Stage, vocabulary.STAGES), (Finalizing, vocabulary.FINALIZING_STAGES)):
+        assert sorted(text for name, text in vars(owner).items() if name[0] != "_") == sorted(listed)
+
+
+def test_stages_of_a_run() -> None:
+    assert f"STAGES := {' '.join(vocabulary.RUN_STAGES)}\n" in (ROOT / "Makefile").read_text()
+    assert all((ROOT / f"playbooks/{stage}.yml").exists() for stage in vocabulary.RUN_STAGES)
+
+
+def test_the_rule() -> None:
+    assert all(map(spelled, ("Writing image to disk", "agent-installer-utils", "4.22.0-lab", ":8090/", "8090", "https://localhost:6443")))
+    assert not any(map(spelled, ("Done", "18090", "4.22.0", "like http://192.168.111.20:8090/", "hyperkube")))
+
+
+@pytest.mark.parametrize(
+    "path", ["roles/boot/tasks/manual.yml", "roles/agent_image/files/live/files/etc/assisted/rendezvous-host.env.template.j2"]
+)
+def test_port_of_the_service_in_texts(path: str) -> None:
+    """Ansible and shell cannot import it."""
+    assert str(Port.ASSISTED_SERVICE) in (ROOT / path).read_text()
