@@ -56,7 +56,7 @@ test: environment ## set up, and pass the tests of every change: cheap ones firs
 	@$(PYTEST) --numprocesses auto -m "not long" $(TESTS)
 
 test-all: environment ## pass all tests, the long ones too
-	@$(PYTEST) --numprocesses auto $(TESTS)
+	@AGENTLAB_SCHEMATHESIS_SECONDS=60 $(PYTEST) --numprocesses auto $(TESTS)
 
 e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
 	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e

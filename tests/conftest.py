@@ -1,6 +1,7 @@
 """One run of pytest has all the tests, cheap ones first.
 
-With `-n`, tests that use the machine as a whole (sandboxes, guests, namespaces) stay together in one process, one after the other.
+With `-n`, tests that share sandboxes, namespaces or guests stay together in one process, one after the other; those that boot a
+cluster and compare the host before and after have the machine to themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from typing import Any
 import pytest
 
 ORDER = ("lint", "unit", "conformance", "integration", "molecule", "e2e", "benchmark")
-SERIAL = {"integration", "molecule", "e2e", "benchmark"}
+# Folders whose tests run in one process -> name of the process's share. All others are handed out one by one.
+TOGETHER = {
+    "integration/hypervisor": "sandboxes",
+    "integration/cluster": "namespaces",
+    "integration/node_agent": "namespaces",
+    "integration/payload_build": "namespaces",
+    "molecule": "namespaces",
+    "e2e": "machine",
+    "benchmark": "machine",
+}
 HERE = Path(__file__).parent
 
 
@@ -23,8 +33,13 @@ def _area(path: Path) -> str:
     return path.relative_to(HERE).parts[0]
 
 
+def _share(path: Path) -> str | None:
+    folder = path.relative_to(HERE).parent.as_posix()
+    return next((share for start, share in TOGETHER.items() if f"{folder}/".startswith(f"{start}/")), None)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: ORDER.index(_area(item.path)))
+    items.sort(key=lambda item: (ORDER.index(_area(item.path)), list(TOGETHER.values()).index(_share(item.path) or "sandboxes")))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -32,14 +47,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduler(LoadScopeScheduling):
-        """Hands out tests one by one in their order, and those of the machine in one piece."""
+        """Hands out tests one by one in their order, and each share in one piece."""
 
         def _split_scope(self, nodeid: str) -> str:
-            area = _area(config.rootpath / nodeid.partition("::")[0])
-            return "machine" if area in SERIAL else nodeid
+            return _share(config.rootpath / nodeid.partition("::")[0]) or nodeid
 
     config.option.loadscopereorder = False
     return Scheduler(config, log)
+
+
+@pytest.fixture(autouse=True)
+def others(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let a test of the machine begin when no test runs in another process, and hold those until it ends."""
+    run = tmp_path_factory.getbasetemp()
+    with ((run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "others").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX if _share(request.path) == "machine" else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture(autouse=True)

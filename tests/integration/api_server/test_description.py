@@ -47,7 +47,7 @@ SEED = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SEED") or 1)
 PHASES = os.environ.get("AGENTLAB_SCHEMATHESIS_PHASES") or "examples,coverage,fuzzing"
 EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 1)
 #: How long a run may take; a longer one finds more.
-SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 60)
+SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 20)
 
 pytestmark = [
     pytest.mark.skipif(not DESCRIPTION.is_file(), reason="the API description is not at hand"),
