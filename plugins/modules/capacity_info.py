@@ -42,7 +42,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Problem, ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import Problem, ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 
 

@@ -17,7 +17,6 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - cryptography
-  - jsonschema
   - PyYAML
 options:
   plan:

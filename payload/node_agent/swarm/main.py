@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from .settings import FAILURES, PROFILES, TOPOLOGIES, Settings, Stopped, SwarmError, part_of, shares
+from .settings import FAILURES, PROFILES, Settings, Stopped, SwarmError, kinds, part_of, shares
 
 LINE_SECONDS = 10.0
 
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
         description="Load an assisted service with no-op hosts, from discovery until every cluster is installed. What it registers it deletes at the end.",
         epilog="\n\n".join(
             (
-                table("topologies", {name: shape.text for name, shape in TOPOLOGIES.items()}),
+                table("topologies", {name: shape.text for name, shape in kinds().items()}),
                 table("failures", FAILURES),
                 table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
                 "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do).",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ....plugins.module_utils.plan.topologies import TOPOLOGIES
 from ....plugins.module_utils.vocabulary import Finalizing, Stage
 from ..protocol import API
 
@@ -32,18 +33,19 @@ class Topology(NamedTuple):
         return self.hosts if self.fixed else asked or self.hosts
 
 
-TOPOLOGIES = {
-    "sno": Topology(1, 0, 1, "single node", fixed=True),
-    "compact": Topology(3, 0, 3, "three control-plane nodes"),
-    "ha": Topology(3, 0, 5, "three control-plane nodes and workers"),
-    "tna": Topology(2, 1, 3, "two control-plane nodes and an arbiter"),
-    "4control": Topology(4, 0, 4, "four control-plane nodes"),
-    "5control": Topology(5, 0, 5, "five control-plane nodes"),
-}
-
-
-# What upstream calls them, whose profiles here have the names above.
-ALIASES = {"4_masters": "4control", "5_masters": "5control"}
+def kinds() -> dict[str, Topology]:
+    """Return the topologies that hosts without a BMC can have, which fencing would need."""
+    return {
+        name: Topology(
+            row.master.number,
+            row.arbiter.number,
+            row.master.number + row.arbiter.number + row.worker.number,
+            row.meaning,
+            fixed=row.master.number == 1,
+        )
+        for name, row in TOPOLOGIES.items()
+        if not row.fencing
+    }
 
 
 class Profile(NamedTuple):
@@ -203,7 +205,7 @@ class Settings:
         if not LABEL.fullmatch(self.name):
             raise SwarmError(f"--name {self.name!r}: must be lower-case letters, digits and hyphens, no more than 42")
         self.topology = {alias(name): share for name, share in self.topology.items()}
-        of_kind("--topology", self.topology, TOPOLOGIES, sizes=True)
+        of_kind("--topology", self.topology, kinds(), sizes=True)
         of_kind("--hardware", self.hardware, PROFILES)
         for name in self.topology:
             shape = topology(name)
@@ -252,17 +254,18 @@ def of_kind(flag: str, shares: dict[str, float], known: Collection[str], sizes: 
 def alias(name: str) -> str:
     """The name of a topology, or of one of a size, for any of its names."""
     kind, colon, hosts = name.partition(":")
-    return f"{ALIASES.get(kind, kind)}{colon}{hosts}"
+    found = next((key for key, row in TOPOLOGIES.items() if kind in row.aliases), kind)
+    return f"{found}{colon}{hosts}"
 
 
 def topology(name: str) -> Topology:
     """The topology of a name, as `ha`, or `ha:150` for one with so many hosts. SwarmError: the number is none."""
     kind, __, hosts = name.partition(":")
     if not hosts:
-        return TOPOLOGIES[kind]
+        return kinds()[kind]
     if not hosts.isdecimal():
         raise SwarmError(f"--topology {name!r}: want NAME:HOSTS, as ha:150")
-    return TOPOLOGIES[kind]._replace(hosts=int(hosts), fixed=True)
+    return kinds()[kind]._replace(hosts=int(hosts), fixed=True)
 
 
 def topologies(settings: Settings) -> list[str]:

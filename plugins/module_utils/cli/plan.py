@@ -1,9 +1,8 @@
-"""`agentlab plan [PROFILE] [--cluster C] --format table|yaml|svg|profile|schema`."""
+"""`agentlab plan [PROFILE] [--cluster C] --format table|yaml|svg|profile|schema|plan-schema`."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 
@@ -19,18 +18,18 @@ def main(argv: list[str]) -> int:
     add_arguments(parser)
     parser.add_argument(
         "--format",
-        choices=("table", "yaml", "svg", "profile", "schema"),
+        choices=("table", "yaml", "svg", "profile", "schema", "plan-schema"),
         default="table",
-        help="the plan as tables, YAML or a drawing; the profile with every default; the JSON schema of profiles",
+        help="the plan as tables, YAML or a drawing; the profile with every default; the JSON schema of profiles, of plans",
     )
     parser.add_argument(
         "--write", action="store_true", help="write profile.yaml, plan.yaml and inventory.yml to the run directory"
     )
     args = parser.parse_args(argv)
-    if args.format == "schema":
-        from ..plan.schema import SCHEMA
+    if args.format.endswith("schema"):
+        from ..plan.schema import text
 
-        say(json.dumps(SCHEMA, indent=2))
+        sys.stdout.write(text("plan" if args.format == "plan-schema" else "profile"))
         return 0
     directory = run_dir(args.cluster)
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)

@@ -12,7 +12,9 @@ from typing import Any
 from ..addresses import family as family_of
 from ..addresses import in_url
 from . import faults
-from .model import Address, Disk, Family, Network, Nic, Node, Plan, Platform, Reservation, Role, Subnet, Vips
+from .fields import Family, Platform, Role
+from .machines import Address, Disk, Network, Nic, Node, Reservation, Subnet
+from .model import Plan, Vips
 from .presets import FAMILIES, ROLES
 
 _NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from .build import machine, node_names, state_directory
-from .model import Finding
 from .presets import CAPACITY, OVERCOMMIT
+from .problems import Finding
 
 
 class Facts(TypedDict):

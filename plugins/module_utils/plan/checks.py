@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 from ..addresses import family as family_of
 from .build import mac_address, node_names
+from .fields import Family
 from .formats import LABEL
-from .model import Family, Finding, Path
-from .presets import FAMILIES
+from .presets import FAMILIES, ROLES
+from .problems import Finding, Path
+from .topologies import TOPOLOGIES
 
 Check = Callable[[Mapping[str, Any], str], Iterable[Finding]]
 """What is wrong with a complete profile, for a cluster of that name."""
@@ -99,14 +101,17 @@ def _check_cluster(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding
 
 
 def _check_counts(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
-    masters, arbiters, workers = (profile[role]["count"] for role in ("master", "arbiter", "worker"))
+    masters, arbiters, workers = (profile[role]["count"] for role in ROLES)
     topology = profile["topology"]
-    if masters not in (1, 2, 3, 4, 5):
-        yield ("master", "count"), masters, "a control plane has 1 to 5 masters"
-    if masters == 2 and arbiters != 1 and topology != "tnf":
-        yield ("master", "count"), 2, "two masters need one arbiter (topology tna) or fencing (topology tnf)"
-    if topology == "tnf" and (masters, arbiters) != (2, 0):
-        yield ("master", "count"), masters, "two-node fencing has 2 masters and no arbiter"
+    row = TOPOLOGIES[topology]
+    for role, count in zip(ROLES, (masters, arbiters, workers), strict=True):
+        group = row.group(role)
+        if not group.least <= count <= group.most:
+            wanted = f"from {group.least} to {group.most}" if group.least < group.most else str(group.least)
+            yield (role, "count"), count, f"must be {wanted} with topology {topology}"
+    if masters == 2 and arbiters != 1 and not row.fencing:
+        fenced = ", ".join(name for name, other in TOPOLOGIES.items() if other.fencing)
+        yield ("master", "count"), 2, f"two masters need one arbiter (topology tna) or fencing (topology {fenced})"
     if arbiters and masters != 2:
         yield ("arbiter", "count"), arbiters, f"an arbiter goes with 2 masters, not {masters}: must be 0"
     if masters == 1 and workers:

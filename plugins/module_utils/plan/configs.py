@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import faults
-from .model import Node, Plan
+from .machines import Node
+from .model import Plan
 from .profile import merge
+from .topologies import TOPOLOGIES
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -50,7 +52,7 @@ def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, 
     }
     if _of(plan, "arbiter"):
         config["arbiter"] = pool("arbiter", "arbiter")
-    if cluster["topology"] == "tnf":
+    if TOPOLOGIES[cluster["topology"]].fencing:
         config["controlPlane"]["fencing"] = {"credentials": [_fencing(node) for node in _of(plan, "master")]}
     if installer["fips"]:
         config["fips"] = True

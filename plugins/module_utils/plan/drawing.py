@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from .model import Network, Node, Plan
+from .faults import Fault
+from .machines import Network, Node
+from .model import Plan
 
 _CARD = 232.0
 _GAP = 24.0
@@ -258,6 +260,6 @@ def _node_lines(node: Node, plan: Plan) -> list[Line]:
     return [*lines, *(Line(_fault(fault), "fault") for fault in plan["faults"] if fault.get("node") == node["name"])]
 
 
-def _fault(fault: dict[str, Any]) -> str:
+def _fault(fault: Fault) -> str:
     more = ", ".join(f"{key} {value}" for key, value in fault.items() if key not in ("kind", "node") and value is not None)
     return f"fault: {fault['kind']}{f' ({more})' if more else ''}"

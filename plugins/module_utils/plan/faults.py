@@ -1,150 +1,195 @@
 """Faults that a profile can inject: what there is, with the fields of each, and what those do that are part of a plan.
 
-A fault either stands in the plan from the start (`in_plan`), or happens at a moment of the installation: then the lab's process
+A fault either stands in the plan from the start (`in_plan`), or has a trigger during the installation: then the lab's process
 `faults` (`sandbox.faultd`) does it to machines, cables, media and services. Programs in the nodes know nothing of faults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, cast
 
 from ..vocabulary import STAGES, STATUSES, Component
-from .formats import INTEGER
-from .model import Plan, Role
+from .fields import Name, OneOf, Range, Role, Tagged
+from .shapes import fields
+
+if TYPE_CHECKING:
+    from .model import Plan
 
 BOOT = "boot"
-"""The moment at which a machine starts."""
+"""The trigger of what happens as soon as a machine starts."""
 
 EXTRA: Role = "extra"
 FAILS = "fails"
 """As an override of a component: each of its programs ends at once with an error."""
 
-_TEXT: dict[str, Any] = {"type": "string", "format": "name"}
-_WHEN: dict[str, Any] = {"enum": [BOOT, *STAGES, *STATUSES]}
-_SECONDS: dict[str, Any] = {"type": "integer", "format": INTEGER, "minimum": 1, "maximum": 86400}
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
 )  # fmt: skip
+SERVICES = ("registry", "ntp", "bmc", "http")
+When = Annotated[str, OneOf((BOOT, *STAGES, *STATUSES))]
+Seconds = Annotated[int, Range(1, 86400)]
 
 
-class Fault(NamedTuple):
-    """One kind: its meaning, what comes of it, the JSON schema of its own fields, which of them are needed.
+class _Kind(TypedDict):
+    kind: str
+    """What goes wrong."""
 
-    in_plan: it stands in the plan and has no moment; lasting: it cannot be undone, so it takes no `seconds`.
+
+class Fault(_Kind, total=False):
+    """Something that goes wrong on purpose; see docs/faults.md. Which fields there are depends on `kind`."""
+
+    node: Name
+    """The machine that it happens to."""
+    nic: Name
+    """Its interface, eth0 unless given."""
+    peer: Name
+    """The machine whose answers it does not hear."""
+    of: Name
+    """The machine whose host name it has."""
+    mtu: Annotated[int, Range(576, 9216)]
+    """The largest packet that the switch port passes, in bytes."""
+    service: Annotated[str, OneOf(SERVICES)]
+    """The service of the lab that ends."""
+    component: Name
+    """The component of the release."""
+    offset: Annotated[int, Range(-(10**9), 10**9)]
+    """By how many seconds the clock is off."""
+    when: When
+    """The trigger: `boot`, or an installation stage or status of the node that it has reached."""
+    seconds: Seconds | None
+    """How long it lasts; null, or not given: until the end."""
+
+
+class Kind(NamedTuple):
+    """One kind: its meaning, its outcome, the fields of its own, which of them are required.
+
+    in_plan: it stands in the plan and has no trigger; lasting: it cannot be undone, so it takes no `seconds`; components:
+    the only ones that it can be about.
     """
 
     meaning: str
-    ending: str
-    fields: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    outcome: str
+    fields: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     in_plan: bool = False
     lasting: bool = False
+    components: tuple[str, ...] = ()
 
-    def schema(self, kind: str) -> dict[str, Any]:
-        """Return the JSON schema of a fault of this kind in a profile."""
-        moment = {} if self.in_plan else {"when": _WHEN} | ({} if self.lasting else {"seconds": _SECONDS})
-        return {
-            "type": "object",
-            "properties": {"kind": {"const": kind}, **self.fields, **moment},
-            "additionalProperties": False,
-            "required": list(self.required),
-        }
+    def names(self) -> tuple[str, ...]:
+        """Return the fields that a profile can give beside `kind`."""
+        trigger: tuple[str, ...] = () if self.in_plan else ("when",) if self.lasting else ("when", "seconds")
+        return (*self.fields, *trigger)
 
 
-KINDS: dict[str, Fault] = {
-    "power_off": Fault("the machine loses its power", "VM ... is shut off", {"node": _TEXT}, ("node",)),
-    "pause": Fault("the machine stands still", "host ... is disconnected, or slow", {"node": _TEXT}, ("node",)),
-    "link_down": Fault(
+KINDS: dict[str, Kind] = {
+    "power_off": Kind("the machine loses its power", "VM ... is shut off", ("node",), ("node",)),
+    "pause": Kind("the machine stands still", "host ... is disconnected, or slow", ("node",), ("node",)),
+    "link_down": Kind(
         "the cable of a network card is pulled; at `boot`: the host never registers",
         "host ... never registered, or is disconnected",
-        {"node": _TEXT, "nic": _TEXT},
+        ("node", "nic"),
         ("node",),
     ),
-    "mtu": Fault(
+    "mtu": Kind(
         "the switch port of a network card passes smaller packets only",
         "validation mtu-valid",
-        {"node": _TEXT, "nic": _TEXT, "mtu": {"type": "integer", "format": INTEGER, "minimum": 576, "maximum": 9216}},
+        ("node", "nic", "mtu"),
         ("node", "mtu"),
     ),
-    "arp_one_way": Fault(
+    "arp_one_way": Kind(
         "the node does not hear what `peer` answers to ARP and neighbour solicitations",
         "validation belongs-to-majority-group",
-        {"node": _TEXT, "peer": _TEXT},
+        ("node", "peer"),
         ("node", "peer"),
     ),
-    "eject": Fault("the medium is taken out of the running machine", "validation media-connected", {"node": _TEXT}, ("node",)),
-    "disk_lost": Fault(
-        "the first disk is gone", "host ... is error: failed after 3 attempts", {"node": _TEXT}, ("node",), lasting=True
+    "eject": Kind("the medium is taken out of the running machine", "validation media-connected", ("node",), ("node",)),
+    "disk_lost": Kind(
+        "the first disk is gone", "host ... is error: failed after 3 attempts", ("node",), ("node",), lasting=True
     ),
-    "service_down": Fault(
-        "a service of the lab ends", "the lab's ... does not answer", {"service": {"enum": ["registry", "ntp", "bmc", "http"]}}, ("service",)
+    "service_down": Kind(
+        "a service of the lab ends", "the lab's ... does not answer", ("service",), ("service",)
     ),
-    "image_missing": Fault(
-        "the registry has lost the image of a component", "preparing fails, or a unit cannot pull", {"component": _TEXT}, ("component",)
+    "image_missing": Kind(
+        "the registry has lost the image of a component", "preparing fails, or a unit cannot pull", ("component",), ("component",)
     ),
-    "component_fails": Fault(
+    "component_fails": Kind(
         "the programs of a component end at once with an error (lab payload)",
         "assisted-service never started, for agent-installer-api-server",
-        {"component": {"enum": list(_COMPONENTS)}},
+        ("component",),
         ("component",),
         in_plan=True,
+        components=_COMPONENTS,
     ),
-    "clock": Fault(
+    "clock": Kind(
         "the machine's clock is off by so many seconds; with `service_down` of ntp nothing sets it right",
         "validation time-synced-between-host-and-service",
-        {"node": _TEXT, "offset": {"type": "integer", "format": INTEGER, "minimum": -(10**9), "maximum": 10**9}},
+        ("node", "offset"),
         ("node", "offset"),
         in_plan=True,
     ),
-    "wrong_token": Fault(
+    "wrong_token": Kind(
         "the machine boots an image of another run: the key of this run's service did not sign its token",
         "host ... is refused by the assisted service",
-        {"node": _TEXT},
+        ("node",),
         ("node",),
         in_plan=True,
     ),
-    "expired_token": Fault(
+    "expired_token": Kind(
         "the tokens of the image have expired when the machines boot it", "the service refuses this run's token", in_plan=True
     ),
-    "boot_order": Fault(
+    "boot_order": Kind(
         "the machine starts from its medium even when its disk was written",
         "installing-pending-user-action",
-        {"node": _TEXT},
+        ("node",),
         ("node",),
         in_plan=True,
     ),
-    "dns_wildcard": Fault("a wildcard answers for every name of the cluster's domain", "validation dns-wildcard-not-configured", in_plan=True),
-    "duplicate_hostname": Fault(
-        "the node has the host name of another", "validation hostname-unique", {"node": _TEXT, "of": _TEXT}, ("node", "of"), in_plan=True
+    "dns_wildcard": Kind("a wildcard answers for every name of the cluster's domain", "validation dns-wildcard-not-configured", in_plan=True),
+    "duplicate_hostname": Kind(
+        "the node has the host name of another", "validation hostname-unique", ("node", "of"), ("node", "of"), in_plan=True
     ),
-    "extra_host": Fault("a machine more, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True),
-}
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"kind": {"enum": list(KINDS)}},
-    "required": ["kind"],
-    "allOf": [
-        {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": fault.schema(kind)} for kind, fault in KINDS.items()
-    ],
+    "extra_host": Kind("a machine more, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True),
 }
 
 
-def complete(fault: Mapping[str, Any]) -> dict[str, Any]:
+@functools.cache
+def _in_profile(kind: str) -> tuple[Mapping[str, Any], Collection[str]]:
+    """Return the fields of a fault in a profile, and those that are required."""
+    row, types = KINDS[kind], fields(Fault)
+    known = {name: types[name] for name in row.names()}
+    if "seconds" in known:
+        known["seconds"] = Seconds
+    if row.components:
+        known["component"] = Annotated[str, OneOf(row.components)]
+    return known, row.required
+
+
+@functools.cache
+def _in_plan(kind: str) -> tuple[Mapping[str, Any], Collection[str]]:
+    """Return the fields of a fault in a plan, which `complete` has filled in: all of them."""
+    known = {**_in_profile(kind)[0], **({} if KINDS[kind].in_plan else {"seconds": Seconds | None})}
+    return known, known.keys()
+
+
+ProfileFault = Annotated[Fault, Tagged("kind", KINDS, _in_profile)]
+PlanFault = Annotated[Fault, Tagged("kind", KINDS, _in_plan)]
+
+
+def complete(fault: Mapping[str, Any]) -> Fault:
     """Return a fault of a profile with its defaults: it happens at `boot`, to `eth0`, and lasts (`seconds: null`)."""
     kind = KINDS[fault["kind"]]
     defaults: dict[str, Any] = {} if kind.in_plan else {"when": BOOT, "seconds": None}
-    return {**defaults, **({"nic": "eth0"} if "nic" in kind.fields else {}), **fault}
+    return cast(Fault, {**defaults, **({"nic": "eth0"} if "nic" in kind.fields else {}), **fault})
 
 
-def of_kind(plan: Mapping[str, Any], kind: str, node: str | None = None) -> Iterator[dict[str, Any]]:
+def of_kind(plan: Plan, kind: str, node: str | None = None) -> Iterator[Fault]:
     """Yield the faults of a kind in a plan, or those of one of its nodes."""
     return (fault for fault in plan["faults"] if fault["kind"] == kind and node in (None, fault.get("node")))
 
 
-def of_lab(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+def of_lab(plan: Mapping[str, Any]) -> list[Fault]:
     """Return the faults that the lab's process does."""
     return [fault for fault in plan["faults"] if not KINDS[fault["kind"]].in_plan]
 

@@ -12,7 +12,7 @@ from .._deps import optional
 from ..documents import DocumentError, load_json
 from ..vocabulary import COMPONENTS
 from .faults import FAILS
-from .model import Finding
+from .problems import Finding
 
 if TYPE_CHECKING:
     from cryptography import exceptions

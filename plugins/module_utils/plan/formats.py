@@ -1,6 +1,6 @@
 """The formats of texts in a profile and in a plan: what reaches a shell, a path, XML or a unit file has a pattern.
 
-`FORMATS` is a table: name -> (test, what would be right). Nobody tests a text by another rule.
+`FORMATS` is a table: name -> test and what would be right. Nobody tests a text by another rule.
 """
 
 from __future__ import annotations
@@ -9,25 +9,31 @@ import ipaddress
 import re
 import uuid
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..addresses import MAC
 
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of a DNS name (RFC 1123), in lower case."""
 
-INTEGER = "integer"
-"""The format of integers, none of `FORMATS`: 3.0 has it not."""
+
+class Format(NamedTuple):
+    """What a text must be (to follow "must be"), and its pattern, its test, or both."""
+
+    meaning: str
+    pattern: str = ""
+    test: Callable[[str], bool] | None = None
 
 
 def fits(name: str, text: str) -> bool:
     """Return whether `text` has the format `name`. No format allows control characters, so none allows a second line."""
-    return text.isprintable() and FORMATS[name][0](text)
-
-
-def _matches(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern)
+    rule = FORMATS[name]
     # Not `$`, which also matches before a line break at the end.
-    return lambda text: compiled.fullmatch(text) is not None
+    return (
+        text.isprintable()
+        and (not rule.pattern or re.fullmatch(rule.pattern, text) is not None)
+        and (rule.test is None or rule.test(text))
+    )
 
 
 def _is_cidr(text: str) -> bool:
@@ -55,50 +61,54 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-def _is_mac(text: str) -> bool:
-    if not MAC.fullmatch(text):
-        return False
+def _is_unicast(text: str) -> bool:
     return not int(text[:2], 16) & 1
 
 
-def _is_directory(text: str) -> bool:
-    parts = text.split("/")[1:]
-    return text.startswith("/") and all(re.fullmatch(r"[\w.+@-]+", part) and part not in (".", "..") for part in parts)
+def _has_no_dots(text: str) -> bool:
+    return not {".", ".."} & set(text.split("/"))
 
 
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?"
-_is_name = _matches(_HOST)
 
-FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
-    "cidr": (_is_cidr, "a network in CIDR form without host bits, such as 192.168.111.0/24"),
-    "ip": (_is_ip, "an IPv4 or IPv6 address, such as 192.168.111.20"),
-    "mac": (_is_mac, "a unicast MAC, such as 00:1a:2b:3c:4d:5e"),
-    "uuid": (_is_uuid, "a UUID, such as 123e4567-e89b-42d3-a456-426614174000"),
-    "bridge": (
-        _matches(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}"),
-        "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",
+
+def _is_host(text: str) -> bool:
+    return re.fullmatch(_HOST, text) is not None or _is_ip(text)
+
+
+FORMATS: dict[str, Format] = {
+    "cidr": Format("a network in CIDR form without host bits, such as 192.168.111.0/24", test=_is_cidr),
+    "ip": Format("an IPv4 or IPv6 address, such as 192.168.111.20", test=_is_ip),
+    "mac": Format("a unicast MAC, such as 00:1a:2b:3c:4d:5e", MAC.pattern, _is_unicast),
+    "uuid": Format("a UUID, such as 123e4567-e89b-42d3-a456-426614174000", test=_is_uuid),
+    "bridge": Format(
+        "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}"
     ),
-    "file": (lambda text: text.startswith(("/", "~/")), "a path from the root or from home, such as ~/.ssh/id_rsa.pub"),
-    "directory": (_is_directory, "an absolute path of letters, digits, `_`, `.`, `+`, `@` and `-`, without `..`, such as /var/lib/agentlab"),
-    "domain": (_matches(rf"{LABEL}(\.{LABEL})*"), "a domain in lower case, such as test.metalkube.org"),
-    "label": (_matches(LABEL), "lower-case letters, digits and `-`, such as master-0"),
-    "name": (_matches(r"[A-Za-z0-9][A-Za-z0-9_.-]*"), "a name of letters, digits, `_`, `.` and `-`"),
-    "host": (lambda text: _is_name(text) or _is_ip(text), "a host name or an IP address, such as lab1.example.com"),
-    "user": (_matches(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"), "the name of a user, such as root"),
-    "login": (_matches(r"[!-9;-~]+"), "ASCII characters without blanks and `:`, such as admin"),
-    "device": (_matches(r"/dev/[A-Za-z0-9_][A-Za-z0-9_.:/+@-]*"), "the path of a device, such as /dev/sda"),
-    "bmc": (
-        _matches(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9\[][A-Za-z0-9\[\]_.:/%@?=&~+-]*"),
+    "nic": Format("the name of an interface: eth0, eth1, ...", r"eth[0-9]{1,3}"),
+    "file": Format("a path from the root or from home, such as ~/.ssh/id_rsa.pub", r"~?/.*"),
+    "directory": Format(
+        "an absolute path of letters, digits, `_`, `.`, `+`, `@` and `-`, without `..`, such as /var/lib/agentlab",
+        r"(/[\w.+@-]+)+",
+        _has_no_dots,
+    ),
+    "domain": Format("a domain in lower case, such as test.metalkube.org", rf"{LABEL}(\.{LABEL})*"),
+    "label": Format("lower-case letters, digits and `-`, such as master-0", LABEL),
+    "name": Format("a name of letters, digits, `_`, `.` and `-`", r"[A-Za-z0-9][A-Za-z0-9_.-]*"),
+    "host": Format("a host name or an IP address, such as lab1.example.com", test=_is_host),
+    "user": Format("the name of a user, such as root", r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"),
+    "login": Format("ASCII characters without blanks and `:`, such as admin", r"[!-9;-~]+"),
+    "device": Format("the path of a device, such as /dev/sda", r"/dev/[A-Za-z0-9_][A-Za-z0-9_.:/+@-]*"),
+    "bmc": Format(
         "the URL of a BMC, such as redfish-virtualmedia+https://192.0.2.1/redfish/v1/Systems/1",
+        r"[a-z][a-z0-9+.-]*://[A-Za-z0-9\[][A-Za-z0-9\[\]_.:/%@?=&~+-]*",
     ),
-    "url": (_matches(r"https?://[A-Za-z0-9\[][A-Za-z0-9\[\]_.:/%-]*"), "a URL, such as http://192.168.111.1:8089"),
-    "version": (_matches(r"[0-9][0-9A-Za-z._+-]*"), "a version, such as 4.22.0"),
-    "repository": (
-        _matches(r"[A-Za-z0-9\[][A-Za-z0-9\[\]._:/@-]*"),
-        "an image repository, such as registry.example.com:5000/ocp/release",
+    "url": Format("a URL, such as http://192.168.111.1:8089", r"https?://[A-Za-z0-9\[][A-Za-z0-9\[\]_.:/%-]*"),
+    "version": Format("a version, such as 4.22.0", r"[0-9][0-9A-Za-z._+-]*"),
+    "repository": Format(
+        "an image repository, such as registry.example.com:5000/ocp/release", r"[A-Za-z0-9\[][A-Za-z0-9\[\]._:/@-]*"
     ),
-    "duration": (_matches(r"[0-9]+(ms|s|m|h)?"), "a number, with or without ms, s, m or h, such as 5 or 30s"),
+    "duration": Format("a number, with or without ms, s, m or h, such as 5 or 30s", r"[0-9]+(ms|s|m|h)?"),
     # bcrypt, with which servers keep passwords, takes no more.
-    "password": (lambda text: 0 < len(text.encode()) <= 72, "at most 72 bytes of printable characters, in one line"),
-    "line": (lambda text: bool(text.strip()), "one line of printable characters"),
+    "password": Format("at most 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72),
+    "line": Format("one line of printable characters", test=lambda text: bool(text.strip())),
 }

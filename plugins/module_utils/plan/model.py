@@ -1,287 +1,224 @@
-"""The types of a plan.
+"""The types of a plan: every field that there is, with its meaning.
 
-A plan is plain data (dicts, lists, strings, numbers), so that it is the same in memory, in `plan.yaml` and as an Ansible
-fact. Its shape is in docs/architecture.md, its values by example in tests/unit/plan/golden/.
+A plan is plain data (mappings, lists, strings, numbers), so that it is the same in memory, in `plan.yaml` and as an
+Ansible fact. Values by example are in tests/unit/plan/golden/. A string below a field is its documentation, for the JSON
+schema, Ansible's options and the reference page (`describe`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-Path = tuple[Any, ...]
-"""Where a field stands in a profile: keys, and indices in lists."""
-
-Finding = tuple[Path, Any, str]
-"""Path of a field, its value (None: not worth showing), and what would be right."""
-
-
-class Problem(NamedTuple):
-    """One thing that is wrong with a profile.
-
-    `source` is the file, with `:line:column` where it is known; `field` the path in it (`nodes.master-0.vcpus`, or `-`
-    for the file as a whole); `value` what stands there; `remedy` what would be right.
-    """
-
-    source: str
-    field: str
-    value: Any
-    remedy: str
-
-    @classmethod
-    def of(cls, source: str, path: Path, value: Any, remedy: str) -> Problem:
-        """Return a finding in `source` as a problem."""
-        return cls(source, ".".join(str(part) for part in path) or "-", value, remedy)
-
-    def __str__(self) -> str:
-        shown = "" if self.value is None else f" is {self.value!r}"
-        field = "" if self.field == "-" else f"{self.field}{shown}: "
-        return f"{self.source}: {field}{self.remedy}"
-
-
-class ProfileError(ValueError):
-    """Everything that is wrong with a profile, in one report (`problems`)."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(str(problem) for problem in problems))
-
-
-class Range(NamedTuple):
-    """The least and the most that an integer may be."""
-
-    least: int
-    most: int
-
-
-Family = Literal["ipv4", "ipv6"]
-Platform = Literal["none", "baremetal", "external"]
-Role = Literal["master", "arbiter", "worker", "extra"]
-
-# Strings with the name of their format (`formats`); a plain `str` has the format "line".
-Bridge = Annotated[str, "bridge"]
-Cidr = Annotated[str, "cidr"]
-Directory = Annotated[str, "directory"]
-Domain = Annotated[str, "domain"]
-Duration = Annotated[str, "duration"]
-File = Annotated[str, "file"]
-Host = Annotated[str, "host"]
-Ip = Annotated[str, "ip"]
-Label = Annotated[str, "label"]
-Login = Annotated[str, "login"]
-Mac = Annotated[str, "mac"]
-Name = Annotated[str, "name"]
-Password = Annotated[str, "password"]
-Repository = Annotated[str, "repository"]
-Version = Annotated[str, "version"]
-
-Port = Annotated[int, Range(1, 65535)]
-Prefix = Annotated[int, Range(0, 128)]
-Size = Annotated[int, Range(1, 1 << 32)]
+from ..releases import RELEASES
+from .faults import PlanFault
+from .fields import (
+    BootMode,
+    Cidr,
+    Directory,
+    Domain,
+    Duration,
+    File,
+    Host,
+    Ip,
+    Label,
+    Login,
+    Name,
+    OneOf,
+    Password,
+    Platform,
+    Port,
+    Prefix,
+    Repository,
+    Url,
+    Version,
+)  # fmt: skip
+from .machines import Network, Node
+from .options import DigestSource
+from .settings import SETTINGS
+from .topologies import PAYLOADS, TOPOLOGIES
 
 
 class Cluster(TypedDict):
+    """The cluster as a whole."""
+
     name: Label
+    """Its name."""
     base_domain: Domain
+    """The domain that its own lies in."""
     domain: Domain
-    topology: Literal["sno", "snomin", "compact", "ha", "4control", "5control", "tna", "tnf"]
+    """Its domain: name and base domain."""
+    topology: Annotated[str, OneOf(TOPOLOGIES)]
+    """How many nodes of which role and size it was planned with."""
     stack: Literal["ipv4", "ipv6", "dualstack"]
+    """The families of its addresses."""
     addressing: Literal["dhcp", "static"]
+    """How its nodes get their addresses."""
     platform: Platform
+    """The platform of install-config.yaml."""
     arch: Literal["x86_64"]
+    """Architecture of its nodes."""
 
 
 class Release(TypedDict):
-    payload: Literal["lab", "ocp"]
+    """What is installed."""
+
+    payload: Annotated[str, OneOf(PAYLOADS)]
+    """`lab` for the simulated payload that agentlab builds, `ocp` for a real release."""
     version: Version | None
-    profile: Version
+    """Version of the release; null: the one that the release image has."""
+    profile: Annotated[str, OneOf(RELEASES)]
+    """The release whose installer is followed."""
     image: Repository | None
+    """Pullspec of the release image of a real payload."""
     payload_overrides: dict[str, str]
+    """Other content for components of the lab payload: component, and directory or pullspec with digest."""
 
 
 class Hypervisor(TypedDict):
+    """Where the machines run."""
+
     kind: Literal["sandbox", "local", "ssh"]
+    """A sandbox on this host, this host's own libvirt, or another host that is reached by ssh."""
     host: Host | None
+    """Name or address of the hypervisor, with `kind: ssh`."""
     user: Annotated[str, "user"] | None
+    """User there; null: what ssh is configured for."""
     netns: Name
+    """Name of the sandbox's network namespace."""
     state_dir: Directory
+    """Directory on the hypervisor with all that the cluster keeps there. It is removed with the cluster."""
     pool: Name
+    """Name of the storage pool."""
     pool_dir: Directory
+    """Directory of the storage pool."""
     egress: bool
+    """Whether the machines reach what the hypervisor reaches."""
     route: bool
+    """Whether the hypervisor reaches the machines of a sandbox by their IPv4 addresses."""
     domain_type: Literal["auto", "kvm", "qemu"]
-
-
-class Dhcp(TypedDict):
-    start: Ip
-    end: Ip
-    lease_minutes: Size
-
-
-class Subnet(TypedDict):
-    family: Family
-    cidr: Cidr
-    prefix: Prefix
-    gateway: Ip
-    dhcp: Dhcp | None
-
-
-class DnsHost(TypedDict):
-    ip: Ip
-    names: list[Domain]
-
-
-class Wildcard(TypedDict):
-    domain: Domain
-    ip: Ip
-
-
-class Dns(TypedDict):
-    hosts: list[DnsHost]
-    wildcards: list[Wildcard]
-
-
-class Reservation(TypedDict):
-    """A DHCP lease: by `mac` (IPv4) or by `duid` (IPv6), never both."""
-
-    mac: Mac | None
-    duid: str | None
-    ip: Ip
-    name: Label
-
-
-class Network(TypedDict):
-    name: Bridge
-    bridge: Bridge
-    purpose: Literal["machine", "extra"]
-    mtu: Size
-    nat: bool
-    domain: Domain | None
-    subnets: list[Subnet]
-    dns: Dns
-    reservations: list[Reservation]
+    """How machines are virtualized. `auto`: KVM where a guest really boots on it, else emulation."""
 
 
 class Vips(TypedDict):
+    """The addresses that api and *.apps resolve to."""
+
     api: list[Ip]
+    """Of the API."""
     ingress: list[Ip]
-
-
-class Disk(TypedDict):
-    name: Name
-    size_gib: Size
-    bus: Literal["scsi", "sata", "virtio"]
-    target: Name
-    serial: Name
-
-
-class Address(TypedDict):
-    family: Family
-    ip: Ip
-    prefix: Prefix
-
-
-class Nic(TypedDict):
-    name: Name
-    network: Name
-    mac: Mac
-    addresses: list[Address]
-
-
-class Bmc(TypedDict):
-    address: Annotated[str, "bmc"]
-    username: Login
-    password: str | None
-
-
-class Node(TypedDict):
-    name: Label
-    domain: Name
-    role: Role
-    uuid: Annotated[str, "uuid"]
-    vcpus: Size
-    memory_mib: Size
-    firmware: Literal["uefi", "bios"]
-    tpm: bool
-    disks: list[Disk]
-    nics: list[Nic]
-    network_config: dict[str, Any] | None
-    root_device: Annotated[str, "device"] | None
-    bmc: Bmc
+    """Of the ingress."""
 
 
 class Registry(TypedDict):
+    """The mirror registry."""
+
     port: Port
+    """Its port."""
     username: Login
+    """Its user."""
     password: Password | None
+    """Password of that user; null: the one in secrets.json."""
 
 
 class BmcService(TypedDict):
+    """The BMC emulator."""
+
     port: Port
+    """Its port."""
     username: Login
+    """User of all BMCs."""
     password: Password | None
+    """Password of that user; null: the one in secrets.json."""
 
 
 class HttpService(TypedDict):
+    """The file server."""
+
     port: Port
-    url: Annotated[str, "url"]
+    """Its port."""
+    url: Url
+    """Its URL."""
 
 
 class PortService(TypedDict):
+    """The time server."""
+
     port: Port
+    """Its port."""
 
 
 class Services(TypedDict):
+    """What the gateway of the machine network serves."""
+
     address: Ip
+    """The first address of the gateway."""
     host: Domain
+    """Its name."""
     registry: Registry
     bmc: BmcService
     http: HttpService
     ntp: PortService
 
 
-BootMode = Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
-
-
 class Boot(TypedDict):
+    """How the machines boot the agent ISO."""
+
     mode: BootMode
+    """Virtual media of the BMC, a CD drive, over the network, a small ISO that fetches the rest, or by hand."""
 
 
 class ClusterNetwork(TypedDict):
+    """A range of pod addresses."""
+
     cidr: Cidr
+    """The range."""
     host_prefix: Prefix
-
-
-class DigestSource(TypedDict):
-    source: Repository
-    mirrors: list[Repository]
+    """Prefix length of the part that each node gets."""
 
 
 class Installer(TypedDict):
-    """What the installer's input files need beyond the machines; `install_config`, `agent_config` are laid over them."""
+    """What the installer's input files need beyond the machines."""
 
     ssh_key_file: File | None
+    """File with public keys that may log in to the nodes, beside the key of the run."""
     pull_secret_file: File | None
+    """File with the pull secret of a real payload's registries."""
     network_type: Name
+    """The network plugin."""
     cluster_network: list[ClusterNetwork]
+    """Ranges of pod addresses."""
     service_network: list[Cidr]
+    """Ranges of service addresses."""
     machine_network: list[Cidr]
+    """Ranges of the machine network."""
     ntp_sources: list[Host]
+    """Time servers of the nodes."""
     image_digest_sources: list[DigestSource]
+    """Mirrors of the release."""
     fips: bool
+    """Whether the cluster is installed in FIPS mode."""
     install_config: dict[str, Any]
+    """Laid over install-config.yaml as it stands: mappings are merged, everything else is replaced."""
     agent_config: dict[str, Any]
+    """Laid over agent-config.yaml, likewise."""
 
 
 class Plan(TypedDict):
+    """A cluster: everything that follows from a profile and a name."""
+
     cluster: Cluster
     release: Release
     hypervisor: Hypervisor
     networks: list[Network]
+    """The networks; the first is the machine network."""
     vips: Vips
     rendezvous_ip: Ip
+    """Address of the node that runs the assisted service and boots first."""
     nodes: list[Node]
+    """The machines, in the order of their addresses."""
     services: Services
     boot: Boot
     installer: Installer
-    settings: dict[str, Duration]
-    faults: list[dict[str, Any]]
+    settings: dict[Annotated[str, OneOf(SETTINGS)], Duration]
+    """Intervals of the lab payload's programs."""
+    faults: list[PlanFault]
+    """What goes wrong on purpose; see faults.md."""

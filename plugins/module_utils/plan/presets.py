@@ -1,14 +1,13 @@
-"""What a profile differs from: defaults, topologies and their sizes.
+"""What a profile differs from: its defaults. Those that follow from a topology are in `topologies`.
 
-The numbers are those of dev-scripts (`common.sh`, `network.sh`), so that results compare and users can move over; the
-sizes under `lab` are for the lab payload, with which HA fits into 16 GiB.
+The numbers are those of dev-scripts (`common.sh`, `network.sh`), so that results compare and users can move over.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .model import Family, Role
+from .fields import Family, Role
 
 ROLES: tuple[Role, ...] = ("master", "arbiter", "worker")
 
@@ -90,42 +89,6 @@ MACHINE: dict[str, Any] = {
     "root_device": None,
     "disk_bus": "scsi",
     "extra_disks": [],
-}
-
-
-def _sizes(**roles: tuple[int, int, int, int]) -> dict[str, Any]:
-    keys = ("count", "vcpus", "memory_mib", "disk_gib")
-    return {role: dict(zip(keys, values, strict=True)) for role, values in roles.items()}
-
-
-# role: count, vCPUs, MiB of memory, GiB of disk
-TOPOLOGIES: dict[str, dict[str, dict[str, Any]]] = {
-    "ocp": {
-        "sno": _sizes(master=(1, 8, 32768, 100)),
-        "snomin": _sizes(master=(1, 4, 32768, 100)),
-        "compact": _sizes(master=(3, 4, 32768, 100)),
-        "ha": _sizes(master=(3, 4, 24576, 100), worker=(2, 4, 16384, 100)),
-        "4control": _sizes(master=(4, 4, 24576, 100)),
-        "5control": _sizes(master=(5, 4, 24576, 100)),
-        "tna": _sizes(master=(2, 8, 32768, 100), arbiter=(1, 2, 8192, 50)),
-        "tnf": _sizes(master=(2, 8, 32768, 100)),
-    },
-    "lab": {
-        "sno": _sizes(master=(1, 2, 4096, 20)),
-        "snomin": _sizes(master=(1, 1, 4096, 20)),
-        "compact": _sizes(master=(3, 2, 3072, 20)),
-        "ha": _sizes(master=(3, 2, 3072, 20), worker=(2, 1, 2048, 20)),
-        "4control": _sizes(master=(4, 1, 3072, 20)),
-        "5control": _sizes(master=(5, 1, 3072, 20)),
-        "tna": _sizes(master=(2, 2, 3072, 20), arbiter=(1, 1, 2048, 20)),
-        "tnf": _sizes(master=(2, 2, 3072, 20)),
-    },
-}
-
-# What a role's machines get that the topology does not size (a worker added to COMPACT, say).
-ROLE_SIZES: dict[str, dict[str, Any]] = {
-    "ocp": _sizes(master=(0, 4, 24576, 100), arbiter=(0, 2, 8192, 50), worker=(0, 4, 16384, 100)),
-    "lab": _sizes(master=(0, 2, 3072, 20), arbiter=(0, 1, 2048, 20), worker=(0, 1, 2048, 20)),
 }
 
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]

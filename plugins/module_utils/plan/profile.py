@@ -1,4 +1,4 @@
-"""Profiles: read, judge, complete.
+"""Profiles: read, validate, complete.
 
 `load` is the way in for everybody: it returns a complete profile or raises `ProfileError` with all that is wrong.
 """
@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .._deps import optional
 from ..documents import DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from ..vocabulary import LAB_VERSION
 from . import presets
-from .formats import FORMATS, INTEGER, fits
-from .model import Path, Problem, ProfileError
-from .schema import SCHEMA
+from .options import Profile
+from .problems import Mismatch, Path, Problem, ProfileError
 from .settings import lab_settings
-
-if TYPE_CHECKING:
-    import jsonschema
-else:
-    jsonschema = optional("jsonschema")
+from .shapes import mismatches
+from .topologies import TOPOLOGIES, preset
 
 # From how alike two words are a misspelled one is taken for the other (1: the same).
 _ALIKE = 0.75
@@ -67,10 +62,10 @@ def load(
     from .checks import check
 
     source = read(name, folder)
-    wrong = list(mismatches(source.raw))
+    wrong = list(mismatches(source.raw, Profile))
     raw, renamed = _renamed(source.raw, wrong)
     if renamed:
-        wrong = [one for one in wrong if one.meant in renamed] + list(mismatches(raw))
+        wrong = [one for one in wrong if one.meant in renamed] + list(mismatches(raw, Profile))
     found = [(path, None, "is given twice; keep one") for path in source.twice]
     found += [(one.path, one.value, one.remedy) for one in wrong]
     raw, doubtful = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
@@ -151,13 +146,14 @@ def parse(text: str | bytes, source: str) -> Source:
 
 def scenario(name: str) -> dict[str, Any] | None:
     """Return the profile that a dev-scripts scenario (`COMPACT_IPV6`), or the name of a topology, means; None when it is none."""
-    if name.lower() in presets.TOPOLOGIES["lab"]:
+    if name.lower() in TOPOLOGIES:
         return {"topology": name.lower()}
     match = _SCENARIO.fullmatch(name)
-    if match is None or match["topology"].lower() not in presets.TOPOLOGIES["lab"]:
+    topology = next((key for key, row in TOPOLOGIES.items() if match and row.scenario == match["topology"]), None)
+    if match is None or topology is None:
         return None
     return {
-        "topology": match["topology"].lower(),
+        "topology": topology,
         "stack": presets.SCENARIO_STACKS[match["stack"].lower()],
         "addressing": "dhcp" if match["dhcp"] else "static",
     }
@@ -168,9 +164,7 @@ def complete(raw: Mapping[str, Any]) -> dict[str, Any]:
     profile = merge(presets.DEFAULTS, {})
     payload = raw.get("release", {}).get("payload", profile["release"]["payload"])
     topology = raw.get("topology", profile["topology"])
-    for role in presets.ROLES:
-        profile[role] = {**presets.MACHINE, **presets.ROLE_SIZES[payload][role]}
-    profile = merge(profile, presets.TOPOLOGIES[payload][topology])
+    profile |= {role: {**presets.MACHINE, **sizes} for role, sizes in preset(topology, payload).items()}
     if payload == "lab":
         profile = merge(profile, {"settings": lab_settings(), "release": {"version": LAB_VERSION}})
     profile = merge(profile, raw)
@@ -196,63 +190,6 @@ def _copy(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     return [_copy(item) for item in value] if isinstance(value, list) else value
-
-
-# ---------------------------------------------------------------------------------------------------- schema
-
-
-_TYPES = {
-    "string": "a string",
-    "integer": "an integer",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-    "null": "null",
-}
-
-
-class Mismatch(NamedTuple):
-    """A field that the schema refuses.
-
-    meant: the field that its misspelled name is likely to mean; choice: the value that its misspelled one does.
-    """
-
-    path: Path
-    value: Any
-    remedy: str
-    meant: Path | None = None
-    choice: str | None = None
-
-
-def mismatches(raw: Mapping[str, Any]) -> Iterator[Mismatch]:
-    """Yield everything in which a profile, as it was read, differs from the schema."""
-    checker = jsonschema.FormatChecker(formats=())
-    for name in FORMATS:
-        checker.checks(name)(lambda value, name=name: fits(name, value) if isinstance(value, str) else not isinstance(value, float))
-    # JSON Schema takes 3.0 for an integer; Python's range() does not.
-    checker.checks(INTEGER)(lambda value: not isinstance(value, float))
-    validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=checker)
-    errors = sorted(validator.iter_errors(raw), key=lambda error: [str(part) for part in error.absolute_path])
-    of_type = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
-    for error in errors:
-        path = tuple(error.absolute_path)
-        if path in of_type and error.validator != "type":
-            continue
-        if error.validator == "additionalProperties":
-            known = list(error.schema["properties"])
-            for key in error.instance:
-                if key not in known:
-                    near = _nearest(str(key), known)
-                    yield Mismatch((*path, key), None, _unknown_key(near, known), (*path, near) if near else None)
-        elif error.validator == "propertyNames" or "propertyNames" in error.absolute_schema_path:
-            yield Mismatch((*path, error.instance), None, "interfaces are named eth0, eth1, ...")
-        elif error.validator == "required":
-            # One error for each field that is missing, which only its message names: 'name' is a required property
-            missing = error.message.split("'")[1]
-            yield Mismatch((*path, missing), None, "is needed here")
-        else:
-            choice = _near_choice(error)
-            yield Mismatch(path, error.instance, _remedy(error, choice), choice=choice)
 
 
 def _renamed(raw: Mapping[str, Any], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
@@ -311,45 +248,3 @@ def _put(raw: Any, path: Path, value: Any) -> None:
     for key in path[:-1]:
         raw = raw[key]
     raw[path[-1]] = value
-
-
-def _nearest(key: str, known: list[str]) -> str | None:
-    lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(key.lower(), lower, n=1, cutoff=0.5)
-    return lower[near[0]] if near else None
-
-
-def _unknown_key(near: str | None, known: list[str]) -> str:
-    if near:
-        return f"unknown field; did you mean `{near}`?"
-    return f"unknown field; there are {', '.join(f'`{name}`' for name in sorted(known))}"
-
-
-def _near_choice(error: Any) -> str | None:
-    """Return which of an enumeration's strings a value is likely to mean."""
-    if error.validator != "enum" or not isinstance(error.instance, str):
-        return None
-    choices = [choice for choice in error.validator_value if isinstance(choice, str)]
-    return next(iter(difflib.get_close_matches(error.instance.lower(), choices, n=1)), None)
-
-
-def _remedy(error: Any, choice: str | None) -> str:
-    rule, wanted = error.validator, error.validator_value
-    if rule == "type":
-        types = [wanted] if isinstance(wanted, str) else wanted
-        return f"must be {' or '.join(_TYPES[name] for name in types)}"
-    if rule == "enum":
-        choices = [str(choice) for choice in wanted if choice is not None]
-        hint = f"did you mean {choice}? " if choice else ""
-        return f"{hint}must be {choices[0] if len(choices) == 1 else 'one of ' + ', '.join(choices)}"
-    if rule == "format" and wanted == INTEGER:
-        return f"must be {_TYPES['integer']}"
-    if rule == "format":
-        return f"must be {FORMATS[wanted][1]}"
-    if rule in ("minimum", "maximum"):
-        return f"must be at {'least' if rule == 'minimum' else 'most'} {wanted}"
-    if rule == "minLength":
-        return "must not be empty"
-    if rule == "const":
-        return f"must be {wanted}"
-    return f"must match {wanted}"

@@ -13,7 +13,8 @@ from ..state import owner
 from . import files as named
 from . import profile, secrets
 from .build import build
-from .model import Plan, Problem, ProfileError
+from .model import Plan
+from .problems import Problem, ProfileError
 from .stored import PlanError, checked
 
 if TYPE_CHECKING:

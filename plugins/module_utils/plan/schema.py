@@ -1,175 +1,112 @@
-"""The JSON schema (draft 2020-12) of a profile. Everything is optional: what a profile does not say is a default."""
+"""JSON schemas (draft 2020-12) of profile and plan, for editors and other tools. Validation itself is that of `shapes`."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..releases import RELEASES
-from . import faults
-from .formats import INTEGER
-from .presets import FAMILIES, TOPOLOGIES
+from . import describe
+from .formats import FORMATS
+from .model import Plan
+from .options import Profile
+from .presets import DEFAULTS
 from .settings import SETTINGS
+from .shapes import Shape, fields, required, shape
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_IDS = {"profile": "urn:agentlab:schema:profile", "plan": "urn:agentlab:schema:plan"}
+_TYPES = {"string": "string", "integer": "integer", "boolean": "boolean", "list": "array", "mapping": "object",
+          "record": "object", "tagged": "object"}  # fmt: skip
+
+Schema = dict[str, Any]
 
 
-def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+def profile() -> Schema:
+    """Return the schema of a profile."""
+    return _document("profile", Profile, DEFAULTS)
 
 
-def _number(minimum: int, maximum: int, *types: str) -> dict[str, Any]:
-    return {"type": ["integer", *types], "format": INTEGER, "minimum": minimum, "maximum": maximum}
+def plan() -> Schema:
+    """Return the schema of a plan."""
+    return _document("plan", Plan, None)
 
 
-def _list(items: dict[str, Any], *types: str) -> dict[str, Any]:
-    return {"type": ["array", *types], "items": items}
+def text(name: str) -> str:
+    """Return the schema of `profile` or `plan` as the text of a file."""
+    return json.dumps(plan() if name == "plan" else profile(), indent=1, ensure_ascii=False) + "\n"
 
 
-def _text(kind: str, *types: str) -> dict[str, Any]:
-    """A string of a format (`formats`). No field has a string without one: what is in none may reach a shell or a unit file."""
-    return {"type": ["string", *types] if types else "string", "format": kind}
+def _document(name: str, wanted: Any, defaults: Mapping[str, Any] | None) -> Schema:
+    return {"$schema": DRAFT, "$id": _IDS[name], "title": f"agentlab {name}", **_of(wanted, "", defaults)}
 
 
-FLAG = {"type": "boolean"}
-FREE = {"type": "object"}
-CIDR, IP, MAC = _text("cidr"), _text("ip"), _text("mac")
-PORT = _number(1, 65535)
-BRIDGE = _text("bridge", "null")
-BUS = {"enum": ["scsi", "sata", "virtio"]}
-DISK = _object({"size_gib": _number(1, 65536), "bus": BUS}, required=["size_gib"])
-CREDENTIALS = {"username": _text("login"), "password": _text("line", "null")}
-SERVED = {**CREDENTIALS, "password": _text("password", "null")}
+def _of(wanted: Any, text: str, default: Any) -> Schema:
+    """Return the schema of an annotation. text: its documentation; default: its default, None for none."""
+    allowed = shape(wanted)
+    found: Schema = {"description": text or describe.record(allowed.record)} if text or allowed.record else {}
+    if allowed.kind != "any":
+        found |= _typed(allowed)
+    if allowed.choices:
+        found["enum"] = [*allowed.choices, *([None] if allowed.null else [])]
+    elif allowed.kind == "string":
+        found |= _format(allowed)
+    elif allowed.least is not None:
+        found |= {"minimum": allowed.least, "maximum": allowed.most}
+    elif allowed.kind == "list":
+        found["items"] = _of(allowed.items, "", None)
+    elif allowed.kind == "record":
+        defaults = default if isinstance(default, dict) else {}
+        known = {name: (kind, describe.fields(allowed.record).get(name, ""), defaults.get(name)) for name, kind in fields(allowed.record).items()}
+        return found | _object(known, required(allowed.record))
+    elif allowed.tagged:
+        return found | _tagged(allowed)
+    elif allowed.kind == "mapping":
+        found |= _mapping(allowed)
+    return found if default is None or default in ([], {}) else {**found, "default": default}
 
-MACHINE = {
-    "vcpus": _number(1, 256),
-    "memory_mib": _number(512, 1 << 22),
-    "disk_gib": _number(1, 65536),
-    "disk_bus": BUS,
-    "extra_disks": _list(DISK),
-    "firmware": {"enum": ["uefi", "bios"]},
-    "tpm": FLAG,
-    "root_device": _text("device", "null"),
-}
-ROLE = {**MACHINE, "count": _number(0, 100)}
-NODE = {
-    **MACHINE,
-    "uuid": _text("uuid"),
-    "nics": {
-        "type": "object",
-        "propertyNames": {"pattern": r"^eth[0-9]+\Z"},
-        "additionalProperties": _object({"mac": MAC, "addresses": _list(IP)}),
-    },
-    "network_config": FREE,
-    "bmc": _object({"address": _text("bmc"), **CREDENTIALS}),
-}
 
-SCHEMA: dict[str, Any] = _object(
-    {
-        "topology": {"enum": list(TOPOLOGIES["lab"])},
-        "stack": {"enum": list(FAMILIES)},
-        "addressing": {"enum": ["dhcp", "static"]},
-        "platform": {"enum": ["none", "baremetal", "external", None]},
-        "base_domain": _text("domain"),
-        "arch": {"enum": ["x86_64"]},
-        "release": _object(
-            {
-                "payload": {"enum": list(TOPOLOGIES)},
-                "version": _text("version", "null"),
-                "profile": {"enum": [*RELEASES, None]},
-                "image": _text("repository", "null"),
-                "payload_overrides": {"type": "object", "additionalProperties": _text("line")},
-            }
-        ),
-        "hypervisor": _object(
-            {
-                "kind": {"enum": ["sandbox", "local", "ssh"]},
-                "host": _text("host", "null"),
-                "user": _text("user", "null"),
-                "state_dir": _text("directory"),
-                "egress": FLAG,
-                "route": FLAG,
-                "domain_type": {"enum": ["auto", "kvm", "qemu"]},
-            }
-        ),
-        "network": _object(
-            {
-                "bridge": BRIDGE,
-                "mtu": _number(1280, 9216),
-                "nat": {"type": ["boolean", "null"]},
-                "ipv4": CIDR,
-                "ipv6": CIDR,
-                "lease_minutes": _number(2, 525600),
-                "offsets": _object(
-                    {
-                        name: _number(1, 1 << 24)
-                        for name in (
-                            "gateway",
-                            "ingress",
-                            "api",
-                            "dhcp_start",
-                            "dhcp_end",
-                            "dhcp_nodes",
-                            "static_nodes",
-                        )
-                    }
-                ),
-            }
-        ),
-        "extra_networks": _list(
-            _object(
-                {
-                    "name": _text("bridge"),
-                    "bridge": BRIDGE,
-                    "mtu": _number(1280, 9216),
-                    "nat": FLAG,
-                    "ipv4": CIDR,
-                    "ipv6": CIDR,
-                },
-                required=["name"],
-            )
-        ),
-        "master": _object(ROLE),
-        "arbiter": _object(ROLE),
-        "worker": _object(ROLE),
-        "nodes": {"type": "object", "additionalProperties": _object(NODE)},
-        "vips": _object({"api": _list(IP, "null"), "ingress": _list(IP, "null")}),
-        "services": _object(
-            {
-                "registry": _object({"port": PORT, **SERVED}),
-                "bmc": _object({"port": PORT, **SERVED}),
-                "http": _object({"port": PORT}),
-                "ntp": _object({"port": {"const": 123}}),
-            }
-        ),
-        "boot": _object({"mode": {"enum": ["redfish", "cdrom", "pxe", "minimal", "manual"]}}),
-        "installer": _object(
-            {
-                "ssh_key_file": _text("file", "null"),
-                "pull_secret_file": _text("file", "null"),
-                "network_type": {"enum": ["OVNKubernetes", "Calico", "Cilium", "Contrail"]},
-                "cluster_network": _object(
-                    {
-                        family: _list(
-                            _object(
-                                {"cidr": CIDR, "host_prefix": _number(1, 128)},
-                                required=["cidr", "host_prefix"],
-                            )
-                        )
-                        for family in ("ipv4", "ipv6")
-                    }
-                ),
-                "service_network": _object({"ipv4": CIDR, "ipv6": CIDR}),
-                "ntp_sources": _list(_text("host"), "null"),
-                "image_digest_sources": _list(
-                    _object({"source": _text("repository"), "mirrors": _list(_text("repository"))}, required=["source", "mirrors"]),
-                    "null",
-                ),
-                "fips": FLAG,
-                "install_config": FREE,
-                "agent_config": FREE,
-            }
-        ),
-        "settings": _object(
-            {name: {"type": ["integer", "string"], "format": "duration", "minimum": 0} for name in SETTINGS}
-        ),
-        "faults": _list(faults.SCHEMA),
+def _typed(allowed: Shape) -> Schema:
+    names = [_TYPES[allowed.kind], *(["integer"] if allowed.digits else []), *(["null"] if allowed.null else [])]
+    return {"type": names[0] if len(names) == 1 else names, **({"minimum": 0} if allowed.digits else {})}
+
+
+def _format(allowed: Shape) -> Schema:
+    rule = FORMATS[allowed.format]
+    return {"format": allowed.format, **({"pattern": f"^(?:{rule.pattern})$"} if rule.pattern else {})}
+
+
+def _object(known: Mapping[str, tuple[Any, str, Any]], needed: Collection[str]) -> Schema:
+    properties = {name: _of(*parts) for name, parts in known.items()}
+    return {
+        "properties": properties,
+        "additionalProperties": False,
+        **({"required": [name for name in known if name in needed]} if needed else {}),
     }
-)
+
+
+def _mapping(allowed: Shape) -> Schema:
+    keys = shape(allowed.keys)
+    if keys.choices:
+        texts = {name: SETTINGS[name].meaning if name in SETTINGS else "" for name in keys.choices}
+        return _object({name: (allowed.items, texts[name], None) for name in keys.choices}, ())
+    pattern = {} if keys.format == "line" else {"propertyNames": _format(keys)}
+    return {**pattern, "additionalProperties": _of(allowed.items, "", None)}
+
+
+def _tagged(allowed: Shape) -> Schema:
+    tagged = allowed.tagged
+    assert tagged is not None
+    texts = describe.fields(allowed.record)
+    cases = []
+    for kind in tagged.kinds:
+        known, needed = tagged.record(kind)
+        parts = {name: (part, texts.get(name, ""), None) for name, part in known.items()}
+        then = {"type": "object", **_object(parts, needed)}
+        then["properties"] = {tagged.key: {"const": kind}, **then["properties"]}
+        cases.append({"if": {"properties": {tagged.key: {"const": kind}}, "required": [tagged.key]}, "then": then})
+    return {
+        "properties": {tagged.key: {"enum": list(tagged.kinds), "description": texts[tagged.key]}},
+        "required": [tagged.key],
+        "allOf": cases,
+    }

@@ -28,7 +28,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import 
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import DocumentError
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import IgnitionError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import RunError
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import StateError
 from damage import dump, replaced

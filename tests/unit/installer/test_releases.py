@@ -11,7 +11,8 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import releases
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.schema import SCHEMA
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ReleaseOptions
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.shapes import fields, shape
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_unknown_release_names_its_variable(sno: Any) -> None:
 def test_releases_are_in_order_and_known_to_profiles() -> None:
     names = list(releases.RELEASES)
     assert names == sorted(names, key=lambda name: [int(part) for part in name.split(".")])
-    assert SCHEMA["properties"]["release"]["properties"]["profile"]["enum"] == [*names, None]
+    assert list(shape(fields(ReleaseOptions)["profile"]).choices) == names
 
 
 def env(text: str) -> dict[str, str]:

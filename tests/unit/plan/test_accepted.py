@@ -9,13 +9,14 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, inputs, presets, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, inputs, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[3]
 PROFILES = ROOT / "config_examples"
 NAMES = [name for name in sorted(path.stem for path in PROFILES.glob("*.yml")) if not name.endswith("_ocp")]
 SCENARIOS = [
-    f"{topology.upper()}_{stack}" for topology in presets.TOPOLOGIES["lab"] for stack in ("IPV4", "IPV6", "IPV4V6")
+    f"{topology.upper()}_{stack}" for topology in TOPOLOGIES for stack in ("IPV4", "IPV6", "IPV4V6")
 ]
 
 

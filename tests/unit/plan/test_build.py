@@ -6,13 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, presets, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SCENARIOS = [
     f"{topology.upper()}_{stack}{dhcp}"
-    for topology in presets.TOPOLOGIES["lab"]
+    for topology in TOPOLOGIES
     for stack in ("IPV4", "IPV6", "IPV4V6")
     for dhcp in ("", "_DHCP")
 ]

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir, stored
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir, schema, stored
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.formats import FORMATS, fits
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.schema import SCHEMA
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 
 ROOT = Path(__file__).parents[3]
 PROFILES = ROOT / "config_examples"
@@ -37,15 +36,15 @@ def payloads(marker: Path) -> list[str]:
     ]
 
 
-def leaves(schema: Mapping[str, Any], place: Place = ()) -> Iterator[Place]:
+def leaves(rule: Mapping[str, Any], place: Place = ()) -> Iterator[Place]:
     """Every place of a profile where the schema allows a text; free mappings get one of their own."""
-    types = schema.get("type", [])
-    if "string" in types or "enum" in schema:
+    types = rule.get("type", [])
+    if "string" in types or "enum" in rule:
         yield place
     if "array" in types:
-        yield from leaves(schema["items"], (*place, 0))
+        yield from leaves(rule["items"], (*place, 0))
     if "object" in types:
-        properties, more = schema.get("properties"), schema.get("additionalProperties")
+        properties, more = rule.get("properties"), rule.get("additionalProperties")
         for name, part in (properties or {}).items():
             yield from leaves(part, (*place, name))
         if isinstance(more, dict):
@@ -54,7 +53,7 @@ def leaves(schema: Mapping[str, Any], place: Place = ()) -> Iterator[Place]:
         if properties is None and more is None:
             yield (*place, "free")
             yield (*place, "list", 0)
-    for number, one in enumerate(schema.get("allOf", [])):
+    for number, one in enumerate(rule.get("allOf", [])):
         kind = one["if"]["properties"]["kind"]["const"]
         for leaf in leaves(one["then"], place):
             if leaf[-1] != "kind":
@@ -89,7 +88,7 @@ def planted(place: Place, text: str) -> dict[str, Any]:
     return made
 
 
-PLACES = sorted(set(leaves(SCHEMA)), key=str)
+PLACES = sorted(set(leaves(schema.profile())), key=str)
 
 
 def test_all_places_are_found() -> None:
@@ -190,7 +189,7 @@ def test_a_plan_that_was_edited_wrongly(tmp_path: Path, before: str, after: str,
 def test_no_format_takes_two_lines() -> None:
     good = {"cidr": "10.0.0.0/8", "ip": "10.0.0.1", "mac": "00:1a:2b:3c:4d:5e", "uuid": "123e4567-e89b-42d3-a456-426614174000", "file": "/a",
             "directory": "/a/b", "domain": "a.b", "label": "a", "host": "fd00::1", "device": "/dev/sda", "bmc": "redfish+https://h/redfish/v1/Systems/1",
-            "url": "http://h:1", "version": "4.22.0-lab", "repository": "[fd00::1]:5000/a@sha256:0", "duration": "5s"}
+            "url": "http://h:1", "version": "4.22.0-lab", "repository": "[fd00::1]:5000/a@sha256:0", "duration": "5s", "nic": "eth0"}
     for name in FORMATS:
         text = good.get(name, "abc")
         assert fits(name, text), name

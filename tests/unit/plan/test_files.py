@@ -13,7 +13,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab as cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import main, places
 from ansible_collections.agentlab.ocp.plugins.module_utils.keys import ensure_ssh_key
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, files, presets, profile, rundir
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 
 ROOT = Path(__file__).resolve().parents[3]
 DIGEST = "sha256:" + "0" * 64

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, network
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, presets, profile, rundir, secrets
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, rundir, secrets
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.owner import Owner
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -59,7 +60,7 @@ def _domain(plan: Any, node: Any) -> ElementTree.Element:
     return domain.render(node, OWNER, pool=plan["hypervisor"]["pool"], domain_type="qemu", console=console)
 
 
-@pytest.mark.parametrize("topology", presets.TOPOLOGIES["ocp"])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_sizes_of_dev_scripts(topology: str) -> None:
     raw = {
         "topology": topology,
@@ -70,5 +71,5 @@ def test_sizes_of_dev_scripts(topology: str) -> None:
 
 
 def test_no_golden_file_is_left_over() -> None:
-    wanted = {*NAMES, *(f"ocp_{topology}" for topology in presets.TOPOLOGIES["ocp"])}
+    wanted = {*NAMES, *(f"ocp_{topology}" for topology in TOPOLOGIES)}
     assert {path.name for path in GOLDEN.iterdir()} == wanted

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Write what is made of the types of profile and plan: `ci/generate.py`. A lint test fails when one of the files is not current."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES: dict[str, Callable[[], str]] = {
+    "config_examples/profile.schema.json": lambda: schema.text("profile"),
+    "docs/plan.schema.json": lambda: schema.text("plan"),
+    "docs/profile.md": reference.page,
+}
+
+
+def main() -> None:
+    for name, text in FILES.items():
+        (ROOT / name).write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""The types of single fields, from which those of profile (`options`) and plan (`model`) are made.
+
+A field is `Annotated` with the name of its format (`formats`), or with one of the rules below; a plain `str` has the
+format "line". What the annotations mean is up to `shapes`, the only reader of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+
+class Range(NamedTuple):
+    """The least and the most that an integer may be."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """A name of a table: what is added to the table is allowed, documented and completed at once."""
+
+    table: Collection[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Tagged:
+    """A mapping whose fields depend on the value of the field `key`.
+
+    kinds: the values that there are; record: fields and those that are required, for a value.
+    """
+
+    key: str
+    kinds: Collection[str]
+    record: Callable[[str], tuple[Mapping[str, Any], Collection[str]]]
+
+
+BootMode = Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
+Family = Literal["ipv4", "ipv6"]
+Platform = Literal["none", "baremetal", "external"]
+Role = Literal["master", "arbiter", "worker", "extra"]
+
+Bridge = Annotated[str, "bridge"]
+Cidr = Annotated[str, "cidr"]
+Directory = Annotated[str, "directory"]
+Domain = Annotated[str, "domain"]
+Duration = Annotated[str, "duration"]
+File = Annotated[str, "file"]
+Host = Annotated[str, "host"]
+Ip = Annotated[str, "ip"]
+Label = Annotated[str, "label"]
+Link = Annotated[str, "bridge"]
+Login = Annotated[str, "login"]
+Mac = Annotated[str, "mac"]
+Name = Annotated[str, "name"]
+Password = Annotated[str, "password"]
+Repository = Annotated[str, "repository"]
+Url = Annotated[str, "url"]
+Uuid = Annotated[str, "uuid"]
+Version = Annotated[str, "version"]
+
+Port = Annotated[int, Range(1, 65535)]
+Prefix = Annotated[int, Range(0, 128)]
+Size = Annotated[int, Range(1, 1 << 32)]

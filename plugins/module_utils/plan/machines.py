@@ -1,0 +1,176 @@
+"""The types of the networks and nodes of a plan; see `model`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypedDict
+
+from .fields import Bridge, Cidr, Domain, Family, Ip, Label, Login, Mac, Name, Prefix, Role, Size, Uuid
+from .options import Bus
+
+
+class Dhcp(TypedDict):
+    """The DHCP range of a subnet."""
+
+    start: Ip
+    """First address."""
+    end: Ip
+    """Last address."""
+    lease_minutes: Size
+    """For how many minutes a lease is valid."""
+
+
+class Subnet(TypedDict):
+    """One family's addresses of a network."""
+
+    family: Family
+    """The family."""
+    cidr: Cidr
+    """The range."""
+    prefix: Prefix
+    """Prefix length of the range."""
+    gateway: Ip
+    """Address of the hypervisor in it."""
+    dhcp: Dhcp | None
+    """The DHCP range; null: none is served."""
+
+
+class DnsHost(TypedDict):
+    """An address and its names."""
+
+    ip: Ip
+    """The address."""
+    names: list[Domain]
+    """Its names. Both the short form and the one with the network's domain are served."""
+
+
+class Wildcard(TypedDict):
+    """An address for all names of a domain."""
+
+    domain: Domain
+    """The domain."""
+    ip: Ip
+    """The address."""
+
+
+class Dns(TypedDict):
+    """The names that a network serves."""
+
+    hosts: list[DnsHost]
+    """Exact names."""
+    wildcards: list[Wildcard]
+    """Names of which only the domain is known."""
+
+
+class Reservation(TypedDict):
+    """A DHCP lease: by `mac` (IPv4) or by `duid` (IPv6), never both."""
+
+    mac: Mac | None
+    """MAC of the interface."""
+    duid: str | None
+    """Link-layer DHCPv6 unique identifier of the interface."""
+    ip: Ip
+    """The address that it gets."""
+    name: Label
+    """Host name of the node."""
+
+
+class Network(TypedDict):
+    """A network; the first of a plan is the machine network, and each node has an interface in each."""
+
+    name: Bridge
+    """Its name in libvirt."""
+    bridge: Bridge
+    """Name of its bridge."""
+    purpose: Literal["machine", "extra"]
+    """Whether it is the machine network."""
+    mtu: Size
+    """MTU in bytes."""
+    nat: bool
+    """Whether its packets leave with the hypervisor's address."""
+    domain: Domain | None
+    """Domain of the names that it serves; null: it serves none."""
+    subnets: list[Subnet]
+    """Its addresses, one entry for each family."""
+    dns: Dns
+    reservations: list[Reservation]
+    """DHCP leases of the nodes."""
+
+
+class Disk(TypedDict):
+    """A disk of a node."""
+
+    name: Name
+    """Name of its volume."""
+    size_gib: Size
+    """Size in GiB."""
+    bus: Bus
+    """Its bus."""
+    target: Name
+    """Name of the device in the machine."""
+    serial: Name
+    """Serial number."""
+
+
+class Address(TypedDict):
+    """An address of an interface."""
+
+    family: Family
+    """The family."""
+    ip: Ip
+    """The address."""
+    prefix: Prefix
+    """Prefix length of its subnet."""
+
+
+class Nic(TypedDict):
+    """An interface of a node."""
+
+    name: Name
+    """Its name."""
+    network: Name
+    """Name of the network that it is in."""
+    mac: Mac
+    """Its MAC."""
+    addresses: list[Address]
+    """Its addresses, IPv4 first."""
+
+
+class Bmc(TypedDict):
+    """The BMC of a node."""
+
+    address: Annotated[str, "bmc"]
+    """Its URL, as in a BareMetalHost."""
+    username: Login
+    """Its user."""
+    password: str | None
+    """Password of that user; null: the one in secrets.json."""
+
+
+class Node(TypedDict):
+    """A machine."""
+
+    name: Label
+    """Host name."""
+    domain: Name
+    """Name of the libvirt domain."""
+    role: Role
+    """Its role; `extra` for a machine that is no part of the cluster (fault extra_host)."""
+    uuid: Uuid
+    """UUID of the machine, by which its BMC knows it."""
+    vcpus: Size
+    """Virtual CPUs."""
+    memory_mib: Size
+    """Memory in MiB."""
+    firmware: Literal["uefi", "bios"]
+    """The machine's firmware."""
+    tpm: bool
+    """Whether it has a TPM 2.0."""
+    disks: list[Disk]
+    """Its disks, in the order of their targets."""
+    nics: list[Nic]
+    """Its interfaces; the first is in the machine network."""
+    network_config: dict[str, Any] | None
+    """Its nmstate in agent-config.yaml; null: it has none."""
+    root_device: Annotated[str, "device"] | None
+    """Path of the disk to install to, as root device hint; null: the installer chooses."""
+    bmc: Bmc

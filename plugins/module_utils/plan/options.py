@@ -1,0 +1,360 @@
+"""The types of a profile: every field that there is, with its meaning. Its defaults are in `presets`.
+
+Everything is optional but what a class named `_Required...` has. A string below a field is its documentation, for the
+JSON schema, the reference page and editors (`describe`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypedDict
+
+from ..releases import RELEASES
+from .faults import ProfileFault
+from .fields import (
+    BootMode,
+    Bridge,
+    Cidr,
+    Directory,
+    Domain,
+    File,
+    Host,
+    Ip,
+    Label,
+    Login,
+    Mac,
+    OneOf,
+    Password,
+    Platform,
+    Port,
+    Range,
+    Repository,
+    Uuid,
+    Version,
+)
+from .settings import SETTINGS
+from .topologies import PAYLOADS, TOPOLOGIES
+
+Bus = Literal["scsi", "sata", "virtio"]
+Cpus = Annotated[int, Range(1, 256)]
+Gib = Annotated[int, Range(1, 65536)]
+Mtu = Annotated[int, Range(1280, 9216)]
+Offset = Annotated[int, Range(1, 1 << 24)]
+
+
+class ReleaseOptions(TypedDict, total=False):
+    """What is installed."""
+
+    payload: Annotated[str, OneOf(PAYLOADS)]
+    """`lab` for the simulated payload that agentlab builds, `ocp` for a real release."""
+    version: Version | None
+    """Version of the release. Null: that of the lab payload, or the one that the release image has."""
+    profile: Annotated[str, OneOf(RELEASES)] | None
+    """The release whose installer is followed. Null: that of `version`, or the newest."""
+    image: Repository | None
+    """Pullspec of the release image of a real payload."""
+    payload_overrides: dict[str, str]
+    """Other content for components of the lab payload: component, and directory or pullspec with digest."""
+
+
+class HypervisorOptions(TypedDict, total=False):
+    """Where the machines run."""
+
+    kind: Literal["sandbox", "local", "ssh"]
+    """A sandbox on this host, this host's own libvirt, or another host that is reached by ssh."""
+    host: Host | None
+    """Name or address of the hypervisor, with `kind: ssh`."""
+    user: Annotated[str, "user"] | None
+    """User there, who is root or may use sudo. Null: what ssh is configured for."""
+    state_dir: Directory
+    """Directory on the hypervisor in which clusters keep disks, consoles and services."""
+    egress: bool
+    """Whether the machines reach what this host reaches."""
+    route: bool
+    """Whether this host reaches the machines by their IPv4 addresses."""
+    domain_type: Literal["auto", "kvm", "qemu"]
+    """How machines are virtualized. `auto`: KVM where a guest really boots on it, else emulation."""
+
+
+class Offsets(TypedDict, total=False):
+    """Which addresses of a network are given to what, counted from its first."""
+
+    gateway: Offset
+    """The gateway, which carries the lab's services."""
+    ingress: Offset
+    """Virtual address of the ingress."""
+    api: Offset
+    """Virtual address of the API."""
+    dhcp_start: Offset
+    """First address of the DHCP range."""
+    dhcp_end: Offset
+    """Last address of the DHCP range."""
+    dhcp_nodes: Offset
+    """First node, with `addressing: dhcp`."""
+    static_nodes: Offset
+    """First node, with `addressing: static`."""
+
+
+class NetworkOptions(TypedDict, total=False):
+    """The machine network, which each node's eth0 is in."""
+
+    bridge: Bridge | None
+    """Name of its bridge. Null: the cluster's name and `bm`."""
+    mtu: Mtu
+    """MTU in bytes."""
+    nat: bool | None
+    """Whether its packets leave with the host's address. Null: as `hypervisor.egress`."""
+    ipv4: Cidr
+    """Its IPv4 network, with `stack: ipv4` and `dualstack`."""
+    ipv6: Cidr
+    """Its IPv6 network, with `stack: ipv6` and `dualstack`."""
+    lease_minutes: Annotated[int, Range(2, 525600)]
+    """For how many minutes a DHCP lease is valid."""
+    offsets: Offsets
+
+
+class _RequiredName(TypedDict):
+    name: Bridge
+    """Its name, and that of its bridge unless that has one of its own."""
+
+
+class ExtraNetworkOptions(_RequiredName, total=False):
+    """One more network: the first is each node's eth1, and so on. It needs `ipv4`, `ipv6` or both."""
+
+    bridge: Bridge | None
+    """Name of its bridge. Null: its own name."""
+    mtu: Mtu
+    """MTU in bytes; that of the machine network unless given."""
+    nat: bool
+    """Whether its packets leave with the host's address."""
+    ipv4: Cidr
+    """Its IPv4 network."""
+    ipv6: Cidr
+    """Its IPv6 network."""
+
+
+class _RequiredSize(TypedDict):
+    size_gib: Gib
+    """Size in GiB."""
+
+
+class DiskOptions(_RequiredSize, total=False):
+    """One more disk."""
+
+    bus: Bus
+    """Its bus; that of the first disk unless given."""
+
+
+class MachineOptions(TypedDict, total=False):
+    """One machine."""
+
+    vcpus: Cpus
+    """Virtual CPUs. The default is that of the topology."""
+    memory_mib: Annotated[int, Range(512, 1 << 22)]
+    """Memory in MiB. The default is that of the topology."""
+    disk_gib: Gib
+    """Size of the first disk in GiB. The default is that of the topology."""
+    disk_bus: Bus
+    """Bus of the first disk."""
+    extra_disks: list[DiskOptions]
+    """Disks beside the first."""
+    firmware: Literal["uefi", "bios"]
+    """The machine's firmware."""
+    tpm: bool
+    """Whether it has a TPM 2.0."""
+    root_device: Annotated[str, "device"] | None
+    """Path of the disk to install to, as root device hint. Null: the installer chooses."""
+
+
+class RoleOptions(MachineOptions, total=False):
+    """The machines of one role."""
+
+    count: Annotated[int, Range(0, 100)]
+    """How many there are. The default is that of the topology."""
+
+
+class NicOptions(TypedDict, total=False):
+    """One interface of a node."""
+
+    mac: Mac
+    """Its MAC. The default follows from cluster, interface and node."""
+    addresses: list[Ip]
+    """Its addresses: one for each family of the stack, IPv4 first. The default follows from `network.offsets`."""
+
+
+class NodeBmcOptions(TypedDict, total=False):
+    """The BMC of one node; the default is that of the lab's emulator."""
+
+    address: Annotated[str, "bmc"]
+    """Its URL."""
+    username: Login
+    """User of the BMC."""
+    password: str | None
+    """Password of that user. Null: that of `services.bmc`."""
+
+
+class NodeOptions(MachineOptions, total=False):
+    """What one node has other than its role."""
+
+    uuid: Uuid
+    """UUID of the machine. The default follows from cluster and node."""
+    nics: dict[Annotated[str, "nic"], NicOptions]
+    """Its interfaces, by name."""
+    network_config: dict[str, Any]
+    """Its nmstate, in place of what follows from the plan."""
+    bmc: NodeBmcOptions
+
+
+class VipsOptions(TypedDict, total=False):
+    """Virtual addresses."""
+
+    api: list[Ip] | None
+    """Of the API, one for each family. Null: by `network.offsets`, or the masters' own addresses without platform baremetal."""
+    ingress: list[Ip] | None
+    """Of the ingress, likewise."""
+
+
+class RegistryOptions(TypedDict, total=False):
+    """The mirror registry."""
+
+    port: Port
+    """Its port."""
+    username: Login
+    """Its user."""
+    password: Password | None
+    """Password of that user. Null: a random one for each cluster."""
+
+
+class BmcOptions(TypedDict, total=False):
+    """The BMC emulator."""
+
+    port: Port
+    """Its port."""
+    username: Login
+    """User of all BMCs."""
+    password: Password | None
+    """Password of that user. Null: a random one for each cluster."""
+
+
+class HttpOptions(TypedDict, total=False):
+    """The file server."""
+
+    port: Port
+    """Its port."""
+
+
+class NtpOptions(TypedDict, total=False):
+    """The time server."""
+
+    port: Literal[123]
+    """Its port, which clients cannot be told."""
+
+
+class ServicesOptions(TypedDict, total=False):
+    """What the gateway of the machine network serves."""
+
+    registry: RegistryOptions
+    bmc: BmcOptions
+    http: HttpOptions
+    ntp: NtpOptions
+
+
+class BootOptions(TypedDict, total=False):
+    """How the machines boot the agent ISO."""
+
+    mode: BootMode
+    """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `pxe`: over the network; `minimal`: a small ISO as virtual
+    media, which fetches the rest; `manual`: somebody boots them."""
+
+
+class _ClusterNetworkOptions(TypedDict):
+    """A range of pod addresses."""
+
+    cidr: Cidr
+    """The range."""
+    host_prefix: Annotated[int, Range(1, 128)]
+    """Prefix length of the part that each node gets."""
+
+
+class ClusterNetworksOptions(TypedDict, total=False):
+    """Ranges of pod addresses, by family; those of the stack are used."""
+
+    ipv4: list[_ClusterNetworkOptions]
+    """IPv4 ranges."""
+    ipv6: list[_ClusterNetworkOptions]
+    """IPv6 ranges."""
+
+
+class ServiceNetworkOptions(TypedDict, total=False):
+    """Range of service addresses, by family; those of the stack are used."""
+
+    ipv4: Cidr
+    """IPv4 range."""
+    ipv6: Cidr
+    """IPv6 range."""
+
+
+class DigestSource(TypedDict):
+    """Mirrors of a repository, for images that are named by digest."""
+
+    source: Repository
+    """The repository."""
+    mirrors: list[Repository]
+    """Where its content is too, in the order of preference."""
+
+
+class InstallerOptions(TypedDict, total=False):
+    """What goes into install-config.yaml and agent-config.yaml beyond the machines."""
+
+    ssh_key_file: File | None
+    """File with public keys that may log in to the nodes, beside the key of the run."""
+    pull_secret_file: File | None
+    """File with the pull secret of a real payload's registries."""
+    network_type: Literal["OVNKubernetes", "Calico", "Cilium", "Contrail"]
+    """The network plugin."""
+    cluster_network: ClusterNetworksOptions
+    service_network: ServiceNetworkOptions
+    ntp_sources: list[Host] | None
+    """Time servers of the nodes. Null: that of the lab."""
+    image_digest_sources: list[DigestSource] | None
+    """Mirrors of the release. Null: those of the lab payload."""
+    fips: bool
+    """Whether the cluster is installed in FIPS mode."""
+    install_config: dict[str, Any]
+    """Laid over install-config.yaml as it stands: mappings are merged, everything else is replaced."""
+    agent_config: dict[str, Any]
+    """Laid over agent-config.yaml, likewise."""
+
+
+class Profile(TypedDict, total=False):
+    """A cluster: what differs from the defaults."""
+
+    topology: Annotated[str, OneOf(TOPOLOGIES)]
+    """How many nodes of which role and size."""
+    stack: Literal["ipv4", "ipv6", "dualstack"]
+    """The families of addresses."""
+    addressing: Literal["dhcp", "static"]
+    """How nodes get their addresses: by DHCP, or static by nmstate in agent-config.yaml."""
+    platform: Platform | None
+    """The platform of install-config.yaml. Null: `none` with one master, else `baremetal`."""
+    base_domain: Domain
+    """The cluster's domain is its name below this one."""
+    arch: Literal["x86_64"]
+    """Architecture of the nodes."""
+    release: ReleaseOptions
+    hypervisor: HypervisorOptions
+    network: NetworkOptions
+    extra_networks: list[ExtraNetworkOptions]
+    """Networks beside the machine network."""
+    master: RoleOptions
+    arbiter: RoleOptions
+    worker: RoleOptions
+    nodes: dict[Label, NodeOptions]
+    """What single nodes have other than their role, by name (master-0)."""
+    vips: VipsOptions
+    services: ServicesOptions
+    boot: BootOptions
+    installer: InstallerOptions
+    settings: dict[Annotated[str, OneOf(SETTINGS)], Annotated[int | str, "duration"]]
+    """Intervals of the lab payload's programs; a number without unit is seconds."""
+    faults: list[ProfileFault]
+    """What goes wrong on purpose; see faults.md."""

@@ -1,0 +1,55 @@
+"""What is wrong with a profile or a plan: where it stands, what stands there, and what would be right."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+Path = tuple[Any, ...]
+"""Where a field stands: keys, and indices in lists."""
+
+Finding = tuple[Path, Any, str]
+"""Path of a field, its value (None: not worth showing), and what would be right."""
+
+
+class Mismatch(NamedTuple):
+    """A field that is not of its type.
+
+    meant: the field that its misspelled name is likely to mean; choice: the value that its misspelled one does.
+    """
+
+    path: Path
+    value: Any
+    remedy: str
+    meant: Path | None = None
+    choice: str | None = None
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a file.
+
+    `source` is the file, with `:line:column` where it is known; `field` the path in it (`nodes.master-0.vcpus`, or `-`
+    for the file as a whole); `value` what stands there; `remedy` what would be right.
+    """
+
+    source: str
+    field: str
+    value: Any
+    remedy: str
+
+    @classmethod
+    def of(cls, source: str, path: Path, value: Any, remedy: str) -> Problem:
+        """Return a finding in `source` as a problem."""
+        return cls(source, ".".join(str(part) for part in path) or "-", value, remedy)
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f" is {self.value!r}"
+        field = "" if self.field == "-" else f"{self.field}{shown}: "
+        return f"{self.source}: {field}{self.remedy}"
+
+
+class ProfileError(ValueError):
+    """Everything that is wrong with a profile, in one report (`problems`)."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))

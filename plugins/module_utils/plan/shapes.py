@@ -1,0 +1,188 @@
+"""What the annotations of profile and plan mean, and the validation of data against them.
+
+The one reader of those annotations: `schema` (JSON schema), `arguments` (Ansible's options) and `reference` (the page)
+are made of what `shape` returns.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import types
+import typing
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from .fields import OneOf, Range, Tagged
+from .formats import FORMATS, fits
+from .problems import Mismatch, Path
+
+Kind = Literal["string", "integer", "boolean", "list", "mapping", "record", "tagged", "any"]
+_SCALARS: dict[Any, Kind] = {str: "string", int: "integer", bool: "boolean", Any: "any"}
+_PYTHON: dict[Kind, type] = {"integer": int, "boolean": bool, "list": list, "mapping": Mapping, "record": Mapping, "tagged": Mapping}
+_MEANINGS: dict[Kind, str] = {"list": "a list", "mapping": "a mapping", "record": "a mapping", "tagged": "a mapping",
+                              "integer": "an integer", "boolean": "true or false", "any": "anything"}  # fmt: skip
+
+
+class Shape(NamedTuple):
+    """What an annotation allows.
+
+    null: null too. format: of a string. digits: an integer too, where a string is meant (a duration). least, most: of
+    an integer. choices: the only values. items: annotation of the values of a list or mapping, keys: of a mapping's
+    keys. record: the TypedDict with the fields. tagged: which fields there are depends on one of them.
+    """
+
+    kind: Kind
+    null: bool = False
+    format: str = "line"
+    digits: bool = False
+    least: int | None = None
+    most: int | None = None
+    choices: Collection[Any] = ()
+    items: Any = None
+    keys: Any = None
+    record: Any = None
+    tagged: Tagged | None = None
+
+    def meaning(self) -> str:
+        """Return what a value must be, to follow "must be"."""
+        if self.choices:
+            names = [str(choice) for choice in self.choices]
+            return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+        if self.kind == "string":
+            return FORMATS[self.format].meaning
+        if self.least is not None:
+            return f"an integer from {self.least} to {self.most}"
+        return _MEANINGS[self.kind]
+
+
+@functools.cache
+def shape(wanted: Any) -> Shape:
+    """Return what the annotation `wanted` allows."""
+    origin, parts = get_origin(wanted), get_args(wanted)
+    if origin is Annotated:
+        return _ruled(shape(parts[0]), parts[1])
+    if origin in (Union, types.UnionType):
+        others = [part for part in parts if part is not types.NoneType]
+        if others == [int, str]:
+            return Shape("string", digits=True)  # a duration
+        (other,) = others
+        return shape(other)._replace(null=True)
+    if origin is Literal:
+        return Shape(_SCALARS[type(parts[0])], choices=parts)
+    if origin is list:
+        return Shape("list", items=parts[0])
+    if origin is dict:
+        return Shape("mapping", keys=parts[0], items=parts[1])
+    return Shape("record", record=wanted) if typing.is_typeddict(wanted) else Shape(_SCALARS[wanted])
+
+
+def _ruled(plain: Shape, rule: Any) -> Shape:
+    if isinstance(rule, Range):
+        return plain._replace(least=rule.least, most=rule.most)
+    if isinstance(rule, OneOf):
+        return plain._replace(choices=rule.table)
+    if isinstance(rule, Tagged):
+        return plain._replace(kind="tagged", tagged=rule)
+    return plain._replace(format=rule)
+
+
+@functools.cache
+def fields(record: Any) -> dict[str, Any]:
+    """Return the annotation of each field of a TypedDict."""
+    return typing.get_type_hints(record, include_extras=True)
+
+
+def required(record: Any) -> Collection[str]:
+    """Return the fields of a TypedDict that may not be missing."""
+    names: frozenset[str] = record.__required_keys__
+    return names
+
+
+def mismatches(value: Any, wanted: Any, path: Path = ()) -> Iterator[Mismatch]:
+    """Yield every field at or below `value` that is not of the type `wanted`."""
+    allowed = shape(wanted)
+    if allowed.kind == "any" or (value is None and allowed.null):
+        return
+    if allowed.choices:
+        if value not in list(allowed.choices) or type(value) is not type(next(iter(allowed.choices))):
+            yield _choice(value, [str(choice) for choice in allowed.choices], path)
+        return
+    if not _is_kind(value, allowed):
+        yield Mismatch(path, value, f"must be {_type(allowed)}{', or null' if allowed.null else ''}")
+    elif allowed.kind == "string":
+        if isinstance(value, str) and not fits(allowed.format, value):
+            yield Mismatch(path, value, f"must be {allowed.meaning()}")
+    elif allowed.kind == "integer":
+        if allowed.least is not None and allowed.most is not None and not allowed.least <= value <= allowed.most:
+            yield Mismatch(path, value, f"must be from {allowed.least} to {allowed.most}")
+    elif allowed.kind == "list":
+        for index, item in enumerate(value):
+            yield from mismatches(item, allowed.items, (*path, index))
+    elif allowed.kind == "mapping":
+        yield from _of_mapping(value, allowed, path)
+    elif allowed.kind == "record":
+        yield from _of_record(value, fields(allowed.record), required(allowed.record), path)
+    elif allowed.tagged:
+        yield from _of_tagged(value, allowed.tagged, path)
+
+
+def _is_kind(value: Any, allowed: Shape) -> bool:
+    if allowed.kind == "string":
+        return isinstance(value, str) or (allowed.digits and type(value) is int and value >= 0)
+    return isinstance(value, _PYTHON[allowed.kind]) and isinstance(value, bool) is (allowed.kind == "boolean")
+
+
+def _type(allowed: Shape) -> str:
+    return _MEANINGS.get(allowed.kind) or allowed.meaning()
+
+
+def _of_mapping(value: Mapping[Any, Any], allowed: Shape, path: Path) -> Iterator[Mismatch]:
+    keys = shape(allowed.keys)
+    for key, item in value.items():
+        if keys.choices and key not in keys.choices:
+            yield _unknown(key, list(keys.choices), path)
+        elif not isinstance(key, str) or not key.isprintable():
+            yield Mismatch((*path, key), None, "the name of a field is one line of printable characters")
+        elif keys.format != "line" and not fits(keys.format, key):
+            yield Mismatch((*path, key), None, f"must be {keys.meaning()}")
+        else:
+            yield from mismatches(item, allowed.items, (*path, key))
+
+
+def _of_record(value: Mapping[Any, Any], known: Mapping[str, Any], needed: Collection[str], path: Path) -> Iterator[Mismatch]:
+    for key in value:
+        if key not in known:
+            yield _unknown(key, list(known), path)
+    for name, wanted in known.items():
+        if name in value:
+            yield from mismatches(value[name], wanted, (*path, name))
+        elif name in needed:
+            allowed = shape(wanted)
+            yield Mismatch((*path, name), None, f"is missing: must be {allowed.meaning()}{', or null' if allowed.null else ''}")
+
+
+def _of_tagged(value: Mapping[Any, Any], tagged: Tagged, path: Path) -> Iterator[Mismatch]:
+    kind = value.get(tagged.key)
+    if tagged.key not in value:
+        yield Mismatch((*path, tagged.key), None, f"is missing: must be one of {', '.join(tagged.kinds)}")
+    elif not isinstance(kind, str) or kind not in tagged.kinds:
+        yield _choice(kind, list(tagged.kinds), (*path, tagged.key))
+    else:
+        known, needed = tagged.record(kind)
+        yield from _of_record(value, {tagged.key: str, **known}, needed, path)
+
+
+def _unknown(key: Any, known: list[str], path: Path) -> Mismatch:
+    lower = {name.lower(): name for name in known}
+    near = [lower[name] for name in difflib.get_close_matches(str(key).lower(), lower, n=1, cutoff=0.5)]
+    if near:
+        return Mismatch((*path, key), None, f"unknown field; did you mean `{near[0]}`?", (*path, near[0]))
+    return Mismatch((*path, key), None, f"unknown field; there are {', '.join(f'`{name}`' for name in sorted(known))}")
+
+
+def _choice(value: Any, choices: list[str], path: Path) -> Mismatch:
+    near = difflib.get_close_matches(value.lower(), choices, n=1) if isinstance(value, str) else []
+    hint = f"did you mean {near[0]}? " if near else ""
+    wanted = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
+    return Mismatch(path, value, f"{hint}must be {wanted}", choice=near[0] if near else None)
