@@ -72,6 +72,15 @@ owner:
   description: Who works on the cluster, for the modules that enter, change or remove it.
   returned: success
   type: dict
+hosts:
+  description: The hosts of C(inventory.yml), for M(ansible.builtin.add_host).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name: {description: Name in the inventory., type: str, sample: hypervisor}
+    groups: {description: Groups of the host., type: list, elements: str, sample: [hypervisors, observers]}
+    variables: {description: "Connection variables, and C(agentlab_cluster) and C(agentlab_run_dir).", type: dict}
 """
 
 import os
@@ -119,6 +128,7 @@ def main() -> None:
             "diff": [change.diff() for change in changes],
             "plan": made,
             "run_dir": str(run_dir),
+            "hosts": rundir.hosts(made, run_dir),
             "owner": owner.caller(made, run_dir, adopt=adopt).fact(),
         }
 

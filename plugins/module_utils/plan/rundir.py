@@ -167,6 +167,20 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
     }
 
 
+def hosts(plan: Plan, run_dir: Path) -> list[dict[str, Any]]:
+    """Return the hosts of `inventory` one by one: `name`, `groups` and `variables`, without those that only the controller knows."""
+    everything = inventory(plan, run_dir)["all"]
+    found: dict[str, dict[str, Any]] = {}
+    for group, members in everything["children"].items():
+        for name, variables in members["hosts"].items():
+            host = found.setdefault(name, {"name": name, "groups": [], "variables": {}})
+            host["groups"].append(group)
+            host["variables"] |= {**everything["vars"], **(variables or {})}
+    for host in found.values():
+        host["variables"].pop("ansible_python_interpreter", None)
+    return list(found.values())
+
+
 def dump(data: Any) -> str:
     """Return YAML as people read it: in the order of the data, without aliases."""
 

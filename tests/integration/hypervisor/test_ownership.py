@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -131,9 +132,54 @@ def test_two_clusters_in_one_playbook(base: Path) -> None:
     assert sorted(path.name for path in base.iterdir()) == ["project", "user"]
 
 
-@pytest.mark.parametrize("verb", ["prepare", "boot", "image", "wait", "validate", "gather", "destroy", "deploy"])
-def test_a_play_without_its_hosts_fails(base: Path, verb: str) -> None:
-    playbook = [str(Path(sys.executable).parent / "ansible-playbook"), f"agentlab.ocp.{verb}", "--check", "-e", "agentlab_profile=sno_ipv4"]
-    done = subprocess.run(playbook, cwd=base, env={**os.environ, "PWD": str(base)}, capture_output=True, text=True, check=False)
+def playbook(folder: Path, name: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a playbook of the collection as a user does who has it installed: without an inventory, in his own directory."""
+    settings = [option for key, value in variables.items() for option in ("-e", f"agentlab_{key}={value}")]
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), name, *settings, *options]
+    environment = {**os.environ, "PWD": str(folder), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_playbooks_need_no_inventory(base: Path) -> None:
+    """The hypervisor comes from the plan. In check mode, so nothing is made."""
+    done = playbook(base, "agentlab.ocp.prepare", "--check", profile="sno_ipv4", cluster="agtest")
+    assert done.returncode == 0 and re.search(r"^hypervisor .*failed=0", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert list(base.iterdir()) == []
+
+
+def test_playbooks_of_two_clusters(base: Path) -> None:
+    """Each gets the connection, the directory and the plan of its own; a fact cache changes nothing."""
+    imports = [
+        {"ansible.builtin.import_playbook": "agentlab.ocp.gather", "vars": {"agentlab_cluster": name, "agentlab_profile": profile}}
+        for name, profile in (("agone", "sno_ipv4"), ("agtwo", "compact_ipv4"), ("agone", "sno_ipv4"))
+    ]
+    seen = {
+        "hosts": "observers",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "ansible.builtin.debug": {"msg": "SEEN {{ agentlab_sandbox }} {{ agentlab_run_dir }} {{ agentlab_plan.cluster.name }}"},
+            }
+        ],
+    }
+    (base / "site.yml").write_text(yaml.safe_dump([play for one in imports for play in (one, seen)]))
+    (base / "ansible.cfg").write_text("[defaults]\nfact_caching = jsonfile\nfact_caching_connection = facts\n")
+    for __ in range(2):
+        done = playbook(base, "site.yml", "--check")
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = re.findall(r"SEEN (\S+) (\S+) (\w+)", done.stdout)
+        assert found == [(name, f"{base}/runs/{name}", name) for name in ("agone", "agtwo", "agone")]
+    assert not (base / "runs").exists()
+
+
+def test_a_play_without_its_hosts_fails(base: Path) -> None:
+    done = playbook(base, "agentlab.ocp.prepare", "--check", "--limit", "localhost", profile="sno_ipv4")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "the inventory has no host in the group" in done.stdout and "-i runs/<cluster>/inventory.yml" in done.stdout
+    assert "no host to work on: the group hypervisors has hypervisor, of which --limit leaves none" in done.stdout
+
+
+def test_a_relative_run_directory_is_refused(base: Path) -> None:
+    """Ansible looks for relative paths in several places."""
+    done = playbook(base, "agentlab.ocp.plan", profile="sno_ipv4", run_dir="runs/x")
+    assert done.returncode == 2 and f"agentlab_run_dir is 'runs/x': must be an absolute path, such as {base}/runs/x" in done.stdout
+    assert list(base.iterdir()) == []
