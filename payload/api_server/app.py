@@ -65,11 +65,9 @@ def most(op: Operation) -> int:
     return limits.MAX_NOTICE if op.schemes == ("agentAuth",) else limits.MAX_BODY
 
 
-def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def _json(value: Any, status: int = 200) -> web.Response:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return web.Response(
-        body=text.encode("utf-8", "replace"), status=status, content_type="application/json", headers=headers
-    )
+    return web.Response(body=text.encode("utf-8", "replace"), status=status, content_type="application/json")
 
 
 class Nothing(web.Response):
@@ -248,10 +246,8 @@ class Service:
         if isinstance(result, Download):
             if result.status:
                 return Nothing(status=result.status)
-            if result.value is not None:
-                return _json(result.value, op.status, result.headers)
             if result.json:
-                return web.Response(body=result.stream, status=op.status, headers={**result.headers, "Content-Type": "application/json"})
+                return web.Response(body=result.content if result.stream is None else result.stream, status=op.status, headers={**result.headers, "Content-Type": "application/json"})
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
             # No FileResponse: it gives parts and answers conditions, which the description does not know.

@@ -30,9 +30,7 @@ class Download:
     stream: AsyncIterator[bytes] | None = None
     path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
-    #: The answer is this JSON value with extra headers instead of a file.
-    value: Any = None
-    #: The stream is JSON, and no file.
+    #: The content or stream is JSON, and no file.
     json: bool = False
     #: Another status than the operation's own.
     status: int = 0

@@ -7,11 +7,12 @@ once and removed, or marked, a window at a time.
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS event (
@@ -25,6 +26,9 @@ CREATE TABLE IF NOT EXISTS forgotten (owner TEXT, id TEXT, upto INTEGER, PRIMARY
 FIELDS = ("name", "cluster_id", "host_id", "infra_env_id", "severity", "category", "message", "event_time", "props")
 #: What of an event the API shows, where it has it: upstream's keeps the category to itself.
 SHOWN = tuple(name for name in FIELDS if name != "category")
+T = TypeVar("T")
+#: Values of the columns SHOWN.
+Row = tuple[str | None, ...]
 #: Events that are looked at without a pause, and counts: some milliseconds each.
 WINDOW, COUNTS = 1000, 10_000
 #: Columns by which events are forgotten; those of a host are only marked.
@@ -102,6 +106,25 @@ class Filter:
             if wanted:
                 add(f"{name} IN ({_marks(wanted)})", *wanted)
         return " AND ".join(clauses) or "1", values
+
+
+def as_document(row: Row) -> dict[str, Any]:
+    """An event as the API shows it."""
+    return {name: value for name, value in zip(SHOWN, row, strict=True) if value or name == "message"}
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+_NAMES = tuple((name, f'"{name}":') for name in SHOWN)
+
+
+def as_text(row: Row) -> str:
+    """An event as the API shows it, as JSON.
+
+    For lists of any length: it leaves no containers behind. A million of them make Python's garbage collector walk all
+    objects of the process again and again, which holds the event loop for tens of milliseconds each time.
+    """
+    pairs = [name + _encoded(value) for (key, name), value in zip(_NAMES, row, strict=True) if value or key == "message"]
+    return f"{{{','.join(pairs)}}}"
 
 
 def _marks(values: Iterable[Any]) -> str:
@@ -196,8 +219,10 @@ class Events:
             )
         return found
 
-    async def pages(self, wanted: Filter, *, descending: bool = False, limit: int = -1, offset: int = 0) -> AsyncIterator[list[dict[str, Any]]]:
-        """The events as the API shows them, in order; `limit` -1: all."""
+    async def pages(
+        self, wanted: Filter, shape: Callable[[Row], T], *, descending: bool = False, limit: int = -1, offset: int = 0
+    ) -> AsyncIterator[list[T]]:
+        """The events in order, each as `shape` makes it of a row; `limit` -1: all."""
         where, values = self._where(wanted)
         order = "DESC" if descending else "ASC"
         async for low, high in self._windows(wanted, descending):
@@ -208,13 +233,14 @@ class Events:
                 if count <= offset:
                     offset -= count
                     continue
-            rows = self.db.execute(
+            cursor = self.db.execute(
                 f"SELECT {', '.join(SHOWN)} FROM event WHERE {where} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT ? OFFSET ?",
                 [*values, low, high, limit, offset],
-            ).fetchall()
+            )
+            rows = [shape(row) for row in cursor]
             offset, limit = 0, limit - len(rows) if limit > 0 else limit
             if rows:
-                yield [{k: v for k, v in zip(SHOWN, row, strict=True) if v or k == "message"} for row in rows]
+                yield rows
 
     def _where(self, wanted: Filter) -> tuple[str, list[Any]]:
         where, values = wanted.where()

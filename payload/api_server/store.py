@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .events import SCHEMA as EVENTS
-from .events import Events, Filter
+from .events import Events, Filter, Row, T, as_document, as_text
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS field (kind TEXT, id TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;
@@ -320,10 +320,17 @@ class Store:
         self._settle()
         return await self.events.count(wanted)
 
-    async def event_pages(self, wanted: Filter, **options: Any) -> AsyncIterator[list[dict[str, Any]]]:
+    def event_pages(self, wanted: Filter, **options: Any) -> AsyncIterator[list[dict[str, Any]]]:
         """Events in pieces; see `Events.pages`."""
+        return self._pages(wanted, as_document, **options)
+
+    def event_texts(self, wanted: Filter, **options: Any) -> AsyncIterator[list[str]]:
+        """Events in pieces, each as JSON."""
+        return self._pages(wanted, as_text, **options)
+
+    async def _pages(self, wanted: Filter, shape: Callable[[Row], T], **options: Any) -> AsyncIterator[list[T]]:
         self._settle()
-        async for page in self.events.pages(wanted, **options):
+        async for page in self.events.pages(wanted, shape, **options):
             yield page
 
     def sweep(self) -> bool:

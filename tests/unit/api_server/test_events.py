@@ -6,6 +6,7 @@ What a slice of the loop costs is counted in instructions of SQLite's virtual ma
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import random
 import uuid
@@ -181,6 +182,33 @@ async def test_a_count_reads_no_event(tmp_path: Path) -> None:
     assert sum((await store.count_events(Filter())).values()) == 5000
     assert slices.end() == 0
     store.close()
+
+
+async def test_texts_are_those_of_the_documents(tmp_path: Path) -> None:
+    store = Store(tmp_path / "x.db")
+    for message in ("", "plain", 'quoted "\\\n\x00\x7f', "\u2028 é 😀", "x" * 5000):
+        store.event({**make(1), "message": message, "props": message, "host_id": ""}, cluster_level=False)
+    store.commit()
+    texts = [text async for page in store.event_texts(Filter()) for text in page]
+    assert texts == [json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in await ask(store, Filter())]
+
+
+async def test_a_long_list_is_no_work_for_the_garbage_collector(tmp_path: Path) -> None:
+    """It walks all objects of the process, which holds the event loop: the more there are, the longer."""
+    store = Store(tmp_path / "x.db")
+    filled(store, 20_000)
+    passes = 0
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        nonlocal passes
+        passes += phase == "start"
+
+    gc.callbacks.append(count)
+    try:
+        assert sum([len(page) async for page in store.event_texts(Filter())]) == 20_000
+    finally:
+        gc.callbacks.remove(count)
+    assert passes < 5
 
 
 async def test_the_list_is_sent_while_it_is_read(tmp_path: Path) -> None:
