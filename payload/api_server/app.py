@@ -22,12 +22,13 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from . import catalog, handlers, images, limits, metrics, names
 from .api import OPERATIONS, Operation, query_value
+from .aside import QUICK, aside
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
 from .engine import Engine
 from .errors import ApiError
 from .handlers.logs import logs_path
-from .models import MODELS, Invalid, parse_json
+from .models import MODELS, Invalid, read_json
 from .store import Unwritable
 
 LOG = logging.getLogger("assisted-service")
@@ -60,9 +61,19 @@ def accepted(headers: list[str], wanted: str) -> bool:
 
 def most(op: Operation) -> int:
     """How many bytes the JSON body of an operation may have."""
-    if op.handler == "post_reply":
-        return limits.MAX_REPLY
-    return limits.MAX_NOTICE if op.schemes == ("agentAuth",) else limits.MAX_BODY
+    usual = limits.MAX_NOTICE if op.schemes == ("agentAuth",) else limits.MAX_BODY
+    return limits.LARGER.get(op.handler, usual)
+
+
+async def _decoded(op: Operation, raw: bytes) -> Any:
+    """The body of a request as the operation's model describes it; what is large is decoded in a thread."""
+    try:
+        value = await read_json(raw, "unexpected EOF")
+    except Invalid as err:
+        raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
+    if len(raw) <= QUICK:
+        return MODELS.body(op.body, value, op.body_name)
+    return await aside(MODELS.body, op.body, value, op.body_name)
 
 
 def _json(value: Any, status: int = 200) -> web.Response:
@@ -117,7 +128,7 @@ class Service:
         self._uploads: dict[Path, Any] = {}
 
     def app(self) -> web.Application:
-        app = web.Application(client_max_size=limits.MAX_BODY, middlewares=[self._guard])
+        app = web.Application(client_max_size=limits.MAX_REPLY, middlewares=[self._guard])
         routes = [
             web.route(op.method, op.path, self._route(op), expect_handler=_expect, **({"allow_head": False} if op.method == "GET" else {}))
             for op in OPERATIONS
@@ -222,11 +233,7 @@ class Service:
                 if request.content_type not in JSON_TYPES:
                     shown = request.headers.get("Content-Type", "")[:80]
                     raise Invalid(f'unsupported media type "{shown}", only [application/json] are allowed')
-                try:
-                    value = parse_json(raw, "unexpected EOF")
-                except Invalid as err:
-                    raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
-                call.body = MODELS.body(op.body, value, op.body_name)
+                call.body = await _decoded(op, raw)
             self.engine.store.begin()
             began = time.perf_counter()
             result = function(self.engine, call)
@@ -247,7 +254,8 @@ class Service:
             if result.status:
                 return Nothing(status=result.status)
             if result.json:
-                return web.Response(body=result.content if result.stream is None else result.stream, status=op.status, headers={**result.headers, "Content-Type": "application/json"})
+                headers = {**result.headers, "Content-Type": "application/json"}
+                return web.Response(body=result.content if result.stream is None else result.stream, status=op.status, headers=headers)
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
             # No FileResponse: it gives parts and answers conditions, which the description does not know.

@@ -458,13 +458,19 @@ class Engine:
         )
         return self.clock() - float(host.get("_checked_in", 0)) < limit
 
-    def take_inventory(self, host: Document, raw: dict[str, Any]) -> None:
-        """Stores a host's inventory and what follows from it (installation disk, hostname)."""
+    def inventory_rules(self, host: Document) -> tuple[float, bool]:
+        """What `inventory.prepare` has to know of a host: GB of the smallest disk, and whether virtual interfaces are kept."""
         cluster = self.cluster_of(host)
         needed = validations.requirement(self.table(cluster), cluster or {}, validations.role_of(host))
         keep = self.config.flag("ENABLE_VIRTUAL_INTERFACES", self.settings(host.get("cluster_id")))
-        prepared = inv.prepare(raw, needed.get("disk_size_gb", 0), keep)
-        text = json.dumps(prepared, ensure_ascii=False, separators=(",", ":"))
+        return needed.get("disk_size_gb", 0), keep
+
+    def take_inventory(self, host: Document, raw: dict[str, Any]) -> None:
+        """Stores a host's inventory and what follows from it (installation disk, hostname)."""
+        self.keep_inventory(host, *inv.kept(raw, *self.inventory_rules(host)))
+
+    def keep_inventory(self, host: Document, prepared: dict[str, Any], text: str) -> None:
+        """As `take_inventory`, of what `inventory.kept` gave."""
         if text == host.get("inventory"):
             return
         old_name = self.hostname(host)
@@ -500,9 +506,10 @@ class Engine:
                     self.dirty.add(other["id"])
         self.dirty.add(host["id"])
 
-    def take_connectivity(self, host: Document, report: dict[str, Any]) -> None:
+    def take_connectivity(self, host: Document, report: dict[str, Any], text: str) -> None:
+        """Stores a host's connectivity report, given also as JSON, and what follows from it."""
         cluster = self.cluster_of(host)
-        host["connectivity"] = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+        host["connectivity"] = text
         if cluster is not None:
             self._heard(cluster, host, report)
             self._groups.pop(cluster["id"], None)
@@ -512,8 +519,8 @@ class Engine:
     def _heard(self, cluster: Document, host: Document, report: dict[str, Any]) -> None:
         """Counts what a host says of the others in its cluster; what it says of anybody else does not matter."""
         members = self.hosts_of(cluster["id"])
-        known = [peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members]
-        self.reach_of(cluster["id"]).report(host["id"], {"remote_hosts": known}, validations.machine_cidrs(cluster))
+        known = {peer["host_id"]: peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members}
+        self.reach_of(cluster["id"]).report(host["id"], {"remote_hosts": known.values()}, validations.machine_cidrs(cluster))
 
     def networks_changed(self, cluster: Document) -> None:
         """The machine networks changed: reachability per network is counted anew."""

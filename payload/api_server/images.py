@@ -10,18 +10,20 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ...plugins.module_utils.documents import load_json
 from . import inventory as inv
 from . import prepare, releases
+from .aside import QUICK_YAML, aside, in_pieces
 from .calls import Call, Download, handler
 from .engine import Engine
 from .errors import ApiError
 from .tables import AFTER_REBOOT
 
+T = TypeVar("T")
 #: "Never": URLs that carry no token do not expire.
 NO_EXPIRY = "0001-01-01T00:00:00.000Z"
 #: How long the image of an infra-env may be had after a change (IMAGE_EXPIRATION_TIME of upstream).
@@ -133,25 +135,39 @@ def presigned_cluster_file(e: Engine, call: Call) -> Any:
     raise ApiError(400, "Failed to generate presigned URL: invalid backend")
 
 
+async def _made(infra_env: Mapping[str, Any], make: Callable[[Mapping[str, Any]], T]) -> T:
+    """`make(infra_env)`; in a thread when there is much static network or Ignition config to read."""
+    as_it_is = dict(infra_env)
+    if sum(len(as_it_is.get(name) or "") for name in ("static_network_config", "ignition_config_override")) <= QUICK_YAML:
+        return make(as_it_is)
+    return await aside(make, as_it_is)
+
+
 @handler
-def download_infra_env_file(e: Engine, call: Call) -> Any:
+async def download_infra_env_file(e: Engine, call: Call) -> Any:
     infra_env, name = e.infra_env(call.path["infra_env_id"]), call.query["file_name"]
     _check_script_type(call)
     if name == "discovery.ign":
         kind = call.query.get("discovery_iso_type") or infra_env.get("type", "full-iso")
-        return Download(name, json.dumps(discovery(e, infra_env, kind)).encode())
+        return Download(name, await _made(infra_env, lambda found: in_pieces(discovery(e, found, kind)).encode()))
     if name == "ipxe-script":
         return Download(f"{infra_env['id']}-ipxe-script", ipxe(e, infra_env, call).encode())
+    archive = await _made(infra_env, _network_archive)
+    return Download(f"{infra_env['id']}-static-network-config.tar", archive) if archive else Download("", b"")
+
+
+def _network_archive(infra_env: Mapping[str, Any]) -> bytes:
+    """`network_files` as a tar archive, empty without any."""
     buffer = io.BytesIO()
     files = network_files(infra_env)
     if not files:
-        return Download("", b"")
+        return b""
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, text in files.items():
             member = tarfile.TarInfo(path)
             member.size, member.mode = len(text.encode()), 0o600
             archive.addfile(member, io.BytesIO(text.encode()))
-    return Download(f"{infra_env['id']}-static-network-config.tar", buffer.getvalue())
+    return buffer.getvalue()
 
 
 def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -241,10 +257,15 @@ def _proxy_lines(infra_env: Mapping[str, Any]) -> str:
 
 
 @handler
-def minimal_initrd(e: Engine, call: Call) -> Any:
+async def minimal_initrd(e: Engine, call: Call) -> Any:
+    archive = await _made(e.infra_env(call.path["infra_env_id"]), _initrd)
+    return Download("minimal-initrd", archive) if archive else Download("", status=204)
+
+
+def _initrd(infra_env: Mapping[str, Any]) -> bytes:
+    """An archive with what the live system of a minimal ISO needs before it has its root file system; empty when that is nothing."""
     from ...plugins.module_utils.coreos import cpio
 
-    infra_env = e.infra_env(call.path["infra_env_id"])
     files: dict[str, cpio.File | bytes] = {
         f"{_NETWORK[1:]}/{path}": cpio.File(text.encode(), 0o600) for path, text in network_files(infra_env).items()
     }
@@ -258,8 +279,8 @@ def minimal_initrd(e: Engine, call: Call) -> Any:
     if lines:
         files["etc/systemd/system/coreos-livepxe-rootfs.service.d/10-proxy.conf"] = cpio.File(lines.encode(), 0o644)
     if not files:
-        return Download("", status=204)
-    return Download("minimal-initrd", cpio.compress(cpio.archive(files)))
+        return b""
+    return cpio.compress(cpio.archive(files))
 
 
 # -- discovery.ign ----------------------------------------------------------------------------------------------------

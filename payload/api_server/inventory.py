@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -99,6 +100,14 @@ def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[st
             }
         )
     return {**raw, "interfaces": interfaces, "disks": disks}
+
+
+def kept(
+    raw: dict[str, Any], least_gb: float, keep_virtual: bool, encode: Callable[..., str] = json.dumps
+) -> tuple[dict[str, Any], str]:
+    """What `prepare` gives, and as JSON."""
+    prepared = prepare(raw, least_gb, keep_virtual)
+    return prepared, encode(prepared, ensure_ascii=False, separators=(",", ":"))
 
 
 def eligible_disks(inventory: Inventory) -> list[Mapping[str, Any]]:

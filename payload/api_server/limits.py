@@ -14,10 +14,24 @@ from aiohttp import web
 
 from .models import Invalid
 
-#: Largest JSON body.
-MAX_BODY = 32 * 2**20
+#: Largest JSON body of most operations.
+MAX_BODY = 2**20
+#: Largest one with a manifest, which is base64 there.
+MAX_MANIFEST_BODY = 2 * 2**20
+#: Largest one of an infra-env: static networks of a thousand hosts have a megabyte.
+MAX_INFRA_ENV = 4 * 2**20
 #: Largest reply of an agent to a step: a connectivity report of a thousand hosts has about a megabyte.
-MAX_REPLY = 8 * 2**20
+MAX_REPLY = 4 * 2**20
+#: Most characters of an inventory.
+MAX_INVENTORY = 2 * 2**20
+#: Operations whose bodies may be larger.
+LARGER = {
+    "post_reply": MAX_REPLY,
+    "register_infra_env": MAX_INFRA_ENV,
+    "update_infra_env": MAX_INFRA_ENV,
+    "create_manifest": MAX_MANIFEST_BODY,
+    "update_manifest": MAX_MANIFEST_BODY,
+}
 #: Largest of all else that only agents and controllers say; each change of a progress text is kept as an event.
 MAX_NOTICE = 256 * 2**10
 #: Largest log archive: the description's `maxLength` of upfile.
@@ -28,6 +42,12 @@ LEAST_FREE = 64 * 2**20
 MAX_HELD = 256 * 2**20
 #: Largest manifest: a ConfigMap may not be larger.
 MAX_MANIFEST = 2**20
+#: Most characters of a list of names and addresses (no_proxy, NTP sources): half of what Linux takes as an environment variable.
+MAX_NAMES = 64 * 2**10
+#: Most hosts of an infra-env with static network config: five times as many as the largest cluster that is tested.
+MAX_STATIC_HOSTS = 5000
+#: Most kernel arguments of an infra-env: Linux takes 2,048 characters.
+MAX_KERNEL_ARGUMENTS = 1000
 
 #: How long a connection may take to its first whole request.
 HEAD_SECONDS = 30.0

@@ -8,9 +8,9 @@ service's API description (Swagger 2.0).
 from __future__ import annotations
 
 from ...plugins.module_utils.vocabulary import FINALIZING_STAGES, STAGES
-from .schema import UUID, Invalid, Models, parse_json
+from .schema import UUID, Invalid, Models, parse_json, read_json
 
-__all__ = ["MODELS", "STEP_OUTPUTS", "UUID", "Invalid", "parse_json"]
+__all__ = ["MODELS", "STEP_OUTPUTS", "UUID", "Invalid", "parse_json", "read_json"]
 
 _HYPERTHREADING = (
     "enum(none|masters|arbiters|workers|masters,arbiters|masters,workers|arbiters,workers|masters,arbiters,workers|all)"

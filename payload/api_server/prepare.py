@@ -63,7 +63,7 @@ def job(e: Engine, cluster: Mapping[str, Any]) -> Job:
         if entry.get("role", "auto-assign") == "auto-assign":
             entry["role"] = validations.role_of(host)
         hosts.append(entry)
-    networks = {host["infra_env_id"]: e.static_networks(host) for host in hosts}
+    networks = {ident: e.static_networks(host) for ident, host in {host["infra_env_id"]: host for host in hosts}.items()}
     manifests = {
         name.removeprefix("manifest/"): content.decode() for name, content in e.store.files(ident, "manifest/")
     }

@@ -10,13 +10,13 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from ...plugins.module_utils.addresses import version
 from . import inventory as inv
-from . import versions
+from . import limits, versions
 from .errors import ApiError
 from .models import Invalid, parse_json
 from .network import address, contains, network
@@ -167,6 +167,7 @@ def proxies(http: str | None, https: str | None, none: str | None) -> None:
                 raise ApiError(400, f"Failed to validate {what} Proxy: {err.reason}") from None
     if not none:
         return
+    _bounded("no_proxy", none)
     seen: set[str] = set()
     for entry in none.split(","):
         if entry in seen:
@@ -185,18 +186,26 @@ def proxies(http: str | None, https: str | None, none: str | None) -> None:
             )
 
 
+def _bounded(name: str, text: str) -> None:
+    if len(text) > limits.MAX_NAMES:
+        raise ApiError(400, f"{name} is longer than {limits.MAX_NAMES} characters")
+
+
 def ntp_sources(additional: str | None, sources: str | None, name: str = "additional_ntp_source") -> None:
     """`name`: the field of the additional sources."""
     if additional and sources:
         raise ApiError(400, f"ntp_sources and {name} are mutually exclusive")
     for text in filter(None, (additional, sources)):
+        _bounded("ntp_sources" if text is sources else name, text)
         for source in text.split(","):
             if not ("/" not in source and address(source)) and not _NTP_NAME.fullmatch(source):
                 raise ApiError(400, f"Invalid NTP source: {text}")
 
 
-def kernel_arguments(entries: Iterable[Mapping[str, Any]]) -> None:
+def kernel_arguments(entries: Sequence[Mapping[str, Any]]) -> None:
     """The description's pattern lets line breaks through in quotes; in an iPXE script they would begin a command."""
+    if len(entries) > limits.MAX_KERNEL_ARGUMENTS:
+        raise ApiError(400, f"more than {limits.MAX_KERNEL_ARGUMENTS} kernel arguments")
     for entry in entries:
         if not str(entry.get("value") or "").isprintable():
             raise ApiError(400, f"kernel argument {str(entry['value'])[:80]!r} has control characters")

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...plugins.module_utils.addresses import MAC_OR_HYPHENS
-from ...plugins.module_utils.documents import DocumentError, load_json
+from ...plugins.module_utils.documents import DocumentError, load_json, off_loop
+from .aside import QUICK, aside
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
@@ -25,6 +26,8 @@ _CIDR = (
     r"^(?:(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}\/(?:(?:[0-9])|(?:[1-2][0-9])|(?:3[0-2])))"
     rf"|{_V6}/(?:(?:[0-9])|(?:[1-9][0-9])|(?:1[0-1][0-9])|(?:12[0-8])))$"
 )
+#: Characters that are looked through without a pause.
+_PIECE = 1 << 16
 #: Longest part of a value that a refusal repeats.
 SHOWN = 200
 
@@ -341,13 +344,39 @@ def parse_json(raw: bytes | str, end: str = "unexpected end of JSON input") -> A
     try:
         return load_json(raw, name="the body")
     except DocumentError as err:
-        text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-        raise Invalid(_go_syntax(text, err, end)) from None
+        raise Invalid(_in_words(raw, err, end)) from None
+
+
+async def read_json(raw: bytes | str, end: str = "unexpected end of JSON input") -> Any:
+    """As `parse_json`, for the event loop: what is large is read in a thread."""
+    if len(raw) <= QUICK:
+        return parse_json(raw, end)
+    try:
+        return await off_loop(load_json, raw, name="the body")
+    except DocumentError as err:
+        raise Invalid(await aside(_in_words, raw, err, end)) from None
+
+
+def _in_words(raw: bytes | str, err: DocumentError, end: str) -> str:
+    return _go_syntax(raw.decode(errors="replace") if isinstance(raw, bytes) else raw, err, end)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Where a line's column is. In pieces: others run meanwhile, and there may be a line for each byte."""
+    at, left = 0, line - 1
+    while left > 0:
+        found = text.count("\n", at, at + _PIECE)
+        if found < left and at < len(text):
+            at, left = at + _PIECE, left - found
+            continue
+        for __ in range(left):
+            at = text.find("\n", at) + 1
+        left = 0
+    return at + max(column - 1, 0)
 
 
 def _go_syntax(text: str, err: DocumentError, end: str) -> str:
-    lines = text.split("\n")
-    rest = "\n".join([lines[err.line - 1][max(err.column - 1, 0) :], *lines[err.line :]]).lstrip() if err.line <= len(lines) else ""
+    rest = text[_offset(text, err.line, err.column) :].lstrip()
     if err.problem.startswith("unexpected end"):
         return end
     if err.problem not in _PLACES or not rest:

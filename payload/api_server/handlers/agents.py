@@ -8,11 +8,12 @@ from typing import Any
 
 from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
-from .. import state, validations
+from .. import limits, state, validations
+from ..aside import QUICK, aside, in_pieces
 from ..calls import Call, handler
 from ..engine import Engine
 from ..errors import ApiError
-from ..models import MODELS, STEP_OUTPUTS, Invalid, parse_json
+from ..models import MODELS, STEP_OUTPUTS, Invalid, read_json
 from ..network import contains
 from ..store import Document
 from ..tables import BEFORE_INSTALL, MEDIA_DISCONNECTED
@@ -37,10 +38,37 @@ MEDIA_EXIT = 256
 _FREE_ON_FAILURE = frozenset({"container-image-availability", "installation-disk-speed-check"})
 
 
+async def _output(e: Engine, host: Document, kind: str, text: str) -> Any:
+    """What is kept of a step's output, or the refusal of one that does not decode; large ones are decoded in a thread."""
+    if kind == "inventory" and len(text) > limits.MAX_INVENTORY:
+        return ApiError(400, f"the inventory is longer than {limits.MAX_INVENTORY} characters")
+    rules, quick = e.inventory_rules(host), len(text) <= QUICK
+    encode: Callable[..., str] = json.dumps if quick else in_pieces
+
+    def read(value: Any) -> Any:
+        found = MODELS.output(STEP_OUTPUTS[kind], value)
+        if kind == "inventory":
+            return inv.kept(found, *rules, encode)
+        if kind == "connectivity-check":
+            return found, encode(found, ensure_ascii=False, separators=(",", ":"))
+        return found
+
+    try:
+        value = await read_json(text)
+        return read(value) if quick else await aside(read, value)
+    except Invalid as err:
+        return ApiError(400, str(err))
+
+
 @handler
-def post_reply(e: Engine, call: Call) -> Any:
-    host, reply = called_host(e, call), call.body
+async def post_reply(e: Engine, call: Call) -> Any:
+    reply = call.body
     kind, code, text = reply.get("step_type", ""), reply.get("exit_code", 0), reply.get("output", "")
+    known = kind in STEP_OUTPUTS and kind in REPLIES and (code == 0 or kind in _FREE_ON_FAILURE)
+    output: Any = {}
+    if known and (text or code == 0):
+        output = await _output(e, called_host(e, call), kind, text)
+    host = called_host(e, call)  # it may have gone meanwhile
     e.replied(host["id"], kind, code)
     if code == MEDIA_EXIT:
         _media_lost(e, host)
@@ -52,15 +80,10 @@ def post_reply(e: Engine, call: Call) -> Any:
     if code == 0 and host.get("media_status") == "disconnected":
         host["media_status"] = "connected"
         e.dirty.add(host["id"])
-    if kind not in STEP_OUTPUTS or kind not in REPLIES:
+    if not known:
         return None
-    if not text and code != 0:
-        output: Any = {}
-    else:
-        try:
-            output = MODELS.output(STEP_OUTPUTS[kind], parse_json(text))
-        except Invalid as err:
-            raise ApiError(400, str(err)) from None
+    if isinstance(output, ApiError):
+        raise output
     REPLIES[kind](e, host, output, code)
     return None
 
@@ -115,11 +138,11 @@ def _keep(
 
 def _take_inventory(e: Engine, host: Document, output: Any, code: int) -> None:
     if host["status"] in EDITABLE or host["status"].endswith("-unbound"):
-        e.take_inventory(host, output)
+        e.keep_inventory(host, *output)
 
 
 def _take_connectivity(e: Engine, host: Document, output: Any, code: int) -> None:
-    e.take_connectivity(host, output)
+    e.take_connectivity(host, *output)
 
 
 def _take_vips(e: Engine, host: Document, output: Any, code: int) -> None:

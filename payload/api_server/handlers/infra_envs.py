@@ -6,13 +6,14 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from .. import images, refusals, releases, usage
+from .. import images, limits, refusals, releases, usage
+from ..aside import QUICK_YAML, aside, in_pieces
 from ..calls import Call, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..store import Document
 from .hosts import check_ignition
-from .shown import compact, infra_env_model
+from .shown import COMPACT, compact, infra_env_model
 
 
 def _static_networks(entries: list[dict[str, Any]]) -> str:
@@ -34,7 +35,22 @@ def _static_networks(entries: list[dict[str, Any]]) -> str:
             problems.append(f"mac-interface mapping for interface {unmapped} is missing and not a physical interface")
     refusals.together(problems)
     order = sorted(entries, key=lambda entry: (entry.get("network_yaml", ""), str(entry.get("mac_interface_map"))))
-    return compact(order) if order else ""
+    return in_pieces(order, **COMPACT) if order else ""
+
+
+async def _checked_networks(body: Mapping[str, Any]) -> str | ApiError:
+    """`_static_networks` of a request, or the refusal, which is raised when its turn comes. Large ones are read in a thread."""
+    if sum(len(value) for value in body.values() if isinstance(value, str)) > limits.MAX_BODY:
+        raise ApiError(400, f"the body without static_network_config is larger than {limits.MAX_BODY} bytes")
+    entries = body.get("static_network_config") or []
+    if len(entries) > limits.MAX_STATIC_HOSTS:
+        return ApiError(400, f"static_network_config has more than {limits.MAX_STATIC_HOSTS} hosts")
+    try:
+        if len(entries) <= 2 and sum(len(str(entry)) for entry in entries) <= QUICK_YAML:
+            return _static_networks(entries)
+        return await aside(_static_networks, entries)
+    except ApiError as err:
+        return err
 
 
 def _unusable(entry: Mapping[str, Any]) -> str:
@@ -61,8 +77,8 @@ _INFRA_PLAIN = (
 )
 
 
-def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request sets; `infra_env` is the one that it changes, empty for a new one."""
+def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any], networks: str | ApiError) -> dict[str, Any]:
+    """What a request sets; `infra_env` is the one that it changes, empty for a new one, `networks` what `_checked_networks` gave."""
     new, proxy = not infra_env, body.get("proxy") or {}
     refusals.proxies(proxy.get("http_proxy"), proxy.get("https_proxy"), proxy.get("no_proxy"))
     merged = {key: body[key] if body.get(key) is not None else infra_env.get(key) for key in ("additional_ntp_sources", "ntp_sources")}
@@ -75,7 +91,9 @@ def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any]) -> dict[st
         raise ApiError(400, "SSH key is not valid") from None
     fields = {key: body[key] for key in _INFRA_PLAIN if body.get(key) is not None}
     if body.get("static_network_config") is not None:
-        fields["static_network_config"] = _static_networks(body["static_network_config"])
+        if isinstance(networks, ApiError):
+            raise networks
+        fields["static_network_config"] = networks
     if body.get("additional_trust_bundle") is not None:
         fields["additional_trust_bundle"] = body["additional_trust_bundle"].strip()
         refusals.trust_bundle(fields["additional_trust_bundle"])
@@ -114,8 +132,9 @@ def _os_image(e: Engine, version: str, cpu: str) -> str:
 
 
 @handler
-def register_infra_env(e: Engine, call: Call) -> Any:
+async def register_infra_env(e: Engine, call: Call) -> Any:
     body = call.body
+    networks = await _checked_networks(body)
     wanted = (body.get("cluster_id") or "").lower()
     cluster = e.clusters.get(wanted) if wanted else None
     if wanted and cluster is None:
@@ -124,7 +143,7 @@ def register_infra_env(e: Engine, call: Call) -> Any:
     own = cluster.get("cpu_architecture", "") if cluster is not None else ""
     if own not in ("", "multi", cpu):
         raise ApiError(400, f"Specified CPU architecture ({cpu}) doesn't match the cluster ({own})")
-    fields = _infra_fields(body, {})
+    fields = _infra_fields(body, {}, networks)
     version = _os_image(e, body.get("openshift_version", ""), cpu)
     predefined = e.config.get("INFRA_ENV_ID").lower()
     ident, now = predefined if predefined and predefined not in e.infra_envs else str(uuid.uuid4()), e.clock()
@@ -195,9 +214,11 @@ def get_infra_env(e: Engine, call: Call) -> Any:
 
 
 @handler
-def update_infra_env(e: Engine, call: Call) -> Any:
-    infra_env = e.infra_env(call.path["infra_env_id"])
-    fields = _infra_fields(call.body, infra_env)
+async def update_infra_env(e: Engine, call: Call) -> Any:
+    e.infra_env(call.path["infra_env_id"])
+    networks = await _checked_networks(call.body)
+    infra_env = e.infra_env(call.path["infra_env_id"])  # it may have changed meanwhile
+    fields = _infra_fields(call.body, infra_env, networks)
     if call.body.get("openshift_version"):
         _os_image(e, call.body["openshift_version"], infra_env["cpu_architecture"])
         fields["openshift_version"] = call.body["openshift_version"]

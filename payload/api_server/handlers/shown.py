@@ -130,6 +130,10 @@ def _shared_networks(e: Engine, members: Mapping[str, Any]) -> list[dict[str, An
     return [{"cidr": cidr, "host_ids": idents} for cidr, idents in found.items() if len(idents) == len(known)]
 
 
+#: JSON in a string, as Go writes it: keys in order, without spaces.
+COMPACT: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "sort_keys": True}
+
+
 def compact(value: Any) -> str:
-    """JSON in a string, as Go writes it: keys in order, without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """JSON in a string, as Go writes it."""
+    return json.dumps(value, **COMPACT)

@@ -329,7 +329,7 @@ async def test_huge_bodies(tmp_path: Path) -> None:
         kind = {"Content-Type": "application/json"}
         for method, path, raw in (("PUT", "progress", large), ("POST", "instructions", reply)):
             packed = {**kind, "Content-Encoding": "gzip"}
-            for headers, data in ((kind, raw), (packed, gzip.compress(raw)), (packed, gzip.compress(bytes(2 * limits.MAX_BODY)))):
+            for headers, data in ((kind, raw), (packed, gzip.compress(raw)), (packed, gzip.compress(bytes(2 * limits.MAX_REPLY)))):
                 code, answer, __ = await lab.raw(method, f"{agent.path}/{path}", data=data, headers=headers)
                 assert code == 400 and b"larger than" in answer, answer[:300]
         assert "inventory" not in await lab.call("GET", agent.path)
