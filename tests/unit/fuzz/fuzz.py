@@ -1,11 +1,12 @@
 """Feeds damaged inputs to everything that reads a file from outside: no traceback, no hang, no memory beyond the bound.
 
-    fuzz.py [--seconds N | --inputs N] [--seed N] [--keep DIR] [TARGET ...]
+    fuzz.py [--seconds N | --inputs N] [--seed N] [--keep DIR] [--record FILE] [TARGET ...]
 
 Every target gets the same share of the time, or N inputs. An input that raises anything but the library's own error, takes more
 than `CPU_LIMIT` seconds, or more memory than `MEMORY_LIMIT`, is a failure; with `--keep` it is written down. The last line has
 the figures. What a run does depends on the seed alone, up to where its time ends. Inputs that were failures once are kept in
 `seeds/TARGET/`; every run begins with them, and with each document whose fields are in turn null, floats, and of other types.
+`--record` adds a line for each target: commit, target, seed, inputs, failures, CPU seconds; `totals.jsonl` is the committed one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import random
 import resource
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -98,12 +100,22 @@ def fuzz(name: str, seconds: float, most: int, seed: int, keep: Path | None = No
     return count, failures
 
 
+def record(path: Path, name: str, seed: int, count: int, failures: int, seconds: float) -> None:
+    """Add a line for what a target took."""
+    git = ["git", "-C", str(SEEDS.parent), "describe", "--always", "--dirty", "--exclude=*"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    line = {"commit": commit, "target": name, "seed": seed, "inputs": count, "failures": failures, "cpu_seconds": round(seconds, 1)}
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(line) + "\n")
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--inputs", type=int, help="of each target, whatever time it takes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--record", type=Path)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     args = parser.parse_args(argv)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
@@ -111,7 +123,10 @@ def main(argv: list[str]) -> int:
     total, failed = 0, 0
     for name in names:
         seconds = float("inf") if args.inputs else args.seconds / len(names)
+        begin = time.process_time()
         count, failures = fuzz(name, seconds, args.inputs or sys.maxsize, args.seed, args.keep)
+        if args.record:
+            record(args.record, name, args.seed, count, len(failures), time.process_time() - begin)
         total, failed = total + count, failed + len(failures)
         print(f"{name}: {count} inputs, {len(failures)} failures", flush=True)
         for text in failures:
