@@ -5,27 +5,22 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import importlib.util
 import io
 import json
-import lzma
-import os
 import random
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import images
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server.engine import ApiError
 from ansible_collections.agentlab.ocp.payload.api_server.handlers import infra_envs
 from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS
 from ansible_collections.agentlab.ocp.payload.api_server.schema import Invalid
 from ansible_collections.agentlab.ocp.plugins.module_utils import documents, nmstate, state
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, customize, kargs, minimal, miniso
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, kargs
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition import config as ignition
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import (
     agent_config,
@@ -41,9 +36,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, rundir, stored
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 from damage import bent_json, hostile_json, hostile_yaml, mangle
+from images import ROOT, SHARED, scratch
 
-ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared") / "conformance"
 _LOG = Log(None, emit=lambda _line: None)
 
 
@@ -221,89 +215,6 @@ def _read_manifest(data: bytes) -> None:
             continue
 
 
-@functools.cache
-def _scratch() -> Path:
-    place = tempfile.TemporaryDirectory(prefix="agentlab-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    _KEPT.append(place)
-    return Path(place.name)
-
-
-_KEPT: list[Any] = []
-
-
-@functools.cache
-def _isos() -> list[Any]:
-    source = ROOT / "tests/unit/coreos/conftest.py"
-    spec = importlib.util.spec_from_file_location("live_iso_builder", source)
-    assert spec and spec.loader
-    builder = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(builder)
-    found = [builder.build(_scratch() / "seed.iso").read_bytes()]
-    return found + [lzma.decompress(path.read_bytes()) for path in sorted((SHARED / "coreos-iso").glob("*.iso.xz"))]
-
-
-def _mangle_iso(rng: random.Random, data: bytes) -> bytes:
-    """Damage where it matters: descriptors, directories, and the small files that say where the rest is."""
-    found = bytearray(data)
-    places = [32768, 16 * 2048 + 156, 32744, 32672]
-    for word in (b"igninfo", b"IGNINFO", b'"file', b"kargs", b"coreKarg", b"coreiso+", b"NM", b"CE", b"SP", b"CD001", b"070701", b'"offset', b"MINISO"):
-        at = data.find(word, rng.randrange(len(data)))
-        if at >= 0:
-            places.append(at)
-    for __ in range(rng.choice((1, 2, 4, 8))):
-        at = max(0, rng.choice(places) + rng.randrange(-16, 200))
-        piece = bytes(found[at : at + 64])
-        changed = mangle(rng, piece)[: len(piece)].ljust(len(piece), b"\0")
-        found[at : at + len(piece)] = changed
-    if rng.random() < 0.1:
-        del found[rng.randrange(len(found)) :]
-    return bytes(found)
-
-
-def _read_iso(data: bytes) -> None:
-    path = _scratch() / "damaged.iso"
-    path.write_bytes(data)
-    with LiveIso(path) as iso:
-        for name, record in iso.fs.walk():
-            if not record.is_dir and record.size < 1 << 16:
-                iso.fs.read(name, 1 << 20)
-        customize.customize(customize.Wishes(), iso.features, lambda _text: None)
-        iso.ignition = b'{"ignition": {"version": "3.2.0"}}'
-        if iso.kargs:
-            iso.edit_kargs(append=["a=b"])
-        iso.edits(grow=True)
-        iso.save_as(_scratch() / "out.iso", grow=True, overwrite=True)
-    with LiveIso(_scratch() / "out.iso") as iso:
-        iso.reset()
-        iso.edits()
-    if len(data) < 1 << 21:
-        minimal.make(path, _scratch() / "minimal.iso", "http://x/y", overwrite=True)
-
-
-def _recipes() -> list[Any]:
-    recipe = miniso.Recipe(((1, 2, 2048), (5, 9, 4096)), bytes(32), lzma.compress(bytes(20000)))
-    return [recipe.serialize()]
-
-
-def _read_recipe(data: bytes) -> None:
-    zero = os.open("/dev/zero", os.O_RDONLY)
-    try:
-        for piece in miniso.Recipe.parse(data).unpack(zero):
-            assert len(piece) <= 1 << 20
-    finally:
-        os.close(zero)
-
-
-def _archives() -> list[Any]:
-    files = {"config.ign": b"{}" * 100, "etc/coreos-firstboot-network/a.nmconnection": cpio.File(b"x" * 700, 0o600)}
-    plain = cpio.archive(files)
-    found = [plain, *(cpio.compress(plain, kind) for kind in ("gzip", "xz")), cpio.join([plain, cpio.compress(plain)])]
-    for path in sorted((SHARED / "coreos-iso/initrd").glob("*")):
-        data = path.read_bytes()
-        found.append(lzma.decompress(data) if path.suffix == ".xz" else data)
-    return [data for data in found if len(data) < 1 << 20]
-
-
 def _ignitions() -> list[Any]:
     return [{
         "ignition": {"version": "3.2.0", "config": {"merge": [{"source": "data:,%7B%7D"}]}},
@@ -385,7 +296,7 @@ def _profiles() -> list[Any]:
 
 
 def _read_profile(data: bytes) -> None:
-    path = _scratch() / "profile.yml"
+    path = scratch() / "profile.yml"
     path.write_bytes(data)
     made = build.build(profile.load(path), "ostest")
     assert stored.findings(made) == []
@@ -396,7 +307,7 @@ def _read_profile(data: bytes) -> None:
 
 def _use(made: Any) -> None:
     """What later stages derive of a plan."""
-    rundir.dump(rundir.inventory(made, _scratch()))
+    rundir.dump(rundir.inventory(made, scratch()))
     configs.install_config(made, pull_secret={"auths": {}}, ssh_key="", trust_bundle="")
     configs.agent_config(made)
     configs.settings_manifest(made)
@@ -408,13 +319,13 @@ def _plans() -> list[Any]:
 
 
 def _read_plan(data: bytes) -> None:
-    folder = _scratch()
+    folder = scratch()
     (folder / rundir.PLAN).write_bytes(data)
     _use(rundir.load_plan(folder))
 
 
 def _read_state(data: bytes) -> None:
-    folder = _scratch()
+    folder = scratch()
     (folder / state.FILE).write_bytes(data)
     state.load(folder)
 
@@ -463,9 +374,10 @@ TARGETS: dict[str, Target] = {
         lambda: [mirrors.render(_INSTALL["imageDigestSources"], blocked=True).encode()], mangle,
         lambda data: mirrors.mirrors_of("quay.io/a/b:c", mirrors.parse(data.decode("utf-8", "replace"))),
     ),
-    "cpio": Target(_archives, mangle, lambda data: cpio.read_files(io.BytesIO(data), limit=1 << 24)),
-    "iso": Target(_isos, _mangle_iso, _read_iso),
-    "miniso": Target(_recipes, mangle, _read_recipe),
+    "cpio": Target(images.archives, mangle, lambda data: cpio.read_files(io.BytesIO(data), limit=1 << 24)),
+    "iso": Target(images.isos, images.mangle_iso, images.read_iso),
+    "minimal": Target(images.isos, images.mangle_iso, images.read_for_minimal),
+    "miniso": Target(images.recipes, mangle, images.read_recipe),
     "ignition": Target(_ignitions, hostile_json, _read_ignition),
     "kargs": Target(
         lambda: [b'{"default": "a b=c", "files": [{"path": "x", "offset": 5, "end": "#"}], "size": 900}', b"a b=c console=ttyS0 root=x"],
