@@ -101,6 +101,8 @@ class Router:
                     self.send_header("Content-Type", "text/html; charset=utf-8")
                 data = page.encode()
                 self.send_header("Content-Length", str(len(data)))
+                self.send_header("X-Content-Type-Options", "nosniff")
+                self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
                 self.end_headers()
                 if self.command == "GET":
                     self.wfile.write(data)

@@ -1,18 +1,23 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
-Differs from the command `sushy-emulator` in three things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+Differs from the command `sushy-emulator` in four things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
 which upstream forgets. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
 (upstream's `SUSHY_EMULATOR_IGNORE_BOOT_DEVICE` replaces it by the floppy). Media go from the download into the pool by a
-rename, not by a second copy, and an ejected image leaves nothing behind.
+rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import ssl
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from typing import Any
+
+_HEADERS = (("X-Content-Type-Options", "nosniff"), ("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'"))
 
 
 class BootOrderStays:
@@ -82,11 +87,27 @@ def refuse_strangers() -> None:
         raise error.NotFound(f"no such system: {identity}")
 
 
-def harmless(response: Any) -> Any:
-    """Add the headers by which a browser neither guesses a type nor shows an answer in a frame."""
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Content-Security-Policy"] = "default-src 'self'; frame-ancestors 'none'"
-    return response
+class Guard:
+    """WSGI, laid over the whole application, its check of passwords included.
+
+    A request that names another host gets 421, so that no page of another name reaches a BMC through a browser. Every answer
+    has the headers by which a browser neither guesses a type nor shows it in a frame.
+    """
+
+    def __init__(self, application: Any, is_ours: Callable[[str], bool]) -> None:
+        self._application, self._is_ours = application, is_ours
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            return start_response(status, [*headers, *_HEADERS], *error)
+
+        host = environ.get("HTTP_HOST", "")
+        if self._is_ours(host):
+            return self._application(environ, start)
+        message = f"{host} is not a name of this BMC"
+        body = json.dumps({"error": {"code": "Base.1.0.GeneralError", "message": message}}).encode()
+        start("421 Misdirected Request", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
 
 
 def main(config: str) -> None:
@@ -96,8 +117,11 @@ def main(config: str) -> None:
     emulator.libvirtdriver.LibvirtDriver = type("Driver", (BootOrderStays, driver), {})
     emulator.app.configure(config_file=config)
     emulator.app.before_request(refuse_strangers)
-    emulator.app.after_request(harmless)
     settings = emulator.app.config
+    # It lies beside this file, which is started without the paths of others.
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    is_served = importlib.import_module("httpd").is_served
+    emulator.app.wsgi_app = Guard(emulator.app.wsgi_app, lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"]))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(settings["SUSHY_EMULATOR_SSL_CERT"], settings["SUSHY_EMULATOR_SSL_KEY"])
     emulator.app.run(

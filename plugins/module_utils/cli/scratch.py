@@ -23,19 +23,42 @@ def scratch() -> Iterator[tuple[Path, int]]:
     """
     _sweep(Path(tempfile.gettempdir()))
     while True:
+        # Another run's sweep may be faster, before the directory is locked.
         directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if directory.exists():
             break
-        os.close(lock)  # another run's sweep was faster
+        os.close(lock)
     try:
         (directory / MARK).touch()
         directory.chmod(0o755)
         yield directory, lock
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _remove(directory)
         os.close(lock)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a directory, its mark last: what a kill leaves of it, or an orphan writes meanwhile, is the next sweep's."""
+    for entry in list(directory.iterdir()):
+        if entry.name == MARK:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    if [entry.name for entry in directory.iterdir()] == [MARK]:
+        (directory / MARK).unlink()
+        try:
+            directory.rmdir()
+        except OSError:
+            (directory / MARK).touch()
+            raise
 
 
 def _sweep(parent: Path) -> None:
@@ -46,7 +69,7 @@ def _sweep(parent: Path) -> None:
                 if os.fstat(lock).st_uid == os.getuid():
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if (directory / MARK).exists():
-                        shutil.rmtree(directory)
+                        _remove(directory)
                     else:
                         directory.rmdir()  # only if it is empty: killed before it was marked
             finally:

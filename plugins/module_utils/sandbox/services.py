@@ -174,6 +174,7 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
     settings = plan["services"]["bmc"]
     listen = _listen(addresses, private)
     config = {
+        "HOST": plan["services"]["host"],
         "LISTEN_IP": listen,
         "LISTEN_PORT": settings["port"],
         "SSL_CERT": f"{base}/server.crt",
@@ -189,6 +190,7 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
     }
     files = {
         base / "emulator.py": (simulator.source(), 0o644),
+        base / "httpd.py": (inspect.getsource(httpd), 0o644),
         base / "emulator.conf": ("".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()), 0o644),
         **_protected(base, settings, tls),
     }

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import orphans, scratch
@@ -78,6 +79,57 @@ def test_the_next_run_removes_what_a_killed_one_left(killed: Path, tmp_path: Pat
                 assert directory.is_dir(), "one that is in use stays"
     assert not left[0].exists() and not directory.exists()
     assert (mine / "file").exists()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for temporary ones."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_directory_that_another_run_swept_before_it_was_locked_is_made_again(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, made = tempfile.mkdtemp, list[str]()
+
+    def swept(prefix: str) -> str:
+        made.append(make(prefix=prefix))
+        if len(made) == 1:
+            scratch._sweep(here)
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swept)
+    with scratch.scratch() as (directory, __):
+        assert (str(directory), directory.is_dir()) == (made[1], True)
+    assert list(here.iterdir()) == []
+
+
+def test_many_runs_at_once_leave_nothing(here: Path) -> None:
+    code = f"from {PACKAGE} import scratch\nfor __ in range(300):\n    with scratch.scratch() as (at, __):\n        (at / 'x').mkdir()"
+    runs = [subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(here)}, stderr=subprocess.PIPE, text=True) for __ in range(4)]
+    assert [run.communicate()[1] for run in runs] == [""] * 4
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_what_an_orphan_writes_while_a_directory_is_removed_is_removed_by_the_next_sweep(
+    here: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    real = Path.unlink if moment == "before" else Path.rmdir
+
+    def late(path: Path, *args: Any) -> None:
+        if path.name == scratch.MARK or moment == "while":
+            (directory / "late").write_text("")
+            (directory / "more").mkdir(exist_ok=True)
+        real(path, *args)
+
+    with scratch.scratch() as (directory, __):
+        monkeypatch.setattr(Path, "unlink" if moment == "before" else "rmdir", late)
+    monkeypatch.undo()
+    monkeypatch.setattr(tempfile, "tempdir", str(here))
+    assert (directory / "late").exists()
+    with scratch.scratch():
+        pass
+    assert list(here.iterdir()) == []
 
 
 def test_processes_that_outlive_a_run_do_not_carry_its_mark() -> None:
