@@ -182,7 +182,11 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._line("skipped", result, C.COLOR_SKIP)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        self._fail("lost", result)
+        if result.task_fields.get("ignore_unreachable"):
+            self._unfollow()
+            self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+        else:
+            self._fail("lost", result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         if ignore_errors:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +23,7 @@ INSIDE = "AGENTLAB_INSIDE"
 """Environment variable that says which cluster's sandbox a verb runs in."""
 NOT_FOUND = 127
 """Exit status of a shell for a command that is not there."""
+_NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
 class Cluster(NamedTuple):
@@ -66,8 +69,26 @@ class Cluster(NamedTuple):
     def on_hypervisor(self) -> list[str]:
         """Return the start of a command line that runs the rest as root on the hypervisor, outside of a sandbox."""
         if self._target is not None:
-            return ["ssh", self._target, "sudo"]
+            return ["ssh", self._target, *(["sudo"] if self.plan["hypervisor"]["user"] != "root" else [])]
         return ["sudo"] if os.geteuid() else []
+
+    def check_remote_owner(self) -> None:
+        """Ask a hypervisor that is reached by ssh whose the cluster is; `find` has done so for one on this host.
+
+        Raises LabError when it cannot be asked, `OwnerError` for a cluster of another.
+        """
+        if self._target is None:
+            return
+        path = self.state_dir / owner.FILE
+        missing = f"test -e {shlex.quote(str(path))} || exit {_NO_FILE}; cat {shlex.quote(str(path))}"
+        command = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=20", self._target, missing]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode == _NO_FILE:
+            return
+        if done.returncode:
+            lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"ssh ended with {done.returncode}"]
+            raise LabError(f"{self._target} cannot be asked whose cluster {self.name} is: {lines[-1]}")
+        owner.check(owner.parse(done.stdout, path), self.state_dir, owner.caller(self.plan, self.directory))
 
     def enter(self, directory: str | None = None) -> list[str]:
         """Return the start of a command line that runs the rest where the cluster's network is.

@@ -43,6 +43,7 @@ def console(argv: list[str]) -> int:
 
     def show(cluster: Cluster) -> int:
         node = cluster.node(args.node)
+        cluster.check_remote_owner()
         if args.interactive:
             return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
         path = str(cluster.state_dir / "console" / f"{node['domain']}.log")
@@ -63,6 +64,7 @@ def power(argv: list[str]) -> int:
         from ..plan import secrets
 
         node = cluster.node(args.node)
+        cluster.check_remote_owner()
         again_inside(cluster, ["power", *argv])
         given, known = node["bmc"], secrets.of(cluster.plan, cluster.directory)
         password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]

@@ -1,4 +1,4 @@
-"""Changes to a large file, and the three ways to bring them out: in place, to a new file, to a pipe.
+"""Changes to a large file, and the ways to bring them out: over the file, in place, to a new file, to a pipe.
 
 A change is a list of `Piece`; the rest of the file stays where it is and is never read into memory.
 """
@@ -10,7 +10,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -103,8 +103,25 @@ def _apply(source: int, target: int, pieces: list[Piece]) -> None:
             offset += len(data)
 
 
+def write_over(path: str | os.PathLike[str], edits: Edits) -> None:
+    """Put the changed file in the place of the old one, in one step: whatever ends the program, one of the two is there, whole.
+
+    Mode and owner stay; other hard links keep the old file. A block device is changed in place.
+    """
+    target = os.path.realpath(path)
+    with open(target, "r+b", buffering=0) as file:  # who may not write to the file may not replace it, either
+        status = os.fstat(file.fileno())
+        if stat.S_ISREG(status.st_mode):
+            write_new(file.fileno(), edits, target, overwrite=True, mode=stat.S_IMODE(status.st_mode), owner=(status.st_uid, status.st_gid))
+            return
+    write_in_place(target, edits)
+
+
 def write_in_place(path: str | os.PathLike[str], edits: Edits) -> None:
-    """Change the file itself: what lies behind its end first, then what makes use of that. An error is rolled back."""
+    """Change an unfinished file of our own, or a device: what lies behind its end first, then what makes use of that.
+
+    An error is rolled back; a program that is killed leaves a mixture.
+    """
     with open(path, "r+b", buffering=0) as file:
         fd = file.fileno()
         old_size = file_size(fd)
@@ -200,9 +217,19 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False, mode: int = 
         raise CoreosError(files.explain(error)) from None
 
 
-def write_new(fd: int, edits: Edits, path: str | os.PathLike[str], overwrite: bool = False, mode: int = 0o600) -> None:
-    """Write the changed file to `path`, which appears whole or not at all."""
+def write_new(
+    fd: int,
+    edits: Edits,
+    path: str | os.PathLike[str],
+    overwrite: bool = False,
+    mode: int = 0o600,
+    owner: tuple[int, int] | None = None,
+) -> None:
+    """Write the changed file to `path`, which appears whole or not at all. owner: user and group that it is to have, if possible."""
     with new_file(path, overwrite, mode) as out:
+        if owner is not None:
+            with suppress(PermissionError):
+                os.fchown(out.fileno(), *owner)
         try:
             clone(fd, out.fileno(), file_size(fd))
             _apply(fd, out.fileno(), edits.pieces)

@@ -238,10 +238,10 @@ class LiveIso:
         return pieces
 
     def save(self, compression: str = "gzip", grow: bool = False) -> bool:
-        """Write the changes into the image itself; return whether there were any."""
+        """Put the changed image in the place of the old one; return whether there were any changes."""
         edits = self.edits(compression, grow)
         if edits:
-            image.write_in_place(self.path, edits)
+            image.write_over(self.path, edits)
         return bool(edits)
 
     def save_as(

@@ -270,7 +270,7 @@ def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[
         data = recipe.serialize()
         if len(data) > record.size:
             raise CoreosError(f"{PATH} has {record.size} bytes; {len(data)} are needed")
-        image.write_in_place(full, Edits(full_fs.size, [Piece(record.offset, record.size, data)]))
+        image.write_over(full, Edits(full_fs.size, [Piece(record.offset, record.size, data)]))
         return {
             "files": len(wanted),
             "matched": matched,

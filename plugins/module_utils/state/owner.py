@@ -116,9 +116,15 @@ def read(state_dir: Path) -> Owner | None:
     """Return the owner of `state_dir`, or None when it has none. Raises `OwnerError` for a file that cannot be read."""
     path = state_dir / FILE
     try:
-        return _owner(load_json(read_file(path), name=str(path)))
+        return parse(read_file(path), path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def parse(data: bytes, path: Path) -> Owner:
+    """Return the owner that `data`, the text of `path`, names. Raises `OwnerError` for anything else."""
+    try:
+        return _owner(load_json(data, name=str(path)))
     except (KeyError, TypeError, ValueError) as error:
         raise OwnerError(
             f"{path}: damaged ({error}): it is the marker of the directory, without which nothing in it is changed or removed. "
@@ -137,8 +143,15 @@ def verify(state_dir: Path, who: Caller) -> Owner | None:
         if who.adopt and who.owner.mark:
             return who.owner
         raise
-    if found is None or who.adopt or who.owns(found):
-        return found
+    if found is not None:
+        check(found, state_dir, who)
+    return found
+
+
+def check(found: Owner, state_dir: Path, who: Caller) -> None:
+    """Raise `OwnerError` as `verify`, for the owner that was found in `state_dir`."""
+    if who.adopt or who.owns(found):
+        return
     cluster = found.cluster
     raise OwnerError(
         f"cluster {cluster} ({state_dir}) belongs to {found}; you are {who.owner}. Work from there, choose another name "

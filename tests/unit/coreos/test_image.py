@@ -111,8 +111,11 @@ def test_in_place_copy_and_pipe_agree(tmp_path_factory, base: bytes, steps: list
     with source.open("rb") as file:
         image.write_stream(file.fileno(), edits, pipe)
         image.write_new(file.fileno(), edits, folder / "new")
+    over = folder / "over"
+    over.write_bytes(base)
+    image.write_over(over, edits)
     image.write_in_place(source, edits)
-    assert source.read_bytes() == (folder / "new").read_bytes() == pipe.getvalue()
+    assert over.read_bytes() == source.read_bytes() == (folder / "new").read_bytes() == pipe.getvalue()
     assert len(pipe.getvalue()) == edits.size
 
 

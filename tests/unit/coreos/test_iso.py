@@ -7,7 +7,10 @@ import io
 import json
 import os
 import random
+import signal
 import struct
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -100,7 +103,7 @@ def test_existing_output_is_refused_and_nothing_is_left(iso: Path, tmp_path: Pat
     assert (tmp_path / "there.iso").read_text() == "mine"
 
 
-def test_a_failing_write_in_place_is_rolled_back(iso: Path, pristine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_change_leaves_the_image_as_it_was(iso: Path, pristine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, calls = os.pwrite, []
 
     def fails_once(fd: int, data: bytes, offset: int) -> int:
@@ -115,8 +118,46 @@ def test_a_failing_write_in_place_is_rolled_back(iso: Path, pristine: Path, monk
         monkeypatch.setattr(image.os, "pwrite", fails_once)
         with pytest.raises(OSError, match="No space"):
             live.save(grow=True)
+        calls.clear()
+        with pytest.raises(OSError, match="No space"):
+            image.write_in_place(iso, live.edits(grow=True))  # as a device is written, which cannot be replaced
     monkeypatch.undo()
     assert digest(iso) == digest(pristine)
+    assert [path.name for path in iso.parent.iterdir()] == ["lab.iso"]
+
+
+EMBED = """
+import os, signal, sys
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import iso
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import image
+real, left = os.pwrite, int(sys.argv[1])
+def write(fd, data, offset):
+    global left
+    left -= 1
+    if not left:
+        real(fd, data[:len(data) // 2], offset)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(fd, data, offset)
+image.os.pwrite = write
+sys.exit(iso.main(["kargs", "modify", "-a", "a=b", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("write", range(1, 6))
+def test_a_change_that_is_killed_leaves_the_old_image_or_the_new_one(iso: Path, pristine: Path, write: int) -> None:
+    link, other = iso.parent / "link.iso", iso.parent / "other.iso"
+    link.symlink_to(iso.name)
+    os.link(iso, other)
+    iso.chmod(0o640)
+    code = subprocess.run([sys.executable, "-c", EMBED, str(write), str(link)], check=False).returncode
+    with LiveIso(iso) as live:
+        assert live.kargs_text is not None and live.kargs is not None
+        if code == -signal.SIGKILL:
+            assert digest(iso) == digest(pristine)
+        else:
+            assert code == 0 and live.kargs_text == f"{live.kargs.default} a=b"
+    assert digest(other) == digest(pristine) and link.is_symlink() and iso.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in iso.parent.iterdir()) == ["lab.iso", "link.iso", "other.iso"]
 
 
 class TestGrowing:

@@ -24,6 +24,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.image import published_rootfs
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -253,6 +254,38 @@ def test_host_files(sno: Any, make: Any) -> None:
     keyfile = files["/etc/assisted/network/host0/eth0.nmconnection"]
     assert "autoconnect-priority=1" in keyfile
     assert "address0=192.168.111.20/24" in keyfile
+
+
+@pytest.mark.parametrize("profile", ["4.14", "4.22"])
+def test_text_files_end_in_one_newline_as_upstreams(sno: Any, make: Any, profile: str) -> None:
+    sno.write("agent-config.yaml", make.agent_config(hosts=[make.host("master-0", 0, "master", static=True)]))
+    sno.create("image", release_version=f"{profile}.0")
+    files = sno.files()
+    assert files["/etc/issue"] == "\\S\nOpenShift Agent Installer image for ostest.test.example\n"
+    keyfiles = {name: text for name, text in files.items() if name.endswith(".nmconnection")}
+    assert keyfiles and all(text.endswith("\n") and not text.endswith("\n\n") for text in keyfiles.values())
+    names = [line.partition("=")[0] for line in files["/usr/local/share/assisted-service/assisted-service.env"].splitlines()]
+    last = "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT"
+    assert last not in names or names[-1] == last
+
+
+def test_where_hosts_come_from_is_for_debugging(sno: Any, make: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Upstream shows it with --log-level debug only; the file has it."""
+    sno.write("agent-config.yaml", make.agent_config(hosts=[make.host("master-0", 0, "master")]))
+    sno.create("image")
+    assert "Using hosts from agent-config.yaml" in sno.said("debug")
+    assert not any("Using hosts from" in text for level, text in sno.log.lines if level != "debug")
+    log = Log(sno.path)
+    agent_config.hosts_of(make.agent_config(hosts=[make.host("master-0", 0, "master")]), None, RELEASES["4.22"], log)
+    assert "Using hosts" not in "".join(capsys.readouterr())
+    assert 'level=debug msg="Using hosts from agent-config.yaml"' in (sno.path / ".openshift_install.log").read_text()
+
+
+@pytest.mark.parametrize("target", ["cluster-manifests", "image", "config-image", "pxe-files"])
+def test_no_target_leaves_a_file_that_names_the_workflow(sno: Any, target: str) -> None:
+    """As the installer today, beside which this was checked."""
+    sno.create(target)
+    assert not list(sno.path.rglob(".agentworkflow*"))
 
 
 def test_all_root_device_hints(sno: Any, make: Any) -> None:
