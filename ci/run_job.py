@@ -182,7 +182,10 @@ def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
     if runner.job["again"] and not done.error:
         yield done
         done = runner.again(events)
-    if done.error and done.name in GATHER_AFTER:
+    if runner.job["gather"] and not done.error:
+        yield done
+        done = runner.stage("gather", events)
+    elif done.error and done.name in GATHER_AFTER:
         runner.stage("gather", events, last=True)
     yield runner.judge(done) if runner.job["expect"] else done
     runner.collect()

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from junitparser import JUnitXml
+
+from tests.canaries import Canaries
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
@@ -64,9 +67,23 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         assert done.returncode == 0, done.stdout + (summary.read_text() if summary.exists() else "")
         cases = [case for suite in JUnitXml.fromfile(str(artifacts / job / "junit.xml")) for case in suite]
         stages = settings["stages"]
-        ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *(["again"] if settings["again"] else [])]
+        more = [name for name in ("again", "gather") if settings[name]]
+        ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *more]
         assert [case.name for case in cases] == [*ran, "destroy"]
         assert all(case.is_passed for case in cases)
         assert host() == before
+        if "wait" in stages:
+            secrets_stay(artifacts / job, bool(settings["expect"] or settings["gather"]))
 
     return run
+
+
+def secrets_stay(artifacts: Path, gathered: bool) -> None:
+    """Search what a job left for the secrets of its run, which are still in the run directory."""
+    canaries = Canaries()
+    canaries.read(run_dir(CLUSTER))
+    assert {"auth/kubeadmin-password", "kubeconfig", "ssh/id_ecdsa", "secrets.json bmc", "secrets.json registry"} <= set(canaries.known)
+    left = {path: canaries.found_in(path) for path in artifacts.rglob("*") if path.is_file()}
+    kinds = {"junit.xml", "events.jsonl", "wait.log", *(["summary.txt", f"{CLUSTER}_master_0.log"] if gathered else [])}
+    assert kinds <= {path.name for path in left}
+    assert {path: names for path, names in left.items() if names} == {}

@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import re
-import secrets
 import stat
 import subprocess
 import sys
@@ -21,6 +20,10 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+
+from tests.canaries import Canaries
+from tests.unit.coreos import conftest as live_iso
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = "agcanary"
@@ -29,28 +32,6 @@ PRIVATE = re.compile(
     r"(auth|tls|ssh|inputs|cluster-manifests|openshift|\.ansible)/|(install-config|agent-config|plan|profile)\.yaml|secrets\.json|.*\.iso"
     r"|\.openshift_install_state\.json"
 )
-
-
-class Canaries:
-    """Planted texts by what they are."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, str] = {}
-
-    def new(self, name: str) -> str:
-        return self.known.setdefault(name, f"Canary9{secrets.token_hex(8)}")
-
-    def found(self, text: str) -> list[str]:
-        """The names of those in `text`, as they are or in base64."""
-        return [name for name, value in list(self.known.items()) if any(form in text for form in _forms(value))]
-
-
-def _forms(value: str) -> list[str]:
-    encoded = []
-    for before in range(3):
-        data = bytes(before) + value.encode()
-        encoded.append(base64.b64encode(data[: len(data) // 3 * 3]).decode()[4 if before else 0 :])
-    return [value, *encoded]
 
 
 class Watch(threading.Thread):
@@ -112,13 +93,13 @@ def profile(tmp_path: Path, canaries: Canaries) -> Path:
     return path
 
 
-def made(run_dir: Path, canaries: Canaries) -> None:
-    """The secrets that the run made itself."""
-    for path in (*run_dir.glob("tls/*.key"), *run_dir.glob("ssh/id_*"), *run_dir.glob("auth/kubeadmin-password")):
-        if path.suffix != ".pub":
-            lines = [line for line in path.read_text().splitlines() if not line.startswith("-----")]
-            canaries.known[str(path.relative_to(run_dir))] = max(lines, key=len)
-    canaries.known["http.secret"] = json.loads((run_dir / "secrets.json").read_text())["registry_http"]
+def image_options(tmp_path: Path) -> list[str]:
+    """What lets the verb `image` work without a payload: a base ISO, and a release that it cannot ask."""
+    variables = {
+        "agentlab_payload_build": False, "agentlab_agent_image_os_image": str(live_iso.build(tmp_path / "base.iso")),
+        "agentlab_agent_image_release": "127.0.0.1:9/lab/release@sha256:" + "0" * 64, "agentlab_agent_image_release_version": "4.20.0",
+    }  # fmt: skip
+    return ["-e", json.dumps(variables)]
 
 
 def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -> None:
@@ -126,8 +107,23 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     watch = Watch(canaries)
     watch.start()
     said = {verb: agentlab(verb, source, "-vvv") for verb in ("prepare", "configure")}
-    made(run_dir, canaries)
-    assert len(canaries.known) >= 9
+    extra = run_dir / "openshift/99-canary.yaml"
+    extra.parent.mkdir(exist_ok=True)
+    text = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "canary"}, "stringData": {"key": canaries.new("extra manifest")}}
+    extra.write_text(yaml.safe_dump(text))
+    extra.chmod(0o600)
+    canaries.read(run_dir)
+    said["image"] = agentlab("image", "-vvv", *image_options(tmp_path))
+    canaries.read(run_dir)
+    made = {"auth/kubeadmin-password", "kubeconfig", "ssh/id_ecdsa", "tls/ca.key", "secrets.json bmc", "password of registry.example.test"}
+    assert made <= set(canaries.known)
+    assert any(name.startswith("state ") for name in canaries.known), "tokens of the agents"
+    images = list(run_dir.glob("*.iso"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in images] == [0o600]
+    with LiveIso(images[0]) as iso:
+        embedded = canaries.found((iso.ignition or b"").decode())
+    assert {"pull secret", "extra manifest"} <= set(embedded), "the image has what it needs"
+    said["image again"] = agentlab("image", "-vvv", "--diff", *image_options(tmp_path))
     (run_dir / "logs").mkdir(exist_ok=True)
     # What programs of a run could have said, to be gathered: each canary as itself and in the words of its kind.
     lines = [f"level=debug msg={value} password={value} https://u:{value}@192.0.2.1/" for value in canaries.known.values()]
@@ -148,7 +144,7 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     report = [path for path in (run_dir / "report").rglob("*") if path.is_file()]
     assert {path.name for path in report} >= {"summary.txt", "plan.yaml", "install-config.yaml", "wait-for.log", f"{CLUSTER}_master_0.log", "registry.log"}
     for path in report:
-        assert canaries.found(path.read_text(errors="replace")) == [], path
+        assert canaries.found_in(path) == [], path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     for path in run_dir.rglob("*"):
         inside = str(path.relative_to(run_dir))
