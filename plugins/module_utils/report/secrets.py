@@ -16,6 +16,7 @@ from ..redact_words import is_innocent, is_secret_key
 
 _DOCUMENTS = ("*.yaml", "*.yml", "inputs/*", "auth/kubeconfig", "cluster-manifests/*", "openshift/*")
 _IN_URL = re.compile(r"://[^\s/:@]{0,256}:([^\s/@]{1,1024})@")
+_SHORTEST = 6
 _FILES = ("auth/kubeadmin-password", "tls/kubeadmin-password", "tls/*.key", "ssh/id_*")
 
 
@@ -53,9 +54,18 @@ def of_document(data: Any) -> Iterator[str]:
             yield from within
         elif isinstance(value, str | int) and not isinstance(value, bool) and is_secret_key(key) and not is_innocent(str(value)):
             yield str(value)
-            if key == "auth":
-                with contextlib.suppress(binascii.Error, UnicodeDecodeError):
-                    yield base64.b64decode(str(value)).decode().partition(":")[2]
+            plain = _decoded(str(value))
+            if plain:
+                yield plain.partition(":")[2] if key == "auth" else plain
+
+
+def _decoded(value: str) -> str:
+    """Return the text that `value` is in base64, as in kubeconfigs and the data of Secrets; nothing for another one."""
+    try:
+        text = base64.b64decode(value, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""
+    return text if len(text) >= _SHORTEST and all(letter.isprintable() or letter.isspace() for letter in text) else ""
 
 
 def _matching(run_dir: Path, patterns: tuple[str, ...]) -> Iterator[Path]:

@@ -122,7 +122,7 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     assert [stat.S_IMODE(path.stat().st_mode) for path in images] == [0o600]
     with LiveIso(images[0]) as iso:
         embedded = canaries.found((iso.ignition or b"").decode())
-    assert {"pull secret", "extra manifest"} <= set(embedded), "the image has what it needs"
+    assert {"auth of registry.example.test", "extra manifest"} <= set(embedded), "the image has what it needs"
     said["image again"] = agentlab("image", "-vvv", "--diff", *image_options(tmp_path))
     (run_dir / "logs").mkdir(exist_ok=True)
     # What programs of a run could have said, to be gathered: each canary as itself and in the words of its kind.

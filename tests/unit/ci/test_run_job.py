@@ -72,7 +72,7 @@ def test_a_job_leaves_its_artifacts(run_job: ModuleType, tmp_path: Path, monkeyp
     (tmp_path / "pull").write_text(json.dumps({"auths": {"quay.example": {"auth": "c2VjcmV0OnNlY3JldA=="}}}))
     (tmp_path / "p.yml").write_text(yaml.safe_dump(values))
     job = {"profile": str(tmp_path / "p.yml"), "stages": ["configure", "image"], "variables": {}, "idle_minutes": 5, "timeout_minutes": 5,
-           "again": False, "expect": None}
+           "again": False, "gather": False, "expect": None}
     table.write_text(yaml.safe_dump({"defaults": {}, "jobs": {"a": job}}))
     monkeypatch.setattr(run_job, "load_job", lambda name, load=run_job.load_job: load(name, table))
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))

@@ -85,3 +85,7 @@ def test_values_of_secret_keys_only() -> None:
     assert list(of_document({"proxy": {"httpProxy": "http://u:x8@h:3128", "noProxy": "a:b"}})) == ["x8"]
     data = {"a": "b", "bmc": [{"username": "admin", "password": "x9"}], "token": None, "pull_secret_file": "/p", "count": 3}
     assert list(of_document(data)) == ["x9"]
+    pem = "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
+    encoded = base64.b64encode(pem.encode()).decode()
+    assert list(of_document({"users": [{"user": {"client-key-data": encoded}}]})) == [encoded, pem]
+    assert list(of_document({"kind": "Secret", "data": {"x": "Y2FuYXJ5IDk="}})) == ["Y2FuYXJ5IDk=", "canary 9"]
