@@ -66,6 +66,7 @@ class Iso9660:
         self.size = file_size(fd)
         self.descriptors: list[dict[str, Any]] = []
         self._volumes: list[tuple[int, Record, str]] = []  # descriptor's position, root directory, coding of names
+        self._lists: dict[tuple[int, int, str], list[Record]] = {}  # what was read of directories, by extent
         self._read_descriptors()
         if not any(d["type"] == "primary" for d in self.descriptors):
             raise CoreosError("no primary volume descriptor found in ISO")
@@ -136,6 +137,12 @@ class Iso9660:
         return name.decode("utf-8", "replace")
 
     def _list(self, directory: Record, coding: str) -> list[Record]:
+        key = (directory.sector, directory.size, coding)
+        if key not in self._lists:
+            self._lists[key] = self._read_list(directory, coding)
+        return self._lists[key]
+
+    def _read_list(self, directory: Record, coding: str) -> list[Record]:
         if directory.size > _DIRECTORY_LIMIT or directory.end > self.size:
             raise CoreosError(
                 f"directory {directory.name} of {directory.size} bytes does not fit the image; corrupt ISO?"
