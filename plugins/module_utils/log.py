@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9\-._/@^+]+")
 
 
 class Log:
-    """Writes a line for each message.
+    """Writes a line for each message, and keeps it in `lines` as (level, text).
 
     directory: where the log file lies (None: no file); level: the least severe that stderr shows. On a terminal
     the lines look as logrus shows them there; otherwise they are `level=info msg=text`.
@@ -37,9 +37,31 @@ class Log:
         self.emit = emit or _to_stderr
         self.file = directory / LOG_FILE if directory else None
         self.copy = copy
+        self.lines: list[tuple[str, str]] = []
         self._broken: set[Path] = set()
 
+    def debug(self, text: str) -> None:
+        """Log details for somebody who searches."""
+        self("debug", text)
+
+    def info(self, text: str) -> None:
+        """Log progress."""
+        self("info", text)
+
+    def warning(self, text: str) -> None:
+        """Log something that may not be what was meant."""
+        self("warning", text)
+
+    def error(self, text: str) -> None:
+        """Log a failure."""
+        self("error", text)
+
+    def fatal(self, text: str) -> None:
+        """Log the failure that ends the run; the caller ends it."""
+        self("fatal", text)
+
     def __call__(self, level: str, text: str) -> None:
+        self.lines.append((level, text))
         shown = LEVELS.index(level) >= self.threshold
         self._append(self.file, level, text)
         if shown:

@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     """Run `agentlab create`; returns the exit status."""
     arguments = _parser().parse_args(argv)
     from ..installer import run
-    from ..installer.log import Log
+    from ..log import Log
 
     directory = getattr(arguments, "dir", Path())
     level = getattr(arguments, "log_level", "info")

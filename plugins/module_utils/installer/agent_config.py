@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..log import Log
 from ..releases import ReleaseProfile
 from . import check
 from .errors import FieldErrors, InstallerError
-from .log import Log
 from .schema import decode
 from .shapes import AGENT_CONFIG
 from .yamlio import load

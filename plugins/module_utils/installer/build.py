@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import load_json, read_file
+from ..log import Log
 from ..redact import redact
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
@@ -18,7 +19,6 @@ from ..vocabulary import Component
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
-from .log import Log
 from .manifests import overrides_of
 from .store import Store
 

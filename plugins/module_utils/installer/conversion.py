@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 from typing import Any
 
+from ..log import Log
 from . import check
 from .errors import FieldErrors, InstallerError
-from .log import Log
 
 _NETWORK_TYPES = {"openshiftsdn": "OpenShiftSDN", "ovnkubernetes": "OVNKubernetes"}
 _VERSIONS = ("v1", "v1beta3", "v1beta4")

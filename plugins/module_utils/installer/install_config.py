@@ -7,11 +7,11 @@ import socket
 import threading
 from typing import Any
 
+from ..log import Log
 from ..releases import ReleaseProfile
 from . import check
 from .conversion import upconvert
 from .errors import InstallerError
-from .log import Log
 from .schema import decode_file
 from .shapes import INSTALL_CONFIG
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..log import Log
 from ..releases import ReleaseProfile
 from . import check, gojson, shapes
 from .errors import FieldErrors, InstallerError, quote
 from .install_config import cidr, default_stream, machine_network_of, platform_name, replicas
-from .log import Log
 from .platforms import has_credentials
 from .schema import decode, decode_file
 from .yamlio import dump, load_all

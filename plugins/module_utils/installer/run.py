@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..log import Log
 from .assets import ASSETS
 from .build import Build, Options
 from .errors import InstallerError
-from .log import Log
 from .store import Store
 
 BAD_INSTALL_CONFIG = 3

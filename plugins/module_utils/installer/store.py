@@ -14,9 +14,9 @@ from typing import Any
 
 from ..coreos.errors import CoreosError
 from ..files import explain
+from ..log import Log
 from . import state as state_file
 from .errors import InstallerError
-from .log import Log
 
 
 @dataclass(frozen=True)

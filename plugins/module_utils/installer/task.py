@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import signals
+from ..log import Log
 from . import run
-from .log import Log
 
 
 def create(given: Mapping[str, Any], targets: list[str], *, check: bool, **more: Any) -> dict[str, Any]:

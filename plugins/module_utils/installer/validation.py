@@ -16,8 +16,8 @@ from .install_config import platform_name, replicas
 from .manifests import check_pull_secret
 
 if TYPE_CHECKING:
+    from ..log import Log
     from .build import Build
-    from .log import Log
 
 _JOIN = "internal subnet"
 _OVN_SUBNETS = {

@@ -31,8 +31,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer import (
     validation,
 )  # fmt: skip
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import load_all
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, rundir, stored
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 from damage import bent_json, hostile_json, hostile_yaml, mangle

@@ -14,7 +14,7 @@ import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
 RELEASE = "127.0.0.1:9/lab/release@sha256:" + "0" * 64  # nothing answers there

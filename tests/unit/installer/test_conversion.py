@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.conversion import upconvert
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.install_config import platform_name
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 
 GENERATED = {"name": "generated-failure-domain", "region": "generated-region", "zone": "generated-zone"}
 LEGACY = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, inputs, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
