@@ -11,6 +11,7 @@ import json
 import re
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -34,37 +35,14 @@ _KARGS = (
     'coreos.inst.persistent-kargs="console=tty1 console=ttyS1,115200n8"'
 )
 _NETWORK = "/etc/assisted/network"
-_NETWORK_SCRIPT = """#!/usr/bin/env bash
-# Gives NetworkManager the keyfiles of the host whose MACs are here, with the names that the kernel gave its interfaces.
-set -euo pipefail
-shopt -s nullglob
-target=/etc/NetworkManager/system-connections
-if [[ -e /etc/initrd-release ]]; then target=/etc/coreos-firstboot-network; fi
-mkdir -p "$target"
-declare -A real=()
-for file in /sys/class/net/*/address; do
-    nic=${file%/address}
-    mac=$(< "$file")
-    real[${mac,,}]=${nic##*/}
-done
-for folder in /etc/assisted/network/host*; do
-    expressions=()
-    while IFS='=' read -r mac logical || [[ -n $mac ]]; do
-        name=${real[${mac,,}]:-}
-        [[ -z $name ]] || expressions+=(-e "s/=${logical//./\\\\.}\\$/=$name/" -e "s/=${logical//./\\\\.}\\\\./=$name./")
-    done < "$folder/mac_interface.ini"
-    [[ ${#expressions[@]} -gt 0 ]] || continue
-    for file in "$folder"/*.nmconnection; do
-        install -m 600 /dev/null "$target/${file##*/}"
-        sed "${expressions[@]}" "$file" > "$target/${file##*/}"
-    done
-    exit 0
-done
-echo "no network configuration is for this host" >&2
-"""
-_NETWORK_UNIT = """[Unit]
+# What the agent ISO has, too: the script that gives NetworkManager the keyfiles of this host, and the unit that runs it.
+_LIVE = Path(__file__).resolve().parents[2] / "roles/agent_image/files/live"
+_NETWORK_SCRIPT = "pre-network-manager-config.sh"
+_NETWORK_UNIT = "pre-network-manager-config.service"
+# In the initrd of a minimal image.
+_INITRD_UNIT = """[Unit]
 Description=Static network configuration of this host
-Before=NetworkManager.service nm-initrd.service
+Before=nm-initrd.service
 DefaultDependencies=no
 
 [Service]
@@ -270,11 +248,11 @@ def _initrd(infra_env: Mapping[str, Any]) -> bytes:
         f"{_NETWORK[1:]}/{path}": cpio.File(text.encode(), 0o600) for path, text in network_files(infra_env).items()
     }
     if files:
-        unit = "etc/systemd/system/pre-network-manager-config.service"
-        files["usr/local/bin/pre-network-manager-config.sh"] = cpio.File(_NETWORK_SCRIPT.encode(), 0o755)
-        files[unit] = cpio.File(_NETWORK_UNIT.encode(), 0o644)
+        unit = f"etc/systemd/system/{_NETWORK_UNIT}"
+        files[f"usr/local/bin/{_NETWORK_SCRIPT}"] = cpio.File((_LIVE / _NETWORK_SCRIPT).read_bytes(), 0o755)
+        files[unit] = cpio.File(_INITRD_UNIT.encode(), 0o644)
         # An archive of files alone: the unit is wanted by a copy of itself where upstream's has a link.
-        files["etc/systemd/system/initrd.target.wants/pre-network-manager-config.service"] = files[unit]
+        files[f"etc/systemd/system/initrd.target.wants/{_NETWORK_UNIT}"] = files[unit]
     lines = _proxy_lines(infra_env)
     if lines:
         files["etc/systemd/system/coreos-livepxe-rootfs.service.d/10-proxy.conf"] = cpio.File(lines.encode(), 0o644)
@@ -322,8 +300,8 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
         files["/etc/systemd/system.conf.d/10-default-env.conf"] = (0o644, lines)
     if iso_type == "full-iso" and infra_env.get("static_network_config"):
         files |= {f"{_NETWORK}/{path}": (0o600, text) for path, text in network_files(infra_env).items()}
-        files["/usr/local/bin/pre-network-manager-config.sh"] = (0o755, _NETWORK_SCRIPT)
-        units.append({"name": "pre-network-manager-config.service", "enabled": True, "contents": _NETWORK_UNIT})
+        files[f"/usr/local/bin/{_NETWORK_SCRIPT}"] = (0o755, (_LIVE / _NETWORK_SCRIPT).read_text(encoding="utf-8"))
+        units.append({"name": _NETWORK_UNIT, "enabled": True, "contents": (_LIVE / "units" / _NETWORK_UNIT).read_text(encoding="utf-8")})
     keys = [line for line in str(infra_env.get("ssh_authorized_key") or "").splitlines() if line.strip()]
     config: dict[str, Any] = {
         "ignition": {"version": "3.1.0"},

@@ -13,6 +13,10 @@ from .oci import Node, tree_nodes
 ROOT = Path(__file__).resolve().parents[2]  # the checkout
 PREFIX = "usr/lib/agentlab"
 TREES = ("payload", "plugins/module_utils")
+# What the service puts into discovery images, as the installer into agent images.
+FILES = tuple(
+    f"roles/agent_image/files/live/{name}" for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
+)
 # What runs on the controller only.
 LEFT_OUT = ("payload/machine_os", "payload/images", "payload/build", "plugins/module_utils/cli")
 
@@ -27,7 +31,7 @@ sys.exit(main())
 
 def sources(root: Path = ROOT) -> list[Path]:
     """The files that make up the images' code, relative to the checkout."""
-    found = []
+    found = [Path(name) for name in FILES]
     for tree in TREES:
         for path in sorted((root / tree).rglob("*")):
             relative = path.relative_to(root)

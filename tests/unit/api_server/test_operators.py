@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,14 @@ async def test_catalog_and_discovery_files(tmp_path: Path) -> None:
         paths = {entry["path"] for entry in config["storage"]["files"]}
         assert {"/root/.docker/config.json", "/etc/assisted/network/host0/nic0.nmconnection"} <= paths
         assert next(unit["name"] for unit in config["systemd"]["units"]) == "agent.service"
+        # The same as in an agent ISO: there were two scripts, which named long VLANs and swapped interfaces differently.
+        live = Path(__file__).resolve().parents[3] / "roles/agent_image/files/live"
+        network = (live / "pre-network-manager-config.sh").read_bytes()
+        by_path = {entry["path"]: entry for entry in config["storage"]["files"]}
+        source = by_path["/usr/local/bin/pre-network-manager-config.sh"]["contents"]["source"]
+        assert base64.b64decode(source.partition(",")[2]) == network
+        unit = next(unit for unit in config["systemd"]["units"] if unit["name"] == "pre-network-manager-config.service")
+        assert unit["contents"] == (live / "units/pre-network-manager-config.service").read_text()
         script = await lab.call("GET", f"{i}/files", query={"file_name": "ipxe-script"})
         assert script.startswith(b"#!ipxe\ninitrd --name initrd http://192.168.111.20:8888/images/")
         query = {"file_name": "ipxe-script", "ipxe_script_type": "boot-order-control"}
@@ -279,6 +288,7 @@ async def test_catalog_and_discovery_files(tmp_path: Path) -> None:
         assert b"nic0.nmconnection" in await lab.call("GET", f"{i}/files", query={"file_name": "static-network-config"})
         code, raw, __ = await lab.raw("GET", f"{i}/minimal-initrd")
         assert (code, raw[:2]) == (200, b"\x1f\x8b")
+        assert network in gzip.decompress(raw)
         code, raw, __ = await lab.raw("GET", f"/infra-envs/{plain['id']}/downloads/minimal-initrd")
         assert (code, raw) == (204, b"")
         for path in ("files-presigned?file_name=logs", "credentials-presigned?file_name=kubeconfig"):

@@ -82,6 +82,11 @@ def test_an_interrupted_step_leaves_no_result(tmp_path: Path) -> None:
 def test_code_of_the_images() -> None:
     names = {str(path) for path in code.sources()}
     assert "payload/node_agent/__init__.py" in names
+    assert {path for path in names if path.startswith("roles/")} == {
+        "roles/agent_image/files/live/pre-network-manager-config.sh",
+        "roles/agent_image/files/live/units/pre-network-manager-config.service",
+    }
+    assert all((code.ROOT / path).is_file() for path in names)
     assert not any(
         name.startswith(("payload/machine_os", "payload/build", "plugins/module_utils/cli")) or "__pycache__" in name
         for name in names
