@@ -1,4 +1,4 @@
-"""`iso customize` and `pxe customize`: one Ignition config for the live system, made of wishes for it and for the disk.
+"""`iso customize` and `pxe customize`: one Ignition config for the live system, made of options for it and for the disk.
 
 The live config (spec 3.3.0) carries what runs coreos-installer: its configuration in `/etc/coreos/installer.d`, the config of the
 system on disk as `/etc/coreos/dest.ign`, hooks as units. Network keyfiles go beside it, into the initramfs.
@@ -77,7 +77,7 @@ RequiredBy={target}"""
 
 
 @dataclass
-class Wishes:
+class Customization:
     """Options of `customize`; paths are of files on this machine."""
 
     dest_ignition: Sequence[str] = ()
@@ -208,8 +208,8 @@ def keyfiles(paths: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def _network(wishes: Wishes, features: Mapping[str, Any]) -> dict[str, bytes]:
-    if (wishes.network_keyfile or wishes.network_nmstate) and not features.get("live-initrd-network"):
+def _network(given: Customization, features: Mapping[str, Any]) -> dict[str, bytes]:
+    if (given.network_keyfile or given.network_nmstate) and not features.get("live-initrd-network"):
         raise CoreosError("This OS image does not support customizing network settings.")
     from ..nmstate import NmstateError, generate, load  # what only shows an image has no need of it
 
@@ -220,9 +220,9 @@ def _network(wishes: Wishes, features: Mapping[str, Any]) -> dict[str, bytes]:
             raise CoreosError(f"config already specifies keyfile {name}")
         found[name] = data
 
-    for path in wishes.network_keyfile:
+    for path in given.network_keyfile:
         add(os.path.basename(path), read_file(path))
-    for path in wishes.network_nmstate:
+    for path in given.network_nmstate:
         try:
             generated = generate(load(read_file(path)))
         except NmstateError as error:
@@ -233,49 +233,49 @@ def _network(wishes: Wishes, features: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def customize(
-    wishes: Wishes, features: Mapping[str, Any], notice: Callable[[str], None] = lambda text: None
+    given: Customization, features: Mapping[str, Any], notice: Callable[[str], None] = lambda text: None
 ) -> dict[str, bytes]:
-    """Return the members of the initramfs that fulfil the wishes; none of them a config when it would be empty.
+    """Return the members of the initramfs for these options; none of them a config when it would be empty.
 
     `features` is what the image supports; `notice` gets what a person should know. Raises `CoreosError` for what the image
     cannot do, for files that are not what they should be, and for two of one name.
     """
     live = _Ignition()
     directives = features.get("installer-config-directives")
-    if wishes.dest_console and not (isinstance(directives, dict) and directives.get("console")):
+    if given.dest_console and not (isinstance(directives, dict) and directives.get("console")):
         raise CoreosError("This OS image does not support customizing the destination console.")
     installer: dict[str, Any] = {
-        "console": [_console(spec) for spec in wishes.dest_console],
-        "append-karg": list(wishes.dest_karg_append),
-        "delete-karg": list(wishes.dest_karg_delete),
+        "console": [_console(spec) for spec in given.dest_console],
+        "append-karg": list(given.dest_karg_append),
+        "delete-karg": list(given.dest_karg_delete),
     }
-    if hint := _console_hint(wishes.dest_karg_append):
+    if hint := _console_hint(given.dest_karg_append):
         notice(f"\n{hint}\n")
-    members = _network(wishes, features)
-    dest_configs = [_config(path) for path in wishes.dest_ignition]
-    live.authorities = [read_file(path) for path in wishes.ignition_ca]
-    for kind, paths in (("pre", wishes.pre_install), ("post", wishes.post_install)):
+    members = _network(given, features)
+    dest_configs = [_config(path) for path in given.dest_ignition]
+    live.authorities = [read_file(path) for path in given.ignition_ca]
+    for kind, paths in (("pre", given.pre_install), ("post", given.post_install)):
         title, order, target = _HOOKS[kind]
         for path in paths:
             name = os.path.basename(path)
             live.add_file(f"/usr/local/bin/{kind}-install-{name}", read_file(path), 0o700)
             unit = _UNIT.format(title=title, name=name, order=order, kind=kind, target=target)
             live.add_unit(f"{kind}-install-{name}.service", unit)
-    configs = [(os.path.basename(path), _installer_config(path)) for path in wishes.installer_config]
-    live.merge = [_config(path) for path in wishes.live_ignition]
+    configs = [(os.path.basename(path), _installer_config(path)) for path in given.installer_config]
+    live.merge = [_config(path) for path in given.live_ignition]
     if dest_configs:
         # One config alone is taken as it is, without another layer around it.
         wrapped = _Ignition(merge=dest_configs, authorities=live.authorities)
         data = dest_configs[0] + b"\n" if len(dest_configs) == 1 and not live.authorities else wrapped.render()
         live.add_file(_DEST_PATH, data, 0o600)
         installer["ignition-file"] = _DEST_PATH
-    if wishes.dest_device:
-        installer["dest-device"] = wishes.dest_device
+    if given.dest_device:
+        installer["dest-device"] = given.dest_device
     installer = {key: value for key, value in installer.items() if value}
     if installer or configs:
         notice(
-            f"Boot media will automatically install to {wishes.dest_device} without confirmation."
-            if wishes.dest_device
+            f"Boot media will automatically install to {given.dest_device} without confirmation."
+            if given.dest_device
             else "Boot media will automatically run installer."
         )
         if members:

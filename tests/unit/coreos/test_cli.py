@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import iso as verb
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import pxe as pxe_verb
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import dev as dev_verb
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import iso as verb
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import pxe as pxe_verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
 
 
@@ -42,7 +43,7 @@ def test_embed_show_remove(call, iso: Path, tmp_path: Path) -> None:
 
 def test_the_area_holds_what_coreos_installer_writes(call, iso: Path) -> None:
     call("ignition", "embed", iso, stdin=b"config")
-    place = json.loads(call("show", "iso", "--ignition", iso, main=verb.dev)[1])
+    place = json.loads(call("show", "iso", "--ignition", iso, main=dev_verb.dev)[1])
     area = iso.read_bytes()[place["offset"] : place["offset"] + place["length"]]
     assert area.startswith(b"\xfd7zXZ\0\0\x01"), "xz with CRC32"
 
@@ -95,12 +96,12 @@ def test_extract_and_show(call, iso: Path, tmp_path: Path) -> None:
 def test_initrd(call, tmp_path: Path) -> None:
     path = tmp_path / "initrd"
     path.write_bytes(cpio.compress(cpio.archive({"a/b": b"1", "c": b"2"})))
-    assert call("show", "initrd", path, "a/*", main=verb.dev)[1] == b"a/b\n"
-    assert call("extract", "initrd", "-v", "-C", tmp_path / "out", path, main=verb.dev)[1].decode().split() == [
+    assert call("show", "initrd", path, "a/*", main=dev_verb.dev)[1] == b"a/b\n"
+    assert call("extract", "initrd", "-v", "-C", tmp_path / "out", path, main=dev_verb.dev)[1].decode().split() == [
         str(tmp_path / "out/a/b"),
         str(tmp_path / "out/c"),
     ]
-    assert "File exists" in call("extract", "initrd", "-C", tmp_path / "out", path, main=verb.dev)[2]
+    assert "File exists" in call("extract", "initrd", "-C", tmp_path / "out", path, main=dev_verb.dev)[2]
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../f", "a/../../f", "link/f"])
@@ -109,7 +110,7 @@ def test_no_way_out_of_the_directory(call, tmp_path: Path, name: str) -> None:
     (tmp_path / "out/link").symlink_to(tmp_path)
     path = tmp_path / "initrd"
     path.write_bytes(cpio.archive({name: b"x"}, parents=False))
-    code, __, err = call("extract", "initrd", "-C", tmp_path / "out", path, main=verb.dev)
+    code, __, err = call("extract", "initrd", "-C", tmp_path / "out", path, main=dev_verb.dev)
     assert code == 1 and "contains path traversal" in err
     assert not (tmp_path / "f").exists()
 

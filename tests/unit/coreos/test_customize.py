@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.customize import Wishes, customize
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.customize import Customization, customize
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.errors import CoreosError
 
 FEATURES = {"installer-config": True, "installer-config-directives": {"console": True}, "live-initrd-network": True}
@@ -37,13 +37,13 @@ def files_of(config: dict[str, Any]) -> dict[str, tuple[bytes, int]]:
 
 
 def test_nothing_makes_no_config() -> None:
-    assert customize(Wishes(), FEATURES) == {}
+    assert customize(Customization(), FEATURES) == {}
 
 
 def test_everything(file) -> None:
     notices: list[str] = []
     found = customize(
-        Wishes(
+        Customization(
             dest_ignition=[file("d1.ign", CONFIG), file("d2.ign", CONFIG)],
             dest_device="/dev/vda",
             dest_console=["ttyS0,115200"],
@@ -87,12 +87,12 @@ def test_everything(file) -> None:
 
 
 def test_a_single_config_for_the_disk_is_not_wrapped(file) -> None:
-    found = customize(Wishes(dest_ignition=[file("d.ign", CONFIG)]), FEATURES)
+    found = customize(Customization(dest_ignition=[file("d.ign", CONFIG)]), FEATURES)
     assert json.loads(files_of(json.loads(found["config.ign"]))["/etc/coreos/dest.ign"][0]) == CONFIG
 
 
 @pytest.mark.parametrize(
-    ("wishes", "features", "message"),
+    ("given", "features", "message"),
     [
         ({"network_keyfile": ["x"]}, {}, "does not support customizing network settings"),
         ({"dest_device": "/dev/vda"}, {}, "does not support customizing installer configuration"),
@@ -106,9 +106,9 @@ def test_a_single_config_for_the_disk_is_not_wrapped(file) -> None:
         ({"live_ignition": ["/none"]}, FEATURES, "reading /none: No such file or directory"),
     ],
 )
-def test_refused(wishes: dict[str, Any], features: dict[str, Any], message: str) -> None:
+def test_refused(given: dict[str, Any], features: dict[str, Any], message: str) -> None:
     with pytest.raises(CoreosError, match=message):
-        customize(Wishes(**wishes), features)
+        customize(Customization(**given), features)
 
 
 @pytest.mark.parametrize(
@@ -117,25 +117,25 @@ def test_refused(wishes: dict[str, Any], features: dict[str, Any], message: str)
 )
 def test_not_an_ignition_config(file, content: str) -> None:
     with pytest.raises(CoreosError, match="parsing Ignition config"):
-        customize(Wishes(live_ignition=[file("bad.ign", content)]), FEATURES)
+        customize(Customization(live_ignition=[file("bad.ign", content)]), FEATURES)
 
 
 @pytest.mark.parametrize("content", ["[connection]\nid=x", "- a", "what: ever"])
 def test_not_an_installer_config(file, content: str) -> None:
     with pytest.raises(CoreosError, match="parsing installer config"):
-        customize(Wishes(installer_config=[file("bad.yaml", content)]), FEATURES)
+        customize(Customization(installer_config=[file("bad.yaml", content)]), FEATURES)
 
 
 def test_two_of_one_name(file) -> None:
     hook, keyfile = file("hook", "x"), file("eth1.nmconnection", "x")
     state = file("s.yaml", {"interfaces": [{"name": "eth1", "type": "ethernet"}]})
     with pytest.raises(CoreosError, match="already specifies path"):
-        customize(Wishes(pre_install=[hook, hook]), FEATURES)
+        customize(Customization(pre_install=[hook, hook]), FEATURES)
     with pytest.raises(CoreosError, match="already specifies keyfile"):
-        customize(Wishes(network_keyfile=[keyfile], network_nmstate=[state]), FEATURES)
+        customize(Customization(network_keyfile=[keyfile], network_nmstate=[state]), FEATURES)
 
 
 def test_hint_about_the_console() -> None:
     notices: list[str] = []
-    customize(Wishes(dest_karg_append=["console=ttyS0"]), FEATURES, notices.append)
+    customize(Customization(dest_karg_append=["console=ttyS0"]), FEATURES, notices.append)
     assert '--dest-console ttyS0" instead of "--dest-karg-append console=ttyS0"' in notices[0]

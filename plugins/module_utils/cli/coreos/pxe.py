@@ -8,23 +8,23 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from ..coreos import cpio, customize, image, kargs
-from ..coreos.errors import CoreosError, naming
-from ..coreos.iso import IGNITION_PATH, NETWORK_DIR
-from ..coreos.pxe import FEATURES, LIVE_STAMP
-from .iso import (
+from ...coreos import cpio, customize, image, kargs
+from ...coreos.errors import CoreosError, naming
+from ...coreos.iso import IGNITION_PATH, NETWORK_DIR
+from ...coreos.pxe import FEATURES, LIVE_STAMP
+from .common import (
+    CUSTOMIZE,
     DIRECTORY,
     KEYFILES,
-    WISHES,
     Tree,
     binary_stdout,
+    customization_of,
     notice,
     option,
     read_initrd,
     read_input,
     run,
     show,
-    wishes_of,
     write_network,
 )
 
@@ -91,7 +91,7 @@ def _customize(args: argparse.Namespace) -> None:
         if IGNITION_PATH in base or any(name.startswith(NETWORK_DIR) for name in base):
             raise CoreosError("input is already customized")
         features = kargs.json_object(base[FEATURES], FEATURES) if FEATURES in base else {}
-        files = customize.customize(wishes_of(args), features, notice)
+        files = customize.customize(customization_of(args), features, notice)
         if IGNITION_PATH in files:
             notice("PXE configuration must include kernel arguments:\n\tignition.firstboot ignition.platform.id=metal")
         out.write(_archive(files))
@@ -106,7 +106,7 @@ _PXE: Tree = {
     "customize": (
         _customize,
         [
-            *WISHES,
+            *CUSTOMIZE,
             option("-o", "--output", required=True, metavar="path", help="write the initramfs image to a new file, or - for stdout"),
             option("input", metavar="path", help="the live initramfs image"),
         ],
