@@ -54,8 +54,7 @@ def main() -> None:
         if not module.check_mode:
             host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
         found = owner.of_cluster(module.params, check=module.check_mode)
-        script = f"agent.{plan['cluster']['arch']}.ipxe"
-        boot_file = f"{plan['services']['http']['url']}/{script}" if plan["boot"]["mode"] == "pxe" else None
+        boot_file = plan["boot"]["script_url"] if plan["boot"]["mode"] == "pxe" else None
         wanted = [
             network.render(
                 entry,

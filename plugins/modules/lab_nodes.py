@@ -56,7 +56,7 @@ def main() -> None:
         plan = given.plan_of(module.params, module.no_log_values.update)
         hypervisor, check = plan["hypervisor"], module.check_mode
         found = owner.of_cluster(module.params, check=module.check_mode)
-        console = Path(hypervisor["state_dir"]) / "console"
+        console = Path(hypervisor["console_dir"])
         domain_type = kvm.domain_type(hypervisor["domain_type"])
         wanted = [
             domain.render(
@@ -64,7 +64,7 @@ def main() -> None:
                 found,
                 pool=hypervisor["pool"],
                 domain_type=domain_type,
-                console=console / f"{node['domain']}.log",
+                console=Path(node["console"]),
                 network_boot=plan["boot"]["mode"] == "pxe",
                 medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
                 clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..libvirt import domain, storage
+from ..plan.machines import Node
 
 
 class Machine:
@@ -45,7 +45,7 @@ class Machine:
         """Nothing to do: an empty disk falls through to what follows it."""
 
 
-def blank(connection: Any, pool: str, node: Mapping[str, Any]) -> None:
+def blank(connection: Any, pool: str, node: Node) -> None:
     """Make `node`, which is off, a machine that was never used: empty disks, fresh firmware variables."""
     found = connection.storagePoolLookupByName(pool)
     for disk in node["disks"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from ..errors import LabError
 from ..installer import foreign
 from ..libvirt.connection import connect
 from ..plan.faults import of_kind
+from ..plan.machines import Node
 from ..plan.model import BootMode, Plan
 from . import bmc, domain, media, sequence
 from .machine import Machine
@@ -64,9 +65,9 @@ class Lab:
         with connect() as connection, self._machines(connection) as machine:
             return sequence.eject(self.nodes(), machine)
 
-    def nodes(self) -> list[Mapping[str, Any]]:
+    def nodes(self) -> list[Node]:
         """Return the nodes in the order in which they boot."""
-        return sequence.order(self.plan["nodes"], self.plan["rendezvous_ip"])
+        return sequence.order(self.plan["nodes"], self.plan["rendezvous"]["node"])
 
     def _place(self, path: Path) -> str:
         return media.published_url(self.plan, path) if MODES[self.mode].published else str(path)
@@ -88,16 +89,16 @@ class Lab:
         return images
 
     @contextmanager
-    def _machines(self, connection: Any) -> Iterator[Callable[[Mapping[str, Any]], Machine]]:
+    def _machines(self, connection: Any) -> Iterator[Callable[[Node], Machine]]:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:
             yield lambda node: domain.Machine(connection, node["domain"], has_cd=mode.cd)
             return
 
-        def reach(node: Mapping[str, Any]) -> Machine:
+        def reach(node: Node) -> Machine:
             given = node["bmc"]
-            return bmc.connect(node["name"], given["address"], given["username"], given["password"], verify)
+            return bmc.connect(node["name"], given["address"], given["username"], given["password"] or "", verify)
 
         with tempfile.NamedTemporaryFile("w", suffix=".crt") as file:
             file.write(self.authority or "")

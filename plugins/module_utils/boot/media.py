@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from ..addresses import in_url
+from ..plan.model import Plan
 
 
-def published_url(plan: Mapping[str, Any], path: Path) -> str:
+def published_url(plan: Plan, path: Path) -> str:
     """Return the URL that `path` has on the lab's file server once it is published."""
-    address = plan["networks"][0]["subnets"][0]["gateway"]
-    return f"http://{in_url(address)}:{plan['services']['http']['port']}/{path.name}"
+    return f"{plan['services']['http']['url']}/{path.name}"
 
 
-def publish(plan: Mapping[str, Any], path: Path) -> str:
+def publish(plan: Plan, path: Path) -> str:
     """Serve a file, or a directory, under its own name by the lab's file server; return its URL."""
-    link = Path(plan["hypervisor"]["state_dir"]) / "services" / "http" / "root" / path.name
+    link = Path(plan["services"]["http"]["root"]) / path.name
     target = path.resolve()
     if not link.is_symlink() or link.resolve() != target:
         link.unlink(missing_ok=True)

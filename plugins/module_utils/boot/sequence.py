@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..documents import load_json, read_file
+from ..plan.machines import Node
 from ..state import write_atomic
 from .machine import Machine
 
@@ -35,21 +36,17 @@ def identity(files: Iterable[Path]) -> str:
     return hashlib.sha256(repr([(one.st_size, one.st_mtime_ns) for one in found]).encode()).hexdigest()
 
 
-def order(nodes: Sequence[Mapping[str, Any]], rendezvous_ip: str) -> list[Mapping[str, Any]]:
-    """Return the nodes with the rendezvous host first: the others look for it from their first minute."""
-
-    def is_rendezvous(node: Mapping[str, Any]) -> bool:
-        return any(address["ip"] == rendezvous_ip for nic in node["nics"] for address in nic["addresses"])
-
-    return sorted(nodes, key=lambda node: not is_rendezvous(node))
+def order(nodes: Sequence[Node], first: str) -> list[Node]:
+    """Return the nodes with the rendezvous host, `first`, before all others: they look for it from their first minute."""
+    return sorted(nodes, key=lambda node: node["name"] != first)
 
 
 def boot(
-    nodes: Sequence[Mapping[str, Any]],
-    connect: Callable[[Mapping[str, Any]], Machine],
-    image: Callable[[Mapping[str, Any]], Image],
+    nodes: Sequence[Node],
+    connect: Callable[[Node], Machine],
+    image: Callable[[Node], Image],
     state_dir: Path,
-    blank: Callable[[Mapping[str, Any]], None],
+    blank: Callable[[Node], None],
     *,
     check: bool = False,
 ) -> list[dict[str, str]]:
@@ -62,7 +59,7 @@ def boot(
     done: dict[str, dict[str, str]] = {}
     machines: dict[str, Machine] = {}
 
-    def prepare(node: Mapping[str, Any]) -> None:
+    def prepare(node: Node) -> None:
         name, (url, identity) = node["name"], image(node)
         machine = machines[name] = connect(node)
         power = machine.power()
@@ -80,7 +77,7 @@ def boot(
         machine.insert(url)
         machine.boot_from_cd()
 
-    def start(node: Mapping[str, Any]) -> None:
+    def start(node: Node) -> None:
         name = node["name"]
         if name not in done:
             return
@@ -97,7 +94,7 @@ def boot(
     return [done[node["name"]] for node in nodes if node["name"] in done]
 
 
-def eject(nodes: Sequence[Mapping[str, Any]], connect: Callable[[Mapping[str, Any]], Machine]) -> list[str]:
+def eject(nodes: Sequence[Node], connect: Callable[[Node], Machine]) -> list[str]:
     """Take the medium out of each of `nodes`; return the names of those that had one."""
     with ThreadPoolExecutor(PARALLEL) as pool:
         had = list(pool.map(lambda node: connect(node).eject(), nodes))

@@ -16,7 +16,6 @@ from ..errors import LabError
 from ..sandbox import forward, namespaces, processes
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
-from ..vocabulary import Port
 from .cluster import Cluster, add_cluster, become, find
 from .terminal import say
 
@@ -49,12 +48,9 @@ def main(argv: list[str]) -> int:
 
 def known(cluster: Cluster) -> dict[str, Target]:
     """The targets that have names."""
-    domain = cluster.plan["cluster"]["domain"]
-    return {
-        "api": Target("api", f"api.{domain}", Port.API),
-        "console": Target("console", f"console-openshift-console.apps.{domain}", 443),
-        "service": Target("service", cluster.plan["rendezvous_ip"], Port.ASSISTED_SERVICE),
-    }
+    endpoints = cluster.plan["endpoints"]
+    found = {"api": endpoints["api"], "console": endpoints["console"], "service": endpoints["service"]}
+    return {name: Target(name, endpoint["host"], endpoint["port"]) for name, endpoint in found.items()}
 
 
 def ports(cluster: Cluster) -> dict[str, int]:

@@ -46,7 +46,7 @@ def console(argv: list[str]) -> int:
         cluster.check_remote_owner()
         if args.interactive:
             return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
-        path = str(cluster.state_dir / "console" / f"{node['domain']}.log")
+        path = node["console"]
         return become([*cluster.on_hypervisor(), "tail", f"--bytes={TAIL_BYTES}", *(["--follow=name"] if args.follow else []), path])
 
     return _run(args.cluster, show)

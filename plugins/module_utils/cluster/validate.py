@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..addresses import socket_family
-from ..vocabulary import Port
+from ..plan.machines import Node
+from ..plan.model import Plan
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -27,7 +28,7 @@ class Check(NamedTuple):
     found: str
 
 
-def validate(plan: dict[str, Any] | None, kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient) -> list[Check]:
+def validate(plan: Plan | None, kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient) -> list[Check]:
     """Return all checks, in the order in which a failure explains those after it.
 
     plan: of the cluster; None for a cluster that somebody else planned, of which only the OpenShift API is asked.
@@ -54,7 +55,7 @@ def validate(plan: dict[str, Any] | None, kubeconfig: Path, connect: Callable[[P
     return [*checks, *(_access(plan) if plan else ())]
 
 
-def _access(plan: dict[str, Any]) -> list[Check]:
+def _access(plan: Plan) -> list[Check]:
     return [*_names(plan), *_vips(plan)]
 
 
@@ -70,7 +71,7 @@ def _ready(kube: ClusterClient) -> Iterable[Check]:
     yield Check("nodes", bool(nodes) and not bad, f"{len(nodes) - len(bad)} of {len(nodes)} Ready" + (f"; not: {', '.join(bad)}" if bad else ""))
 
 
-def _nodes(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
+def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     wanted = Counter(node["role"] for node in plan["nodes"])
     nodes = kube.nodes()
     for role, count in wanted.items():
@@ -86,7 +87,7 @@ def _nodes(plan: dict[str, Any], kube: ClusterClient) -> Iterable[Check]:
         yield Check("node names", False, f"not part of this plan: {', '.join(strangers)}")
 
 
-def _addresses(planned: dict[str, Any], node: dict[str, Any]) -> Check:
+def _addresses(planned: Node, node: dict[str, Any]) -> Check:
     """A node's addresses in the machine network, those of the cluster's primary family first, as its kubelet reports them."""
     wanted = [ipaddress.ip_address(address["ip"]) for address in planned["nics"][0]["addresses"]]
     reported = [a["address"] for a in (node.get("status") or {}).get("addresses") or [] if a["type"] == "InternalIP"]
@@ -130,11 +131,9 @@ def _resolve(name: str, family: int) -> set[str]:
         return set()
 
 
-def _names(plan: dict[str, Any]) -> Iterable[Check]:
-    domain = plan["cluster"]["domain"]
-    wanted = {f"api.{domain}": plan["vips"]["api"], f"api-int.{domain}": plan["vips"]["api"],
-              f"console-openshift-console.apps.{domain}": plan["vips"]["ingress"]}
-    for host, addresses in wanted.items():
+def _names(plan: Plan) -> Iterable[Check]:
+    for endpoint in (plan["endpoints"]["api"], plan["endpoints"]["api_int"], plan["endpoints"]["console"]):
+        host, addresses = endpoint["host"], endpoint["addresses"]
         found = set().union(*(_resolve(host, family) for family in {_family(a) for a in addresses}))
         yield Check(f"DNS {host}", found == set(addresses), ", ".join(sorted(found)) or "no address")
 
@@ -143,8 +142,9 @@ def _family(address: str) -> int:
     return socket_family(address)
 
 
-def _vips(plan: dict[str, Any]) -> Iterable[Check]:
-    wanted = [("API", a, Port.API) for a in plan["vips"]["api"]] + [("ingress", a, Port.HTTPS) for a in plan["vips"]["ingress"]]
+def _vips(plan: Plan) -> Iterable[Check]:
+    served = (("API", plan["endpoints"]["api"]), ("ingress", plan["endpoints"]["console"]))
+    wanted = [(kind, address, endpoint["port"]) for kind, endpoint in served for address in endpoint["addresses"]]
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda w: _connects(w[1], w[2]), wanted))
     for (kind, address, port), error in zip(wanted, answers, strict=True):

@@ -7,11 +7,12 @@ the devices, because the BMC emulator rewrites the CD device.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import LabError
+from ..plan.machines import Disk, Nic, Node
 from ..state.owner import Owner
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
@@ -23,7 +24,7 @@ UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPO
 
 
 def render(
-    node: Mapping[str, Any],
+    node: Node,
     owner: Owner,
     *,
     pool: str,
@@ -192,7 +193,7 @@ def _cpu(domain_type: str) -> ET.Element:
     )
 
 
-def _disk(disk: Mapping[str, Any], pool: str) -> ET.Element:
+def _disk(disk: Disk, pool: str) -> ET.Element:
     return element(
         "disk",
         {"type": "volume", "device": "disk"},
@@ -203,7 +204,7 @@ def _disk(disk: Mapping[str, Any], pool: str) -> ET.Element:
     )
 
 
-def _interface(nic: Mapping[str, Any]) -> ET.Element:
+def _interface(nic: Nic) -> ET.Element:
     return element(
         "interface",
         {"type": "network"},

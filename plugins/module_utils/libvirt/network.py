@@ -8,7 +8,6 @@ host's forwarding, an isolated network whose router is told by an option of dnsm
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import subprocess
 import xml.etree.ElementTree as ET
@@ -18,6 +17,8 @@ from typing import Any
 
 from ..documents import load_json
 from ..errors import LabError
+from ..plan.fields import Family
+from ..plan.machines import Network, Reservation, Subnet
 from ..state.owner import Owner, identity
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
@@ -26,11 +27,11 @@ DNSMASQ = "{http://libvirt.org/schemas/network/dnsmasq/1.0}"
 
 
 def render(
-    network: Mapping[str, Any], owner: Owner, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
+    network: Network, owner: Owner, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
 ) -> ET.Element:
     """Return the definition of `network` (an entry of a plan's `networks`).
 
-    owner: of the cluster; the UUID is its mark, and its name makes the bridge's MAC; private: whether the network namespace is a sandbox's; forwarders:
+    owner: of the cluster; the UUID is its mark; private: whether the network namespace is a sandbox's; forwarders:
     name servers for what the lab does not know (only with `nat`); boot_file: URL of the iPXE script for those that boot
     from the network (the network cards' own firmware is iPXE, which fetches it).
     """
@@ -46,7 +47,7 @@ def render(
         _forward(network, private),
         element("bridge", {"name": network["bridge"], "stp": "off", "delay": "0"}),
         element("mtu", {"size": network["mtu"]}),
-        element("mac", {"address": _mac(owner.cluster, name)}),
+        element("mac", {"address": network["bridge_mac"]}),
         element("domain", {"name": network["domain"], "localOnly": "yes"}) if served else None,
         element(
             "dns",
@@ -156,11 +157,7 @@ def _packed(address: str) -> str:
     return ipaddress.IPv6Address(address).packed.hex()
 
 
-def _mac(cluster: str, name: str) -> str:
-    return "52:54:00:" + hashlib.sha256(f"{cluster}/{name}".encode()).digest()[:3].hex(":")
-
-
-def _forward(network: Mapping[str, Any], private: bool) -> ET.Element | None:
+def _forward(network: Network, private: bool) -> ET.Element | None:
     if private:
         return element("forward", {"mode": "open"})
     if network["nat"]:
@@ -169,7 +166,7 @@ def _forward(network: Mapping[str, Any], private: bool) -> ET.Element | None:
     return None
 
 
-def _ip(subnet: Mapping[str, Any], reservations: Sequence[Mapping[str, Any]]) -> ET.Element:
+def _ip(subnet: Subnet, reservations: Sequence[Reservation]) -> ET.Element:
     dhcp = subnet["dhcp"]
     lease = {"expiry": dhcp["lease_minutes"], "unit": "minutes"} if dhcp else {}
     six = subnet["family"] == "ipv6"
@@ -196,7 +193,7 @@ def _ip(subnet: Mapping[str, Any], reservations: Sequence[Mapping[str, Any]]) ->
 
 
 def _options(
-    network: Mapping[str, Any], families: Mapping[str, Mapping[str, Any]], served: bool, private: bool, forwarders: Sequence[str]
+    network: Network, families: Mapping[Family, Subnet], served: bool, private: bool, forwarders: Sequence[str]
 ) -> list[str]:
     options = [f"address=/{entry['domain']}/{entry['ip']}" for entry in network["dns"]["wildcards"]]
     if private and not (network["nat"] and forwarders):
@@ -214,7 +211,7 @@ def _options(
     return options
 
 
-def _boot_options(boot_file: str | None, families: Mapping[str, Any]) -> list[str]:
+def _boot_options(boot_file: str | None, families: Mapping[Family, Subnet]) -> list[str]:
     if not boot_file:
         return []
     return [f"dhcp-boot={boot_file}"] if "ipv4" in families else [f"dhcp-option=option6:bootfile-url,{boot_file}"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import LabError
+from ..plan.machines import Disk
 from ..state.owner import identity
 from .connection import lookup
 from .xmldiff import element, text
@@ -37,7 +38,7 @@ def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool =
     return found, True
 
 
-def missing(pool: Any | None, disks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
     """Return those of `disks` that are not in `pool`; `LabError` for one of another size."""
     volumes = {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
     absent = []
@@ -52,7 +53,7 @@ def missing(pool: Any | None, disks: Sequence[Mapping[str, Any]]) -> list[Mappin
     return absent
 
 
-def create(pool: Any, disk: Mapping[str, Any]) -> None:
+def create(pool: Any, disk: Disk) -> None:
     """Create an empty qcow2 disk."""
     tree = element(
         "volume",
@@ -64,7 +65,7 @@ def create(pool: Any, disk: Mapping[str, Any]) -> None:
     pool.createXML(text(tree))
 
 
-def blank(pool: Any, disk: Mapping[str, Any]) -> None:
+def blank(pool: Any, disk: Disk) -> None:
     """Make a disk empty again."""
     volume = lookup(pool, "storageVolLookupByName", disk["name"])
     if volume is not None:

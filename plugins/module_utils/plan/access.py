@@ -6,10 +6,10 @@ Names and addresses of a lab exist in its own network only, so that most command
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from .model import Plan
 
 PROGRAM = "bin/agentlab"
 
@@ -18,7 +18,7 @@ PROGRAM = "bin/agentlab"
 class Access:
     """How to reach what belongs to a plan whose run directory is `run_dir`; `program` is how agentlab is called."""
 
-    plan: Mapping[str, Any]
+    plan: Plan
     run_dir: Path
     program: str = PROGRAM
 
@@ -65,14 +65,14 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     plan, run_dir = access.plan, access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
     sandbox = hypervisor["kind"] == "sandbox"
-    logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['state_dir']}/console")
+    logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['console_dir']}")
     rows = [
         ("nodes", ", ".join(f"{node['name']} {node['nics'][0]['addresses'][0]['ip']}" for node in plan["nodes"])),
         ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
         ("ssh", access.ssh(plan["nodes"][0]["name"])),
         ("shell", access.verb("shell")),
         *([("forward", access.verb("forward") + "  makes API, console and service reachable on 127.0.0.1")] if sandbox else []),
-        ("console", f"https://console-openshift-console.apps.{cluster['domain']}"),
+        ("console", plan["endpoints"]["console"]["url"]),
         ("password", f"of kubeadmin: {run_dir}/auth/kubeadmin-password"),
         ("logs", logs),
         ("remove it", access.verb("destroy")),

@@ -7,14 +7,28 @@ import ipaddress
 import uuid
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 from ..addresses import family as family_of
 from ..addresses import in_url
-from . import faults
+from ..vocabulary import Port
+from . import faults, names
 from .fields import Family, Platform, Role
+from .host_network import network_config
 from .machines import Address, Disk, Network, Nic, Node, Reservation, Subnet
-from .model import Plan, Vips
+from .model import (
+    BmcService,
+    Boot,
+    Endpoint,
+    Endpoints,
+    Hypervisor,
+    Installer,
+    Plan,
+    Registry,
+    Rendezvous,
+    Services,
+    Vips,
+)
 from .presets import FAMILIES, ROLES
 
 _NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
@@ -27,24 +41,18 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
 
     A pure function. The profile must have passed `checks.check`: what is wrong there raises whatever it raises here.
     """
-    families = FAMILIES[profile["stack"]]
     domain = f"{cluster}.{profile['base_domain']}"
     machine = _machine_network(profile, cluster, domain)
-    networks = [machine, *(_extra_network(extra, profile) for extra in profile["extra_networks"])]
-    services = profile["services"]
-    gateway = machine["subnets"][0]["gateway"]
-    systems = f"redfish-virtualmedia+https://{in_url(gateway)}:{services['bmc']['port']}/redfish/v1/Systems"
-    nodes = _nodes(profile, cluster, networks, systems)
+    networks = [machine, *(_extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
+    nodes = _nodes(profile, cluster, networks)
     sno = sum(node["role"] == "master" for node in nodes) == 1
     platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
     vips = _vips(profile, machine, nodes, platform)
-    host = f"virthost.{domain}"
+    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": nodes[0]["nics"][0]["addresses"][0]["ip"]}
+    services = _services(profile, cluster, machine)
     _fill_dns(machine, nodes, vips, domain)
     for network in networks:
         network["reservations"] = _reservations(network, nodes)
-    lab = profile["release"]["payload"] == "lab"
-    state_dir = state_directory(profile, cluster)
-    installer = profile["installer"]
     plan: Plan = {
         "cluster": {
             "name": cluster,
@@ -57,52 +65,15 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
             "arch": profile["arch"],
         },
         "release": deepcopy(profile["release"]),
-        "hypervisor": {
-            "kind": profile["hypervisor"]["kind"],
-            "host": profile["hypervisor"]["host"],
-            "user": profile["hypervisor"]["user"],
-            "netns": f"agentlab-{cluster}",
-            "state_dir": state_dir,
-            "pool": f"agentlab-{cluster}",
-            "pool_dir": f"{state_dir}/pool",
-            "egress": profile["hypervisor"]["egress"],
-            "route": profile["hypervisor"]["route"],
-            "domain_type": profile["hypervisor"]["domain_type"],
-        },
+        "hypervisor": _hypervisor(profile, cluster),
         "networks": networks,
         "vips": vips,
-        "rendezvous_ip": nodes[0]["nics"][0]["addresses"][0]["ip"],
+        "endpoints": _endpoints(domain, vips, rendezvous),
+        "rendezvous": rendezvous,
         "nodes": nodes,
-        "services": {
-            "address": gateway,
-            "host": host,
-            "registry": deepcopy(services["registry"]),
-            "bmc": deepcopy(services["bmc"]),
-            "http": {
-                "port": services["http"]["port"],
-                "url": f"http://{in_url(gateway)}:{services['http']['port']}",
-            },
-            "ntp": deepcopy(services["ntp"]),
-        },
-        "boot": deepcopy(profile["boot"]),
-        "installer": {
-            "ssh_key_file": installer["ssh_key_file"],
-            "pull_secret_file": installer["pull_secret_file"],
-            "network_type": installer["network_type"],
-            "cluster_network": [
-                deepcopy(entry) for family in families for entry in installer["cluster_network"][family]
-            ],
-            "service_network": [installer["service_network"][family] for family in families],
-            "machine_network": [subnet["cidr"] for subnet in machine["subnets"]],
-            "ntp_sources": _or(installer["ntp_sources"], [gateway]),
-            "image_digest_sources": _or(
-                installer["image_digest_sources"],
-                _lab_mirrors(f"{host}:{services['registry']['port']}") if lab else [],
-            ),
-            "fips": installer["fips"],
-            "install_config": deepcopy(installer["install_config"]),
-            "agent_config": deepcopy(installer["agent_config"]),
-        },
+        "services": services,
+        "boot": _boot(profile, services),
+        "installer": _installer(profile, machine, services),
         "settings": deepcopy(profile["settings"]),
         "faults": [faults.complete(fault) for fault in profile["faults"]],
     }
@@ -127,18 +98,94 @@ def state_directory(profile: Mapping[str, Any], cluster: str) -> str:
     return f"{profile['hypervisor']['state_dir']}/{cluster}"
 
 
-def mac_address(cluster: str, nic: str, index: int) -> str:
-    """Return the MAC of interface `nic` of the node at `index`: same input, same address, on any machine.
-
-    As in dev-scripts `00:` and four bytes, with the last byte counting up from node to node.
-    """
-    digest = hashlib.sha256(f"{cluster}/{nic}".encode()).digest()
-    return ":".join(f"{byte:02x}" for byte in (0, *digest[:4], (digest[4] + index) % 256))
+def console_directory(profile: Mapping[str, Any], cluster: str) -> str:
+    """Return the directory on the hypervisor in which the machines' console logs are."""
+    return f"{state_directory(profile, cluster)}/console"
 
 
-def duid_ll(mac: str) -> str:
-    """Return the link-layer DHCPv6 unique identifier of an Ethernet address (RFC 8415, 11.4)."""
-    return f"00:03:00:01:{mac}"
+def _hypervisor(profile: Mapping[str, Any], cluster: str) -> Hypervisor:
+    given, state_dir = profile["hypervisor"], state_directory(profile, cluster)
+    return {
+        "kind": given["kind"],
+        "host": given["host"],
+        "user": given["user"],
+        "netns": f"agentlab-{cluster}",
+        "state_dir": state_dir,
+        "console_dir": console_directory(profile, cluster),
+        "pool": f"agentlab-{cluster}",
+        "pool_dir": f"{state_dir}/pool",
+        "egress": given["egress"],
+        "route": given["route"],
+        "uplink": names.uplink(cluster),
+        "domain_type": given["domain_type"],
+    }
+
+
+def _services(profile: Mapping[str, Any], cluster: str, machine: Network) -> Services:
+    given, gateway = profile["services"], machine["subnets"][0]["gateway"]
+    directory = f"{state_directory(profile, cluster)}/services"
+    return {
+        "address": gateway,
+        "host": f"virthost.{machine['domain']}",
+        "directory": directory,
+        "registry": cast(Registry, {**given["registry"], "storage": f"{directory}/registry/storage"}),
+        "bmc": cast(BmcService, {**given["bmc"], "url": _bmc_url(profile, machine)}),
+        "http": {
+            "port": given["http"]["port"],
+            "url": f"http://{in_url(gateway)}:{given['http']['port']}",
+            "root": f"{directory}/http/root",
+        },
+        "ntp": {"port": given["ntp"]["port"]},
+    }
+
+
+def _bmc_url(profile: Mapping[str, Any], machine: Network) -> str:
+    return f"https://{in_url(machine['subnets'][0]['gateway'])}:{profile['services']['bmc']['port']}/redfish/v1/Systems"
+
+
+def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
+    def endpoint(host: str, addresses: list[str], port: int, scheme: str = "https") -> Endpoint:
+        at = in_url(host) if (scheme, port) == ("https", Port.HTTPS) else f"{in_url(host)}:{port}"
+        return {"host": host, "addresses": addresses, "port": port, "url": f"{scheme}://{at}"}
+
+    return {
+        "api": endpoint(f"api.{domain}", [*vips["api"]], Port.API),
+        "api_int": endpoint(f"api-int.{domain}", [*vips["api"]], Port.API),
+        "console": endpoint(f"console-openshift-console.apps.{domain}", [*vips["ingress"]], Port.HTTPS),
+        "service": endpoint(rendezvous["ip"], [rendezvous["ip"]], Port.ASSISTED_SERVICE, "http"),
+    }
+
+
+def _boot(profile: Mapping[str, Any], services: Services) -> Boot:
+    # The installer names its files so (`agent.<arch>.iso`, `boot-artifacts/agent.<arch>.ipxe`).
+    script = f"agent.{profile['arch']}.ipxe"
+    return {
+        "mode": profile["boot"]["mode"],
+        "image": f"agent.{profile['arch']}.iso",
+        "script": script,
+        "script_url": f"{services['http']['url']}/{script}",
+    }
+
+
+def _installer(profile: Mapping[str, Any], machine: Network, services: Services) -> Installer:
+    given, families = profile["installer"], FAMILIES[profile["stack"]]
+    lab = profile["release"]["payload"] == "lab"
+    return {
+        "ssh_key_file": given["ssh_key_file"],
+        "pull_secret_file": given["pull_secret_file"],
+        "network_type": given["network_type"],
+        "cluster_network": [deepcopy(entry) for family in families for entry in given["cluster_network"][family]],
+        "service_network": [given["service_network"][family] for family in families],
+        "machine_network": [subnet["cidr"] for subnet in machine["subnets"]],
+        "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
+        "image_digest_sources": _or(
+            given["image_digest_sources"],
+            _lab_mirrors(f"{services['host']}:{services['registry']['port']}") if lab else [],
+        ),
+        "fips": given["fips"],
+        "install_config": deepcopy(given["install_config"]),
+        "agent_config": deepcopy(given["agent_config"]),
+    }
 
 
 def _or(value: Any, default: Any) -> Any:
@@ -177,6 +224,7 @@ def _machine_network(profile: Mapping[str, Any], cluster: str, domain: str) -> N
     return {
         "name": bridge,
         "bridge": bridge,
+        "bridge_mac": names.bridge_mac(cluster, bridge),
         "purpose": "machine",
         "mtu": settings["mtu"],
         "nat": _or(settings["nat"], profile["hypervisor"]["egress"]),
@@ -187,11 +235,12 @@ def _machine_network(profile: Mapping[str, Any], cluster: str, domain: str) -> N
     }
 
 
-def _extra_network(extra: Mapping[str, Any], profile: Mapping[str, Any]) -> Network:
+def _extra_network(extra: Mapping[str, Any], profile: Mapping[str, Any], cluster: str) -> Network:
     settings = {**profile["network"], **extra}
     return {
         "name": extra["name"],
         "bridge": extra.get("bridge") or extra["name"],
+        "bridge_mac": names.bridge_mac(cluster, extra["name"]),
         "purpose": "extra",
         "mtu": settings["mtu"],
         "nat": bool(extra.get("nat")),
@@ -247,8 +296,9 @@ def _given_addresses(given: list[str], network: Network) -> list[Address]:
     return found
 
 
-def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network], systems: str) -> list[Node]:
+def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
+    systems, consoles = f"redfish-virtualmedia+{_bmc_url(profile, networks[0])}", console_directory(profile, cluster)
     bmc = profile["services"]["bmc"]
     for index, (name, role, number) in enumerate(node_names(profile)):
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
@@ -262,7 +312,7 @@ def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network], sy
                 {
                     "name": nic,
                     "network": network["name"],
-                    "mac": given.get("mac", "").lower() or mac_address(cluster, nic, index),
+                    "mac": given.get("mac", "").lower() or names.mac_address(cluster, nic, index),
                     "addresses": _given_addresses(given["addresses"], network)
                     if given.get("addresses")
                     else _addresses(network, profile, index),
@@ -279,7 +329,8 @@ def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network], sy
             "tpm": size["tpm"],
             "disks": _disks(domain, size),
             "nics": nics,
-            "network_config": override.get("network_config") or _network_config(profile, networks, nics),
+            "console": f"{consoles}/{domain}.log",
+            "network_config": override.get("network_config") or network_config(profile, networks, nics),
             "root_device": size["root_device"],
             "bmc": {
                 "address": f"{systems}/{identifier}",
@@ -312,61 +363,6 @@ def _disks(domain: str, size: Mapping[str, Any]) -> list[Disk]:
     return disks
 
 
-def _network_config(profile: Mapping[str, Any], networks: list[Network], nics: list[Nic]) -> dict[str, Any] | None:
-    """nmstate of a node: all of it when static; with DHCPv6 the identifier that the reservation is made for."""
-    if profile["addressing"] == "dhcp":
-        if "ipv6" not in FAMILIES[profile["stack"]]:
-            return None
-        return {"interfaces": [_dhcp_interface(nic) for nic in nics]}
-    subnets = networks[0]["subnets"]
-    return {
-        "interfaces": [_static_interface(nic) for nic in nics],
-        "dns-resolver": {"config": {"server": [subnet["gateway"] for subnet in subnets]}},
-        "routes": {
-            "config": [
-                {
-                    "destination": "::/0" if subnet["family"] == "ipv6" else "0.0.0.0/0",
-                    "next-hop-address": subnet["gateway"],
-                    "next-hop-interface": nics[0]["name"],
-                    "table-id": 254,
-                }
-                for subnet in subnets
-            ]
-        },
-    }
-
-
-def _interface(nic: Nic) -> dict[str, Any]:
-    return {"name": nic["name"], "type": "ethernet", "state": "up", "mac-address": nic["mac"]}
-
-
-def _dhcp_interface(nic: Nic) -> dict[str, Any]:
-    interface = _interface(nic)
-    auto = {"enabled": True, "dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True}
-    for family in ("ipv4", "ipv6"):
-        has = any(address["family"] == family for address in nic["addresses"])
-        interface[family] = {**auto} if has else {"enabled": False}
-    if interface["ipv6"]["enabled"]:
-        interface["ipv6"] |= {"autoconf": True, "dhcp-duid": "ll"}
-    return interface
-
-
-def _static_interface(nic: Nic) -> dict[str, Any]:
-    interface = _interface(nic)
-    for family in ("ipv4", "ipv6"):
-        own = [address for address in nic["addresses"] if address["family"] == family]
-        interface[family] = (
-            {
-                "enabled": True,
-                "address": [{"ip": a["ip"], "prefix-length": a["prefix"]} for a in own],
-                "dhcp": False,
-            }
-            if own
-            else {"enabled": False}
-        )
-    return interface
-
-
 def _fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> None:
     names: dict[str, list[str]] = {}
     for ip in vips["api"]:
@@ -388,7 +384,7 @@ def _reservations(network: Network, nodes: list[Node]) -> list[Reservation]:
     return [
         {
             "mac": nic["mac"] if address["family"] == "ipv4" else None,
-            "duid": duid_ll(nic["mac"]) if address["family"] == "ipv6" else None,
+            "duid": names.duid_ll(nic["mac"]) if address["family"] == "ipv6" else None,
             "ip": address["ip"],
             "name": node["name"],
         }

@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..errors import LabError
 from ..state import write_atomic
+from .model import Plan
 
 YEARS = 10
 RENEW_BEFORE = datetime.timedelta(days=30)
 
 
-def served_names(plan: Mapping[str, Any]) -> list[str]:
+def served_names(plan: Plan) -> list[str]:
     """Return the names and addresses that the lab's server certificate is for."""
     return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]
 

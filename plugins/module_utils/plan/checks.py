@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..addresses import family as family_of
-from .build import mac_address, node_names
+from .build import node_names
 from .fields import Family
 from .formats import LABEL
+from .names import mac_address
 from .presets import FAMILIES, ROLES
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES

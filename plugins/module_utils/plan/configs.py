@@ -69,7 +69,7 @@ def agent_config(plan: Plan) -> dict[str, Any]:
         "apiVersion": "v1beta1",
         "kind": "AgentConfig",
         "metadata": {"name": plan["cluster"]["name"]},
-        "rendezvousIP": plan["rendezvous_ip"],
+        "rendezvousIP": plan["rendezvous"]["ip"],
         "additionalNTPSources": plan["installer"]["ntp_sources"],
     }
     if plan["boot"]["mode"] in ("minimal", "pxe"):

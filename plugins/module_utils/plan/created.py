@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..state import Item
 from .faults import of_lab
+from .model import Plan
 
 
-def items(plan: Mapping[str, Any], host: str) -> list[Item]:
+def items(plan: Plan, host: str) -> list[Item]:
     """Return everything that `prepare` creates for `plan` on inventory host `host`, in the order of creation."""
     hypervisor = plan["hypervisor"]
     named: list[tuple[str, str]] = []

@@ -180,7 +180,7 @@ def _cluster_lines(plan: Plan) -> list[Line]:
         Line("Cluster", "label"),
         *(Line(f"API {kind}      {ip}", "mono") for ip in plan["vips"]["api"]),
         *(Line(f"ingress {kind}  {ip}", "mono") for ip in plan["vips"]["ingress"]),
-        Line(f"rendezvous   {plan['rendezvous_ip']}", "mono"),
+        Line(f"rendezvous   {plan['rendezvous']['ip']}", "mono"),
         *fencing,
     ]
 
@@ -240,7 +240,7 @@ def _row(
 
 
 def _node_head(node: Node, plan: Plan) -> tuple[Line, Line]:
-    first = any(a["ip"] == plan["rendezvous_ip"] for nic in node["nics"] for a in nic["addresses"])
+    first = node["name"] == plan["rendezvous"]["node"]
     return Line(node["name"], "head"), Line(f"{node['role']} · rendezvous" if first else node["role"], "role")
 
 

@@ -189,7 +189,7 @@ def of_kind(plan: Plan, kind: str, node: str | None = None) -> Iterator[Fault]:
     return (fault for fault in plan["faults"] if fault["kind"] == kind and node in (None, fault.get("node")))
 
 
-def of_lab(plan: Mapping[str, Any]) -> list[Fault]:
+def of_lab(plan: Plan) -> list[Fault]:
     """Return the faults that the lab's process does."""
     return [fault for fault in plan["faults"] if not KINDS[fault["kind"]].in_plan]
 

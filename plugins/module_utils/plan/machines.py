@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from .fields import Bridge, Cidr, Domain, Family, Ip, Label, Login, Mac, Name, Prefix, Role, Size, Uuid
+from .fields import Bridge, Cidr, Directory, Domain, Family, Ip, Label, Login, Mac, Name, Prefix, Role, Size, Uuid
 from .options import Bus
 
 
@@ -81,6 +81,8 @@ class Network(TypedDict):
     """Its name in libvirt."""
     bridge: Bridge
     """Name of its bridge."""
+    bridge_mac: Mac
+    """MAC of its bridge."""
     purpose: Literal["machine", "extra"]
     """Whether it is the machine network."""
     mtu: Size
@@ -169,6 +171,8 @@ class Node(TypedDict):
     """Its disks, in the order of their targets."""
     nics: list[Nic]
     """Its interfaces; the first is in the machine network."""
+    console: Directory
+    """File on the hypervisor with what it writes to its serial console."""
     network_config: dict[str, Any] | None
     """Its nmstate in agent-config.yaml; null: it has none."""
     root_device: Annotated[str, "device"] | None

@@ -21,6 +21,7 @@ from .fields import (
     Host,
     Ip,
     Label,
+    Link,
     Login,
     Name,
     OneOf,
@@ -74,6 +75,23 @@ class Release(TypedDict):
     """Other content for components of the lab payload: component, and directory or pullspec with digest."""
 
 
+class Uplink(TypedDict):
+    """The pair of links between a sandbox and its host, for `egress` and `route`. It follows from the cluster's name."""
+
+    link: Link
+    """Name of the host's end."""
+    inside: Link
+    """Name of the sandbox's end."""
+    table: Name
+    """Name of the host's nftables table."""
+    network: Cidr
+    """The network of the two."""
+    host_address: Ip
+    """Address of the host's end."""
+    address: Ip
+    """Address of the sandbox's end."""
+
+
 class Hypervisor(TypedDict):
     """Where the machines run."""
 
@@ -87,6 +105,8 @@ class Hypervisor(TypedDict):
     """Name of the sandbox's network namespace."""
     state_dir: Directory
     """Directory on the hypervisor with all that the cluster keeps there. It is removed with the cluster."""
+    console_dir: Directory
+    """Directory with the machines' console logs."""
     pool: Name
     """Name of the storage pool."""
     pool_dir: Directory
@@ -95,6 +115,7 @@ class Hypervisor(TypedDict):
     """Whether the machines reach what the hypervisor reaches."""
     route: bool
     """Whether the hypervisor reaches the machines of a sandbox by their IPv4 addresses."""
+    uplink: Uplink
     domain_type: Literal["auto", "kvm", "qemu"]
     """How machines are virtualized. `auto`: KVM where a guest really boots on it, else emulation."""
 
@@ -108,6 +129,41 @@ class Vips(TypedDict):
     """Of the ingress."""
 
 
+class Endpoint(TypedDict):
+    """Something that a client of the cluster connects to."""
+
+    host: Host
+    """Its name, or its address where it has none."""
+    addresses: list[Ip]
+    """What the name resolves to."""
+    port: Port
+    """Its TCP port."""
+    url: Url
+    """Its URL."""
+
+
+class Endpoints(TypedDict):
+    """Where the cluster is reached."""
+
+    api: Endpoint
+    """The API, for everybody."""
+    api_int: Endpoint
+    """The API, for the nodes."""
+    console: Endpoint
+    """The web console, for all that the ingress serves."""
+    service: Endpoint
+    """The assisted service, as long as the rendezvous host runs it."""
+
+
+class Rendezvous(TypedDict):
+    """The node that runs the assisted service and boots first."""
+
+    node: Label
+    """Its name."""
+    ip: Ip
+    """Its address, of the rendezvousIP in agent-config.yaml."""
+
+
 class Registry(TypedDict):
     """The mirror registry."""
 
@@ -117,6 +173,8 @@ class Registry(TypedDict):
     """Its user."""
     password: Password | None
     """Password of that user; null: the one in secrets.json."""
+    storage: Directory
+    """Directory on the hypervisor with its content."""
 
 
 class BmcService(TypedDict):
@@ -128,6 +186,8 @@ class BmcService(TypedDict):
     """User of all BMCs."""
     password: Password | None
     """Password of that user; null: the one in secrets.json."""
+    url: Url
+    """URL of its collection of systems."""
 
 
 class HttpService(TypedDict):
@@ -137,6 +197,8 @@ class HttpService(TypedDict):
     """Its port."""
     url: Url
     """Its URL."""
+    root: Directory
+    """Directory on the hypervisor with what it serves."""
 
 
 class PortService(TypedDict):
@@ -153,6 +215,8 @@ class Services(TypedDict):
     """The first address of the gateway."""
     host: Domain
     """Its name."""
+    directory: Directory
+    """Directory on the hypervisor in which each service has one."""
     registry: Registry
     bmc: BmcService
     http: HttpService
@@ -164,6 +228,12 @@ class Boot(TypedDict):
 
     mode: BootMode
     """Virtual media of the BMC, a CD drive, over the network, a small ISO that fetches the rest, or by hand."""
+    image: Name
+    """Name of the agent ISO in the run directory."""
+    script: Name
+    """Name of the iPXE script, in `boot-artifacts` of the run directory."""
+    script_url: Url
+    """URL of the iPXE script once it is published."""
 
 
 class ClusterNetwork(TypedDict):
@@ -211,8 +281,8 @@ class Plan(TypedDict):
     networks: list[Network]
     """The networks; the first is the machine network."""
     vips: Vips
-    rendezvous_ip: Ip
-    """Address of the node that runs the assisted service and boots first."""
+    endpoints: Endpoints
+    rendezvous: Rendezvous
     nodes: list[Node]
     """The machines, in the order of their addresses."""
     services: Services

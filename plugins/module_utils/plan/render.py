@@ -50,7 +50,7 @@ def _about(plan: Plan, width: int) -> Any:
         ("payload", f"{plan['release']['payload']} {plan['release']['version'] or plan['release']['image']}"),
         ("hypervisor", f"{hypervisor['kind']} {hypervisor['host'] or hypervisor['netns']}"),
         ("boot", plan["boot"]["mode"]),
-        ("rendezvous", plan["rendezvous_ip"]),
+        ("rendezvous", f"{plan['rendezvous']['node']} {plan['rendezvous']['ip']}"),
         *_labelled("API", plan["vips"]["api"]),
         *_labelled("ingress", plan["vips"]["ingress"]),
         ("services", services["host"]),

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from ..documents import Positions
+from . import names
 from .model import Plan
-from .problems import Finding, Problem
+from .problems import Finding, Path, Problem
 from .shapes import mismatches
 
 
@@ -50,9 +51,23 @@ def part(value: Any, wanted: Any) -> list[Finding]:
 
 def _contradictions(plan: Plan) -> Iterator[Finding]:
     """Yield what is wrong in how the parts of a plan refer to each other."""
-    hypervisor = plan["hypervisor"]
-    if not hypervisor["pool_dir"].startswith(hypervisor["state_dir"] + "/"):
-        yield ("hypervisor", "pool_dir"), hypervisor["pool_dir"], "must be in hypervisor.state_dir, which is removed with the cluster"
+    hypervisor, services = plan["hypervisor"], plan["services"]
+    paths: dict[Path, str] = {
+        ("hypervisor", "console_dir"): hypervisor["console_dir"],
+        ("hypervisor", "pool_dir"): hypervisor["pool_dir"],
+        ("services", "directory"): services["directory"],
+        ("services", "registry", "storage"): services["registry"]["storage"],
+        ("services", "http", "root"): services["http"]["root"],
+        **{("nodes", index, "console"): node["console"] for index, node in enumerate(plan["nodes"])},
+    }
+    for path, value in paths.items():
+        if not value.startswith(hypervisor["state_dir"] + "/"):
+            yield path, value, "must be in hypervisor.state_dir, which is removed with the cluster"
+    uplink = names.uplink(plan["cluster"]["name"])
+    for name, found in hypervisor["uplink"].items():
+        if found != uplink[name]:  # type: ignore[literal-required]
+            wanted = uplink[name]  # type: ignore[literal-required]
+            yield ("hypervisor", "uplink", name), found, f"must be {wanted}: what removes the cluster finds it by the cluster's name"
     for name in ("networks", "nodes"):
         if not plan[name]:  # type: ignore[literal-required]
             yield (name,), None, "must not be empty"
@@ -70,6 +85,23 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         for position, nic in enumerate(node["nics"]):
             if nic["network"] not in networks:
                 yield ("nodes", index, "nics", position, "network"), nic["network"], f"must be one of {', '.join(networks)}"
-    ips = [address["ip"] for node in plan["nodes"] for nic in node["nics"] for address in nic["addresses"]]
-    if plan["nodes"] and plan["rendezvous_ip"] not in ips:
-        yield ("rendezvous_ip",), plan["rendezvous_ip"], f"must be an address of a node: {', '.join(ips)}"
+    hosts = {node["name"]: [a["ip"] for nic in node["nics"] for a in nic["addresses"]] for node in plan["nodes"]}
+    first, ip = plan["rendezvous"]["node"], plan["rendezvous"]["ip"]
+    if first not in hosts:
+        yield ("rendezvous", "node"), first, f"must be one of {', '.join(hosts)}"
+    elif ip not in hosts[first]:
+        yield ("rendezvous", "ip"), ip, f"must be an address of {first}: {', '.join(hosts[first])}"
+    yield from _endpoints(plan)
+
+
+def _endpoints(plan: Plan) -> Iterator[Finding]:
+    """Yield the endpoints whose addresses are not those of VIPs and rendezvous host."""
+    vips, endpoints = plan["vips"], plan["endpoints"]
+    for name, endpoint, source, wanted in (
+        ("api", endpoints["api"], "vips.api", vips["api"]),
+        ("api_int", endpoints["api_int"], "vips.api", vips["api"]),
+        ("console", endpoints["console"], "vips.ingress", vips["ingress"]),
+        ("service", endpoints["service"], "rendezvous.ip", [plan["rendezvous"]["ip"]]),
+    ):
+        if endpoint["addresses"] != wanted:
+            yield ("endpoints", name, "addresses"), endpoint["addresses"], f"must be {', '.join(wanted)}, as {source}"

@@ -20,6 +20,7 @@ from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan.access import Access
 from ..plan.faults import EXTRA
+from ..plan.model import Plan
 from ..vocabulary import Port, Stage
 
 SURE, LIKELY = 60.0, 360.0
@@ -91,7 +92,7 @@ class Facts:
     refused: host name -> what its agent reports of having been refused; run_dir: the run directory, absolute.
     """
 
-    plan: dict[str, Any]
+    plan: Plan
     domains: dict[str, str] | None = None
     consoles: dict[str, str] = field(default_factory=dict)
     cluster: dict[str, Any] | None = None
@@ -178,7 +179,7 @@ def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], patience: 
 
 
 def _node_zero(facts: Facts) -> Iterator[Cause]:
-    address = facts.rendezvous_ip or facts.plan["rendezvous_ip"]
+    address = facts.rendezvous_ip or facts.plan["rendezvous"]["ip"]
     if facts.refusal:
         yield Cause(f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
                     f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run", SURE)
@@ -228,7 +229,7 @@ def _registered(facts: Facts) -> Iterator[Cause]:
                         f"{facts.access.verb('boot')}  # boots it from this run's image, where it was booted from another one", LIKELY)
         else:
             yield Cause(f"host {name} never registered",
-                        f"{facts.console(name)}  # does it reach {facts.rendezvous_ip or facts.plan['rendezvous_ip']}?", LIKELY)
+                        f"{facts.console(name)}  # does it reach {facts.rendezvous_ip or facts.plan['rendezvous']['ip']}?", LIKELY)
     for host in hosts:
         if _planned(facts, host) is None:
             yield Cause(f"host {host_name(host)} is not part of this plan ({len(hosts)} hosts registered, {len(planned)} expected)",

@@ -24,6 +24,8 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
+from ..plan.machines import Node
+from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import services
 from .causes import Cause, Facts, causes
@@ -46,9 +48,9 @@ class Gathered:
 class Gatherer:
     """One collection into `directory`; `auth` is how the service wants to be asked: (token, scheme)."""
 
-    def __init__(self, plan: dict[str, Any], run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
+    def __init__(self, plan: Plan, run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
         self.plan, self.run_dir, self.out, self.auth = plan, run_dir, Gathered(directory), auth
-        self.state_dir = Path(plan["hypervisor"]["state_dir"])
+        self.state_dir, self.services = Path(plan["hypervisor"]["state_dir"]), Path(plan["services"]["directory"])
         self.facts = Facts(plan=plan, rendezvous_ip=rendezvous_ip(plan, run_dir), run_dir=run_dir.absolute())
         self.injected: list[str] = []
         self.secrets = of_run(run_dir)
@@ -118,13 +120,13 @@ class Gatherer:
 
     def _services(self) -> None:
         self.facts.services = services.errors(self.plan)
-        for path in sorted(self.state_dir.glob("services/*/log")):
+        for path in sorted(self.services.glob("*/log")):
             self._copy_file(f"services/{path.parent.name}.log", path)
-        log = self.state_dir / "services/faults/log"
+        log = self.services / "faults/log"
         self.injected = [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
 
     def _consoles(self) -> None:
-        for path in sorted((self.state_dir / "console").glob("*.log")):
+        for path in sorted(Path(self.plan["hypervisor"]["console_dir"]).glob("*.log")):
             self._copy_file(f"console/{path.name}", path)
         self.facts.consoles = consoles(self.plan)
 
@@ -157,7 +159,7 @@ class Gatherer:
         self._json("cluster/pods.json", pods)
         self.facts.nodes, self.facts.operators, self.facts.pods = nodes, operators, pods
 
-    def _host(self, node: dict[str, Any]) -> None:
+    def _host(self, node: Node) -> None:
         address = next(a["ip"] for nic in node["nics"] for a in nic["addresses"])
         enter = ssh(self.run_dir, address)
         try:

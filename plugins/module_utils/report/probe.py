@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from ..plan.model import Plan
 from ..sandbox import services
 from ..watch import Seen
 from .causes import Cause, Facts, Unit, causes
@@ -51,7 +51,7 @@ def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
     return (*SSH, *(("-o", "BatchMode=yes") if batch else ()), "-i", str(run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
 
 
-def domain_states(plan: Mapping[str, Any]) -> dict[str, str] | None:
+def domain_states(plan: Plan) -> dict[str, str] | None:
     """Each domain that exists, and its state; None where libvirt is not to be had (or people boot machines of their own)."""
     if plan["boot"]["mode"] == "manual":
         return None
@@ -65,11 +65,11 @@ def domain_states(plan: Mapping[str, Any]) -> dict[str, str] | None:
     return states
 
 
-def consoles(plan: Mapping[str, Any]) -> dict[str, str]:
+def consoles(plan: Plan) -> dict[str, str]:
     """The last text of each domain's console since it was booted."""
     found = {}
     for node in plan["nodes"]:
-        path = Path(plan["hypervisor"]["state_dir"]) / "console" / f"{node['domain']}.log"
+        path = Path(node["console"])
         if path.exists():
             with path.open("rb") as stream:
                 stream.seek(max(0, path.stat().st_size - CONSOLE_TAIL))
@@ -91,16 +91,16 @@ def refusal(run_dir: Path, address: str) -> str:
     return run(*ssh(run_dir, address), _ASK_REFUSAL).strip()
 
 
-def rendezvous_ip(plan: Mapping[str, Any], run_dir: Path) -> str:
+def rendezvous_ip(plan: Plan, run_dir: Path) -> str:
     """The address that the image was made for: files of the run directory can have been changed after the plan."""
     path = run_dir / "rendezvousIP"
-    return path.read_text().strip() if path.exists() else str(plan["rendezvous_ip"])
+    return path.read_text().strip() if path.exists() else plan["rendezvous"]["ip"]
 
 
 class Probe:
     """Tells the causes that can be seen now; called again within `PACE` seconds it answers from memory."""
 
-    def __init__(self, plan: dict[str, Any], run_dir: Path) -> None:
+    def __init__(self, plan: Plan, run_dir: Path) -> None:
         self.plan, self.run_dir = plan, run_dir
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.asked = Facts(plan=plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0

@@ -7,16 +7,16 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ..plan.faults import of_lab
+from ..plan.model import Plan
 from ..state import write_atomic
 from . import faultd, processes
 
 NAME = "faults"
 
 
-def ensure(plan: Mapping[str, Any], url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
+def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
     """Start the process if the plan has faults for it; return what was done (`name`, `before`, `after`).
 
     url, headers: of the assisted service's API. A process of another image (which has another token) makes way, and its
@@ -25,14 +25,14 @@ def ensure(plan: Mapping[str, Any], url: str, headers: Mapping[str, str], *, che
     faults, directory = of_lab(plan), Path(plan["hypervisor"]["state_dir"]) / "processes"
     if not faults:
         return []
-    base = Path(plan["hypervisor"]["state_dir"]) / "services"
+    base = Path(plan["services"]["directory"])
     state = base / NAME / "state.json"
     config = {
         "faults": faults,
         "nodes": {n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}} for n in plan["nodes"]},
         "api": {"url": url, "headers": dict(headers)},
         "processes": str(directory),
-        "registry": str(base / "registry/storage"),
+        "registry": plan["services"]["registry"]["storage"],
         "state": str(state),
     }
     files = {base / NAME / "faultd.py": (inspect.getsource(faultd), 0o644), base / NAME / "config.json": (json.dumps(config, indent=1) + "\n", 0o600)}

@@ -8,8 +8,9 @@ they are, and what they drop stays dropped.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from ..plan.model import Plan
 
 _FROM_HOST = "ct state established,related accept"
 
@@ -36,7 +37,7 @@ def inner_side(link: str, host: ipaddress.IPv4Address) -> str:
     return _chain("input", rules) + _chain("forward", rules)
 
 
-def services_on_host(plan: Mapping[str, Any]) -> str:
+def services_on_host(plan: Plan) -> str:
     """Return the chains of a hypervisor without a sandbox: its services answer itself and its labs' bridges."""
     bridges = ", ".join(f'"{name}"' for name in ("lo", *(network["bridge"] for network in plan["networks"])))
     gateways = [ipaddress.ip_address(subnet["gateway"]) for subnet in plan["networks"][0]["subnets"]]

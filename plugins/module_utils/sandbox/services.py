@@ -22,12 +22,13 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._deps import optional
 from ..addresses import in_url, socket_family, version
 from ..boot import simulator
 from ..errors import LabError
+from ..plan.model import BmcService, Plan, Registry
 from ..state import write_atomic
 from . import httpd, processes
 
@@ -58,13 +59,13 @@ class Service:
     leftovers: Sequence[Path] = field(default_factory=tuple)
 
 
-def render(plan: Mapping[str, Any], tls: Mapping[str, str], *, private: bool, http_secret: str) -> dict[str, Service]:
+def render(plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: str) -> dict[str, Service]:
     """Return the services of `plan` by name.
 
     tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen at
     every address; elsewhere at the machine network's gateway addresses only. http_secret: what the registry signs with.
     """
-    base = Path(plan["hypervisor"]["state_dir"]) / "services"
+    base = Path(plan["services"]["directory"])
     addresses = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
     return {
         "bmc": _bmc(plan, tls, base / "bmc", addresses, private),
@@ -113,9 +114,10 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
     return done
 
 
-def errors(plan: Mapping[str, Any]) -> dict[str, str]:
+def errors(plan: Plan) -> dict[str, str]:
     """Return what keeps each service that `plan`'s nodes need from answering: an error's text, or nothing."""
     wanted = plan["services"]
+    ports = {"bmc": wanted["bmc"]["port"], "registry": wanted["registry"]["port"], "http": wanted["http"]["port"], "ntp": wanted["ntp"]["port"]}
     address, found = wanted["address"], {}
     for name in NAMES:
         used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}
@@ -123,11 +125,11 @@ def errors(plan: Mapping[str, Any]) -> dict[str, str]:
             found[name] = ""
             try:
                 if name == "ntp":
-                    _ask_time(address, wanted[name]["port"])
+                    _ask_time(address, ports[name])
                 else:
-                    socket.create_connection((address, wanted[name]["port"]), timeout=5).close()
+                    socket.create_connection((address, ports[name]), timeout=5).close()
             except (OSError, ValueError) as error:
-                found[name] = f"{address} port {wanted[name]['port']}: {getattr(error, 'strerror', None) or error}"
+                found[name] = f"{address} port {ports[name]}: {getattr(error, 'strerror', None) or error}"
     return found
 
 
@@ -170,7 +172,7 @@ def _wait(name: str, service: Service, directory: Path) -> None:
         time.sleep(0.05)
 
 
-def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
+def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
     settings = plan["services"]["bmc"]
     listen = _listen(addresses, private)
     config = {
@@ -207,20 +209,20 @@ def _bmc(plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses:
         files,
         settings["port"],
         "tcp",
-        lambda: _get(url, tls["ca"], settings["username"], settings["password"]),
+        lambda: _get(url, tls["ca"], settings["username"], settings["password"] or ""),
         (base / "state", base / "tmp"),
     )
 
 
 def _registry(
-    plan: Mapping[str, Any], tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool, secret: str
+    plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool, secret: str
 ) -> Service:
     settings = plan["services"]["registry"]
     address = "" if private else in_url(addresses[0])
     config = {
         "version": 0.1,
         "log": {"level": "warn", "accesslog": {"disabled": True}},
-        "storage": {"filesystem": {"rootdirectory": f"{base}/storage"}, "delete": {"enabled": True}},
+        "storage": {"filesystem": {"rootdirectory": settings["storage"]}, "delete": {"enabled": True}},
         "http": {
             "addr": f"{address}:{settings['port']}",
             "secret": secret,
@@ -240,12 +242,12 @@ def _registry(
         files,
         settings["port"],
         "tcp",
-        lambda: _get(url, tls["ca"], settings["username"], settings["password"]),
-        (base / "storage",),
+        lambda: _get(url, tls["ca"], settings["username"], settings["password"] or ""),
+        (Path(settings["storage"]),),
     )
 
 
-def _protected(base: Path, settings: Mapping[str, Any], tls: Mapping[str, str]) -> dict[Path, tuple[str, int]]:
+def _protected(base: Path, settings: Registry | BmcService, tls: Mapping[str, str]) -> dict[Path, tuple[str, int]]:
     """What a service with TLS and users reads: content and mode of each file in `base`."""
     return {
         base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
@@ -254,21 +256,21 @@ def _protected(base: Path, settings: Mapping[str, Any], tls: Mapping[str, str]) 
     }
 
 
-def _http(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private: bool) -> Service:
+def _http(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Service:
     port = plan["services"]["http"]["port"]
     files = {base / "httpd.py": (inspect.getsource(httpd), 0o644)}
-    argv = [sys.executable, "-I", f"{base}/httpd.py", f"{base}/root", str(port), plan["services"]["host"], *([] if private else addresses)]
+    argv = [sys.executable, "-I", f"{base}/httpd.py", plan["services"]["http"]["root"], str(port), plan["services"]["host"], *([] if private else addresses)]
     return Service(
         processes.Program("http", argv, base / "log", {}, tuple(files)),
         files,
         port,
         "tcp",
         lambda: _get(f"http://{in_url(addresses[0])}:{port}/"),
-        (base / "root",),
+        (Path(plan["services"]["http"]["root"]),),
     )
 
 
-def _ntp(plan: Mapping[str, Any], base: Path, addresses: Sequence[str], private: bool) -> Service:
+def _ntp(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Service:
     port, pidfile = plan["services"]["ntp"]["port"], base / "chronyd.pid"
     lines = [
         f"local stratum {NTP_STRATUM}",
@@ -307,9 +309,9 @@ def _program(name: str, package: str, other: str = "") -> str:
     return path
 
 
-def _htpasswd(path: Path, settings: Mapping[str, str]) -> str:
+def _htpasswd(path: Path, settings: Registry | BmcService) -> str:
     """Return the line for a user; the one in `path` while its hash fits, because a new hash is another one each time."""
-    user, password = settings["username"], settings["password"].encode()
+    user, password = settings["username"], (settings["password"] or "").encode()
     with contextlib.suppress(FileNotFoundError, ValueError):
         text = path.read_text()
         name, __, digest = text.strip().partition(":")

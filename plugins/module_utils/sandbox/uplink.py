@@ -7,7 +7,6 @@ of our own stays the host's decision: if its firewall drops forwarded packets, i
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import json
 import os
@@ -19,33 +18,13 @@ from typing import Any
 
 from ..documents import load_json, read_file
 from ..errors import LabError
+from ..plan import names
+from ..plan.model import Plan
 from ..state import write_atomic
 from . import guard, namespaces
 from .host import shared
 
 FILE = "uplink.json"
-INSIDE = "uplink"
-# RFC 2544's block for laboratories: nobody routes it.
-LINKS = ipaddress.IPv4Network("198.18.0.0/15")
-MAX_LINK = 15
-
-
-def table(cluster: str) -> str:
-    """Return the name of the host's nftables table for a cluster."""
-    return f"agentlab-{cluster}"
-
-
-def link(cluster: str) -> str:
-    """Return the name of the host's end of the pair."""
-    name = f"al-{cluster}"
-    return name if len(name) <= MAX_LINK else f"al-{hashlib.sha256(cluster.encode()).hexdigest()[:12]}"
-
-
-def addresses(cluster: str) -> tuple[ipaddress.IPv4Interface, ipaddress.IPv4Interface]:
-    """Return the addresses of the pair: the host's, the sandbox's."""
-    number = int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:4], "big") % (LINKS.num_addresses // 4)
-    net = ipaddress.IPv4Network((int(LINKS.network_address) + 4 * number, 30))
-    return tuple(ipaddress.IPv4Interface((host, 30)) for host in net.hosts())  # type: ignore[return-value]
 
 
 def resolvers(files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))) -> list[str]:
@@ -62,9 +41,9 @@ def resolvers(files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"),
     return []
 
 
-def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool = False) -> list[dict[str, str]]:
+def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Make the way that the plan's `hypervisor.egress` and `.route` ask for; return what was done (`name`, `before`, `after`)."""
-    hypervisor, cluster = plan["hypervisor"], plan["cluster"]["name"]
+    hypervisor, pair = plan["hypervisor"], plan["hypervisor"]["uplink"]
     if not (hypervisor["egress"] or hypervisor["route"]):
         return []
     for program, package in (("ip", "iproute2"), ("nft", "nftables")):
@@ -73,8 +52,8 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
     four = [
         (network, subnet["cidr"]) for network in plan["networks"] for subnet in network["subnets"] if subnet["family"] == "ipv4"
     ]
-    wanted = {
-        "link": link(cluster),
+    wanted: dict[str, Any] = {
+        "link": pair["link"],
         "guarded": True,
         "egress": hypervisor["egress"],
         "resolvers": resolvers() if hypervisor["egress"] else [],
@@ -83,7 +62,7 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
     }
     path = Path(hypervisor["state_dir"]) / FILE
     before = load_json(read_file(path), name=str(path)) if path.exists() else None
-    complete = _exists(wanted["link"]) and _quiet("nft", "list", "table", "inet", table(cluster))
+    complete = _exists(wanted["link"]) and _quiet("nft", "list", "table", "inet", pair["table"])
     if before == wanted and complete:
         return []
     changes = [{"name": wanted["link"], "before": _shown(before if complete else None), "after": _shown(wanted)}]
@@ -91,9 +70,9 @@ def ensure(running: namespaces.Running, plan: Mapping[str, Any], *, check: bool 
         return changes
     if _exists(wanted["link"]):
         _run("ip", "link", "delete", wanted["link"])
-    _refuse_overlap([str(addresses(cluster)[0].network), *wanted["routes"]])
+    _refuse_overlap([pair["network"], *wanted["routes"]])
     path.unlink(missing_ok=True)
-    _connect(running, cluster, wanted)
+    _connect(running, plan, wanted)
     write_atomic(path, json.dumps(wanted, indent=1) + "\n")
     return changes
 
@@ -106,12 +85,13 @@ def forwarders(state_dir: Path) -> list[str]:
 
 def exists(cluster: str) -> bool:
     """Return whether there is anything of the host's side."""
-    return _exists(link(cluster)) or bool(shutil.which("nft") and _quiet("nft", "list", "table", "inet", table(cluster)))
+    pair = names.uplink(cluster)
+    return _exists(pair["link"]) or bool(shutil.which("nft") and _quiet("nft", "list", "table", "inet", pair["table"]))
 
 
-def guard_services(plan: Mapping[str, Any], *, check: bool = False) -> list[dict[str, str]]:
+def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`."""
-    name = table(plan["cluster"]["name"])
+    name = plan["hypervisor"]["uplink"]["table"]
     if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         raise LabError("BMCs, registry and files of the lab are closed to neighbours by nft, which this hypervisor lacks: install nftables")
     if _quiet("nft", "list", "table", "inet", name):
@@ -124,38 +104,39 @@ def guard_services(plan: Mapping[str, Any], *, check: bool = False) -> list[dict
 
 def remove(cluster: str) -> bool:
     """Remove the host's side; return whether there was one. A link of that name without the cluster's alias is another's."""
-    alias = Path(f"/sys/class/net/{link(cluster)}/ifalias")
+    pair = names.uplink(cluster)
+    alias = Path(f"/sys/class/net/{pair['link']}/ifalias")
     # Killed before it had its alias, ours ends with the sandbox that has its peer.
     there = alias.exists() and alias.read_text().strip() == f"agentlab {cluster}"
     if there:
-        _run("ip", "link", "delete", link(cluster))
-    if shutil.which("nft") and _quiet("nft", "list", "table", "inet", table(cluster)):
-        _run("nft", "delete", "table", "inet", table(cluster))
+        _run("ip", "link", "delete", pair["link"])
+    if shutil.which("nft") and _quiet("nft", "list", "table", "inet", pair["table"]):
+        _run("nft", "delete", "table", "inet", pair["table"])
         there = True
     return there
 
 
-def _connect(running: namespaces.Running, cluster: str, wanted: Mapping[str, Any]) -> None:
-    host, inside = addresses(cluster)
-    name, enter = wanted["link"], namespaces.enter(running)
+def _connect(running: namespaces.Running, plan: Plan, wanted: Mapping[str, Any]) -> None:
+    pair, name, enter = plan["hypervisor"]["uplink"], wanted["link"], namespaces.enter(running)
+    network, end = ipaddress.IPv4Network(pair["network"]), pair["inside"]
     # The rules come first: there is no moment at which the pair is open.
     own = [guard.host_side(name)]
     if wanted["egress"]:
-        own.append(guard.masquerade(f'ip saddr {host.network} oifname != "{name}"'))
-    inner = [guard.inner_side(INSIDE, host.ip)]
+        own.append(guard.masquerade(f'ip saddr {network} oifname != "{name}"'))
+    inner = [guard.inner_side(end, ipaddress.IPv4Address(pair["host_address"]))]
     if wanted["nat"]:
-        inner.append(guard.masquerade(f'ip saddr {{ {", ".join(wanted["nat"])} }} oifname "{INSIDE}"'))
-    _run("nft", "-f", "-", data=guard.table(table(cluster), *own))
+        inner.append(guard.masquerade(f'ip saddr {{ {", ".join(wanted["nat"])} }} oifname "{end}"'))
+    _run("nft", "-f", "-", data=guard.table(pair["table"], *own))
     _run(*enter, "nft", "-f", "-", data=guard.table("agentlab", *inner))
-    _run("ip", "link", "add", name, "type", "veth", "peer", "name", INSIDE, "netns", str(running.pid))
-    _run("ip", "link", "set", name, "alias", f"agentlab {cluster}", "up")
-    _run("ip", "address", "add", str(host), "dev", name)
-    _run(*enter, "ip", "address", "add", str(inside), "dev", INSIDE)
-    _run(*enter, "ip", "link", "set", INSIDE, "up")
+    _run("ip", "link", "add", name, "type", "veth", "peer", "name", end, "netns", str(running.pid))
+    _run("ip", "link", "set", name, "alias", f"agentlab {plan['cluster']['name']}", "up")
+    _run("ip", "address", "add", f"{pair['host_address']}/{network.prefixlen}", "dev", name)
+    _run(*enter, "ip", "address", "add", f"{pair['address']}/{network.prefixlen}", "dev", end)
+    _run(*enter, "ip", "link", "set", end, "up")
     for cidr in wanted["routes"]:
-        _run("ip", "route", "add", cidr, "via", str(inside.ip), "dev", name)
+        _run("ip", "route", "add", cidr, "via", pair["address"], "dev", name)
     if wanted["egress"]:
-        _run(*enter, "ip", "route", "add", "default", "via", str(host.ip))
+        _run(*enter, "ip", "route", "add", "default", "via", pair["host_address"])
         _forward(name, Path(running.work).parents[1])
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import names
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 GATEWAY, LAN_HOST, LAN_NEIGHBOUR = "192.168.111.1", "192.0.2.1", "192.0.2.2"
@@ -102,7 +103,8 @@ def places() -> Iterator[dict[str, Place]]:
 def plan(tmp_path: Path, **hypervisor: Any) -> str:
     return json.dumps({
         "cluster": {"name": "nb"}, "networks": [NETWORK], "services": {name: {"port": port} for name, port in PORTS.items()},
-        "hypervisor": {"kind": "sandbox", "egress": False, "route": False, "state_dir": str(tmp_path / "nb"), **hypervisor},
+        "hypervisor": {"kind": "sandbox", "egress": False, "route": False, "state_dir": str(tmp_path / "nb"),
+                       "uplink": names.uplink("nb"), **hypervisor},
     })  # fmt: skip
 
 
@@ -120,7 +122,7 @@ def test_only_this_host_reaches_a_sandbox(places: dict[str, Place], tmp_path: Pa
     neighbour, host, sandbox = places.values()
     sandbox.serve()
     connect(places, tmp_path, **hypervisor)
-    inside = str(uplink.addresses("nb")[1].ip)
+    inside = names.uplink("nb")["address"]
     for port in PORTS.values():
         assert host.reaches(inside, port)
         assert host.reaches(GATEWAY, port) == bool(hypervisor.get("route"))

@@ -71,9 +71,8 @@ class Room:
         self.directory, self.log = directory, list[str]()
         names = ("worker-0", "master-0", "master-1")
         self.machines = {name: Machine(name, self.log) for name in names}
-        self.nodes = sequence.order(
-            [{"name": name, "nics": [{"addresses": [{"ip": f"192.0.2.{index}"}]}]} for index, name in enumerate(names)], "192.0.2.1"
-        )
+        nodes: list[Any] = [{"name": name} for name in names]
+        self.nodes = sequence.order(nodes, "master-0")
 
     def boot(self, image: str, **options: Any) -> list[str]:
         def blank(node: Mapping[str, Any]) -> None:

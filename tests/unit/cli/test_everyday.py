@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -32,8 +31,9 @@ KUBECONFIG = {
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run directory of cluster `lab`, which does not run."""
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
-    plan: Any = build.build(profile.load("compact_dualstack", PROFILES), "lab")
-    plan["hypervisor"] |= {"state_dir": str(tmp_path / "state"), "pool_dir": str(tmp_path / "state/pool")}
+    chosen = profile.load("compact_dualstack", PROFILES)
+    chosen["hypervisor"]["state_dir"] = str(tmp_path / "state")
+    plan = build.build(chosen, "lab")
     (tmp_path / "lab/auth").mkdir(parents=True)
     (tmp_path / "lab/ssh").mkdir()
     (tmp_path / "lab/ssh/id_ecdsa").write_text("key")
@@ -75,7 +75,7 @@ def test_ssh_takes_a_command(runs: Path, started: list[list[str]]) -> None:
 
 
 def test_console_is_printed_followed_or_attached(runs: Path, started: list[list[str]]) -> None:
-    log = str(runs / "state/console/lab_master_0.log")
+    log = str(runs / "state/lab/console/lab_master_0.log")
     for option in ([], ["-f"], ["-i"]):
         node.console(["master-0", *option, "--cluster", "lab"])
     assert started == [
@@ -175,9 +175,9 @@ def test_a_list_has_clusters_of_this_checkout_and_of_others(runs: Path, tmp_path
 
 
 def test_a_cluster_of_another_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (runs / "state").mkdir()
+    (runs / "state/lab").mkdir(parents=True)
     made = owner.Owner("lab", "/home/ann/runs/lab", 1000, "ann", "host1", "digest", "mark")
-    (runs / "state" / owner.FILE).write_text(json.dumps(asdict(made)))
+    (runs / "state/lab" / owner.FILE).write_text(json.dumps(asdict(made)))
     for verb in (node.ssh, node.console, node.power):
         assert verb(["master-0", "--cluster", "lab"]) == 1
         assert "belongs to ann (uid 1000), run directory /home/ann/runs/lab on host1" in capsys.readouterr().err

@@ -280,7 +280,7 @@ def test_a_controller_that_never_ran_is_no_success(kubeconfig):
     clock, said = Clock(), []
     kube = KubeWithController(kubeconfig, clock, recovers_after=10**9)
     assert InstallWatcher(kube, lambda level, text: None, clock).run()
-    plan = {"nodes": [], "rendezvous_ip": "", "cluster": {"name": "one"}}
+    plan = {"nodes": [], "rendezvous": {"node": "", "ip": ""}, "cluster": {"name": "one"}}
     watch = InstallWatcher(kube, lambda level, text: said.append(text), clock, stall=900, controller=True,
                            diagnose=lambda seen: causes(Facts(plan=plan, nodes=[], pods=seen.pods)))  # fmt: skip
     begin = clock.now

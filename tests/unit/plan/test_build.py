@@ -34,7 +34,7 @@ def test_every_address_is_in_its_network_and_only_once(name: str) -> None:
     assert len(set(addresses)) == len(addresses)
     for address in addresses:
         assert any(ipaddress.ip_address(address) in subnet for subnet in subnets), address
-    assert plan["rendezvous_ip"] == plan["nodes"][0]["nics"][0]["addresses"][0]["ip"]
+    assert plan["rendezvous"] == {"node": "master-0", "ip": plan["nodes"][0]["nics"][0]["addresses"][0]["ip"]}
 
 
 @settings(deadline=None)

@@ -104,7 +104,7 @@ def test_no_address_is_ever_folded(name: str, width: int, tmp_path: Path) -> Non
         for subnet in network["subnets"]:
             dhcp = subnet["dhcp"]
             assert {subnet["cidr"], subnet["gateway"], *((dhcp["start"], dhcp["end"]) if dhcp else ())} <= words
-    assert {*plan["vips"]["api"], *plan["vips"]["ingress"], plan["rendezvous_ip"], plan["services"]["host"]} <= words
+    assert {*plan["vips"]["api"], *plan["vips"]["ingress"], plan["rendezvous"]["ip"], plan["services"]["host"]} <= words
     if name != "big" and width >= 80:
         assert max(len(line) for line in render.table(plan, width).splitlines()) <= max(width, 80)
 

@@ -15,8 +15,8 @@ def node(n):
             "nics": [{"mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}]}
 
 
-PLAN = {"cluster": {"name": "ostest"}, "hypervisor": {"kind": "sandbox", "state_dir": "/var/lib/agentlab/ostest"},
-        "nodes": [node(0), node(1)], "rendezvous_ip": "192.0.2.20"}
+PLAN = {"cluster": {"name": "ostest"}, "hypervisor": {"kind": "sandbox", "console_dir": "/var/lib/agentlab/ostest/console"},
+        "nodes": [node(0), node(1)], "rendezvous": {"node": "master-0", "ip": "192.0.2.20"}}
 RUNNING = {"ostest_master_0": "running", "ostest_master_1": "running"}
 
 
@@ -253,14 +253,15 @@ def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
 
 def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     names = {"domain": "my-lab.test", "name": "my-lab"}
-    plan = PLAN | {"cluster": names, "networks": [{"bridge": "br"}], "services": {"address": "192.0.2.1"}}
+    plan = PLAN | {"cluster": names, "networks": [{"bridge": "br"}], "services": {"address": "192.0.2.1"},
+                   "endpoints": {"console": {"url": "https://console.my-lab.test"}}}
     lines = closing(Access(plan, Path("/srv/my runs/my-lab"), "/srv/bin/agentlab"))
     rows = {line[2:12].strip(): line[13:] for line in lines[1:]}
     assert rows["nodes"] == "master-0 192.0.2.20, master-1 192.0.2.21"
     assert rows["API"] == "/srv/bin/agentlab kubectl --cluster my-lab get nodes,clusterversion,clusteroperators"
     assert rows["ssh"] == "/srv/bin/agentlab ssh master-0 --cluster my-lab"
     assert rows["remove it"] == "/srv/bin/agentlab destroy --cluster my-lab"
-    assert rows["console"] == "https://console-openshift-console.apps.my-lab.test"
+    assert rows["console"] == "https://console.my-lab.test"
     assert "in the lab's network only" in lines[0]
-    local = closing(Access(plan | {"hypervisor": {"kind": "local", "state_dir": "/x"}}, Path("/r")))
+    local = closing(Access(plan | {"hypervisor": {"kind": "local", "console_dir": "/x/console"}}, Path("/r")))
     assert any("resolvectl dns br 192.0.2.1" in line for line in local)

@@ -18,9 +18,9 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "config_examples"
 
 @pytest.fixture
 def plan(tmp_path: Path) -> dict[str, Any]:
-    plan: dict[str, Any] = dict(build(profile.load("sno_ipv4", EXAMPLES, "t1"), "t1"))
-    plan["hypervisor"]["state_dir"] = str(tmp_path / "state")
-    return plan
+    chosen = profile.load("sno_ipv4", EXAMPLES, "t1")
+    chosen["hypervisor"]["state_dir"] = str(tmp_path / "state")
+    return dict(build(chosen, "t1"))
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def run_dir(plan: dict[str, Any], tmp_path: Path) -> Path:
     }.items():
         (run / path).parent.mkdir(parents=True, exist_ok=True)
         (run / path).write_text(text)
-    console = tmp_path / "state/console"
+    console = tmp_path / "state/t1/console"
     console.mkdir(parents=True)
     (console / "t1_master_0.log").write_bytes(b"\xff login canary-kubeadmin-2\r\nBearer canaryTokenOfTheConsole4\r\n" * 3)
-    log = tmp_path / "state/services/registry/log"
+    log = tmp_path / "state/t1/services/registry/log"
     log.parent.mkdir(parents=True)
     log.write_text('auth failed for "me:canary-pull-1"\n')
     return run

@@ -63,7 +63,7 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, asked = [1000.0], []
     plan: dict[str, Any] = {
         "cluster": {"name": "one"},
-        "rendezvous_ip": "192.0.2.1",
+        "rendezvous": {"node": "master-0", "ip": "192.0.2.1"},
         "hypervisor": {"kind": "ssh"},
         "nodes": [],
         "boot": {"mode": "manual"},
@@ -97,6 +97,6 @@ def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:
     boots = "BdsDxe: starting Boot0001\r\nKernel panic - not syncing\r\n", "BdsDxe: starting Boot0002\r\nall is well\r\n"
     (tmp_path / "console/one.log").write_text("".join(boots), newline="")
     (tmp_path / "console/two.log").write_text(boots[0] + "x" * 2 * probe.CONSOLE_TAIL, newline="")
-    plan = {"hypervisor": {"state_dir": str(tmp_path)}, "nodes": [{"domain": name} for name in ("one", "two", "none")]}
+    plan: Any = {"nodes": [{"domain": name, "console": str(tmp_path / f"console/{name}.log")} for name in ("one", "two", "none")]}
     found = probe.consoles(plan)
     assert found == {"one": " Boot0002\r\nall is well\r\n", "two": "x" * probe.CONSOLE_TAIL}

@@ -21,9 +21,9 @@ TLS = {"ca": "", "certificate": "certificate", "key": "key"}
 
 @pytest.fixture
 def plan(tmp_path: Path) -> dict:
-    made = build.build(profile.load("compact_dualstack", PROFILES), "ostest")
-    made["hypervisor"]["state_dir"] = str(tmp_path)
-    return made
+    chosen = profile.load("compact_dualstack", PROFILES)
+    chosen["hypervisor"]["state_dir"] = str(tmp_path)
+    return build.build(chosen, "ostest")
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,8 @@ def test_start_again_and_change(plan: dict, tmp_path: Path) -> None:
     plan["networks"][0]["subnets"] = [{"gateway": "127.0.0.1", "family": "ipv4"}]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        plan["services"]["http"]["port"] = probe.getsockname()[1]
+        port = probe.getsockname()[1]
+        plan["services"]["http"] |= {"port": port, "url": f"http://127.0.0.1:{port}"}
     where = tmp_path / "processes"
     try:
         wanted = {"http": render(plan, private=False)["http"]}

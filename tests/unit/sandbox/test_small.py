@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import names
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, kvm, namespaces, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -26,14 +27,15 @@ def leave(directory: Path) -> None:
 
 
 def test_link_addresses_are_a_pair() -> None:
-    host, inside = uplink.addresses("ostest")
-    assert host.network == inside.network and host.ip + 1 == inside.ip
-    assert host.ip in ipaddress.IPv4Network("198.18.0.0/15")
+    pair = names.uplink("ostest")
+    network, host, inside = ipaddress.ip_network(pair["network"]), *map(ipaddress.ip_address, (pair["host_address"], pair["address"]))
+    assert [*network.hosts()] == [host, inside] and host + 1 == inside
+    assert network.subnet_of(ipaddress.IPv4Network("198.18.0.0/15"))
 
 
 def test_link_names_fit() -> None:
-    assert uplink.link("ostest") == "al-ostest"
-    long = [uplink.link("a-very-long-cluster-name"), uplink.link("a-very-long-cluster-name-2")]
+    assert names.uplink("ostest")["link"] == "al-ostest"
+    long = [names.uplink(f"a-very-long-cluster-name{end}")["link"] for end in ("", "-2")]
     assert max(map(len, long)) <= 15 and len(set(long)) == 2
 
 

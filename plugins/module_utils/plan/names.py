@@ -1,0 +1,48 @@
+"""Names and addresses that follow from a cluster's name alone. Removing what is left of a cluster that has no plan needs them."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+
+from .model import Uplink
+
+# RFC 2544's block for laboratories: nobody routes it.
+_LINKS = ipaddress.IPv4Network("198.18.0.0/15")
+_MAX_LINK = 15
+
+
+def uplink(cluster: str) -> Uplink:
+    """Return the pair of links that leads out of a cluster's sandbox and into it."""
+    name = f"al-{cluster}"
+    digest = hashlib.sha256(cluster.encode())
+    number = int.from_bytes(digest.digest()[:4], "big") % (_LINKS.num_addresses // 4)
+    network = ipaddress.IPv4Network((int(_LINKS.network_address) + 4 * number, 30))
+    host, inside = network.hosts()
+    return {
+        "link": name if len(name) <= _MAX_LINK else f"al-{digest.hexdigest()[:12]}",
+        "inside": "uplink",
+        "table": f"agentlab-{cluster}",
+        "network": str(network),
+        "host_address": str(host),
+        "address": str(inside),
+    }
+
+
+def bridge_mac(cluster: str, network: str) -> str:
+    """Return the MAC of a network's bridge, in the range of QEMU."""
+    return "52:54:00:" + hashlib.sha256(f"{cluster}/{network}".encode()).digest()[:3].hex(":")
+
+
+def mac_address(cluster: str, nic: str, index: int) -> str:
+    """Return the MAC of interface `nic` of the node at `index`: same input, same address, on any machine.
+
+    As in dev-scripts `00:` and four bytes, with the last byte counting up from node to node.
+    """
+    digest = hashlib.sha256(f"{cluster}/{nic}".encode()).digest()
+    return ":".join(f"{byte:02x}" for byte in (0, *digest[:4], (digest[4] + index) % 256))
+
+
+def duid_ll(mac: str) -> str:
+    """Return the link-layer DHCPv6 unique identifier of an Ethernet address (RFC 8415, 11.4)."""
+    return f"00:03:00:01:{mac}"
