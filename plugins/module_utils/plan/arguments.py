@@ -13,7 +13,7 @@ _TYPES: dict[Kind, str] = {"string": "str", "integer": "int", "boolean": "bool",
 Options = dict[str, dict[str, Any]]
 
 
-def arguments(record: Any, *, documented: bool = False) -> Options:
+def arguments(record: type, *, documented: bool = False) -> Options:
     """Return the options that are the fields of a TypedDict of `model` or `options`.
 
     documented: as in DOCUMENTATION and argument_specs.yml, with descriptions; else as `AnsibleModule` takes them, with
@@ -26,7 +26,7 @@ def arguments(record: Any, *, documented: bool = False) -> Options:
     }
 
 
-def argument(wanted: Any, text: str = "", *, required: bool = False, secret: bool = False, documented: bool = False) -> dict[str, Any]:
+def argument(wanted: object, text: str = "", *, required: bool = False, secret: bool = False, documented: bool = False) -> dict[str, Any]:
     """Return the option of one annotation; `list[Network]`, say. text: its description; secret: it must not be logged."""
     allowed = shape(wanted)
     found: dict[str, Any] = {"type": _TYPES[allowed.kind]}

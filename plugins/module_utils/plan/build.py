@@ -7,7 +7,7 @@ import ipaddress
 import uuid
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, cast
+from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import family as family_of
 from ..addresses import in_url
@@ -25,18 +25,21 @@ from .model import (
     Installer,
     Plan,
     Registry,
+    Release,
     Rendezvous,
     Services,
     Vips,
 )
+from .options import Profile
 from .presets import FAMILIES, ROLES
 
+T = TypeVar("T")
 _NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
 _LAB_REPOSITORY = "registry.agentlab.test/lab"
 _TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
 
 
-def build(profile: Mapping[str, Any], cluster: str) -> Plan:
+def build(profile: Profile, cluster: str) -> Plan:
     """Return the plan of a complete profile (`profile.complete`) for the cluster named `cluster`.
 
     A pure function. The profile must have passed `checks.check`: what is wrong there raises whatever it raises here.
@@ -64,7 +67,7 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
             "platform": platform,
             "arch": profile["arch"],
         },
-        "release": deepcopy(profile["release"]),
+        "release": cast(Release, deepcopy(profile["release"])),
         "hypervisor": _hypervisor(profile, cluster),
         "networks": networks,
         "vips": vips,
@@ -74,36 +77,36 @@ def build(profile: Mapping[str, Any], cluster: str) -> Plan:
         "services": services,
         "boot": _boot(profile, services),
         "installer": _installer(profile, machine, services),
-        "settings": deepcopy(profile["settings"]),
+        "settings": {name: str(value) for name, value in profile["settings"].items()},
         "faults": [faults.complete(fault) for fault in profile["faults"]],
     }
     faults.apply(plan)
     return plan
 
 
-def node_names(profile: Mapping[str, Any]) -> list[tuple[str, Role, int]]:
+def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
     """Return (host name, role, index within the role) of each node, in the order of their addresses."""
     extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
-    counts = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
+    counts: dict[Role, int] = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
     return [(f"{role}-{i}", role, i) for role, count in counts.items() for i in range(count)]
 
 
-def machine(profile: Mapping[str, Any], name: str, role: str) -> dict[str, Any]:
+def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
     """Return what a profile says of the machine of node `name`: its role's values, and over them its own."""
-    return {**profile["master" if role == faults.EXTRA else role], **profile["nodes"].get(name, {})}
+    return {**profile["master" if role == "extra" else role], **profile["nodes"].get(name, {})}
 
 
-def state_directory(profile: Mapping[str, Any], cluster: str) -> str:
+def state_directory(profile: Profile, cluster: str) -> str:
     """Return the directory on the hypervisor in which the cluster's state is."""
     return f"{profile['hypervisor']['state_dir']}/{cluster}"
 
 
-def console_directory(profile: Mapping[str, Any], cluster: str) -> str:
+def console_directory(profile: Profile, cluster: str) -> str:
     """Return the directory on the hypervisor in which the machines' console logs are."""
     return f"{state_directory(profile, cluster)}/console"
 
 
-def _hypervisor(profile: Mapping[str, Any], cluster: str) -> Hypervisor:
+def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
     given, state_dir = profile["hypervisor"], state_directory(profile, cluster)
     return {
         "kind": given["kind"],
@@ -121,7 +124,7 @@ def _hypervisor(profile: Mapping[str, Any], cluster: str) -> Hypervisor:
     }
 
 
-def _services(profile: Mapping[str, Any], cluster: str, machine: Network) -> Services:
+def _services(profile: Profile, cluster: str, machine: Network) -> Services:
     given, gateway = profile["services"], machine["subnets"][0]["gateway"]
     directory = f"{state_directory(profile, cluster)}/services"
     return {
@@ -139,7 +142,7 @@ def _services(profile: Mapping[str, Any], cluster: str, machine: Network) -> Ser
     }
 
 
-def _bmc_url(profile: Mapping[str, Any], machine: Network) -> str:
+def _bmc_url(profile: Profile, machine: Network) -> str:
     return f"https://{in_url(machine['subnets'][0]['gateway'])}:{profile['services']['bmc']['port']}/redfish/v1/Systems"
 
 
@@ -156,7 +159,7 @@ def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
     }
 
 
-def _boot(profile: Mapping[str, Any], services: Services) -> Boot:
+def _boot(profile: Profile, services: Services) -> Boot:
     # The installer names its files so (`agent.<arch>.iso`, `boot-artifacts/agent.<arch>.ipxe`).
     script = f"agent.{profile['arch']}.ipxe"
     return {
@@ -167,7 +170,7 @@ def _boot(profile: Mapping[str, Any], services: Services) -> Boot:
     }
 
 
-def _installer(profile: Mapping[str, Any], machine: Network, services: Services) -> Installer:
+def _installer(profile: Profile, machine: Network, services: Services) -> Installer:
     given, families = profile["installer"], FAMILIES[profile["stack"]]
     lab = profile["release"]["payload"] == "lab"
     return {
@@ -188,7 +191,7 @@ def _installer(profile: Mapping[str, Any], machine: Network, services: Services)
     }
 
 
-def _or(value: Any, default: Any) -> Any:
+def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
@@ -217,7 +220,7 @@ def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) 
     }
 
 
-def _machine_network(profile: Mapping[str, Any], cluster: str, domain: str) -> Network:
+def _machine_network(profile: Profile, cluster: str, domain: str) -> Network:
     settings = profile["network"]
     bridge = settings["bridge"] or f"{cluster}bm"
     dhcp = profile["addressing"] == "dhcp"
@@ -235,7 +238,7 @@ def _machine_network(profile: Mapping[str, Any], cluster: str, domain: str) -> N
     }
 
 
-def _extra_network(extra: Mapping[str, Any], profile: Mapping[str, Any], cluster: str) -> Network:
+def _extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> Network:
     settings = {**profile["network"], **extra}
     return {
         "name": extra["name"],
@@ -255,15 +258,16 @@ def _extra_network(extra: Mapping[str, Any], profile: Mapping[str, Any], cluster
     }
 
 
-def _vips(profile: Mapping[str, Any], machine: Network, nodes: list[Node], platform: str) -> Vips:
+def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) -> Vips:
     """The addresses that api and *.apps resolve to.
 
     Baremetal has virtual ones; on the other platforms, where upstream expects a load balancer, the nodes' own are listed.
     """
 
-    def of(name: str, roles: tuple[str, ...]) -> list[str]:
-        if profile["vips"][name] is not None:
-            return list(profile["vips"][name])
+    def of(name: Literal["api", "ingress"], roles: tuple[str, ...]) -> list[str]:
+        given = profile["vips"][name]
+        if given is not None:
+            return list(given)
         if platform == "baremetal":
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
@@ -274,7 +278,7 @@ def _vips(profile: Mapping[str, Any], machine: Network, nodes: list[Node], platf
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
 
 
-def _addresses(network: Network, profile: Mapping[str, Any], index: int) -> list[Address]:
+def _addresses(network: Network, profile: Profile, index: int) -> list[Address]:
     offsets = profile["network"]["offsets"]
     first = offsets["dhcp_nodes" if profile["addressing"] == "dhcp" else "static_nodes"]
     return [
@@ -296,7 +300,7 @@ def _given_addresses(given: list[str], network: Network) -> list[Address]:
     return found
 
 
-def _nodes(profile: Mapping[str, Any], cluster: str, networks: list[Network]) -> list[Node]:
+def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
     systems, consoles = f"redfish-virtualmedia+{_bmc_url(profile, networks[0])}", console_directory(profile, cluster)
     bmc = profile["services"]["bmc"]

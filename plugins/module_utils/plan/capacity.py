@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from .build import machine, node_names, state_directory
+from .options import Profile
 from .presets import CAPACITY, OVERCOMMIT
 from .problems import Finding
 
@@ -60,7 +61,7 @@ def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, fact
     ]
 
 
-def check_here(profile: Mapping[str, Any], cluster: str) -> list[Finding]:
+def check_here(profile: Profile, cluster: str) -> list[Finding]:
     """Return what this host lacks to carry a complete profile; nothing for another host, or a cluster that is there already."""
     directory = Path(state_directory(profile, cluster))
     if profile["hypervisor"]["kind"] == "ssh" or directory.exists():

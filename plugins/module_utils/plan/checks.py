@@ -10,22 +10,24 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from ..addresses import family as family_of
 from .build import node_names
 from .fields import Family
 from .formats import LABEL
 from .names import mac_address
+from .options import Profile
 from .presets import FAMILIES, ROLES
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES
 
-Check = Callable[[Mapping[str, Any], str], Iterable[Finding]]
+Check = Callable[[Profile, str], Iterable[Finding]]
 """What is wrong with a complete profile, for a cluster of that name."""
 
 _VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
 _BRIDGE_LENGTH = 15
+_VIPS: tuple[Literal["ingress", "api"], ...] = ("ingress", "api")
 
 # Ways to boot in which each machine gets an image of its own.
 _OWN_IMAGE = ("redfish", "minimal", "cdrom")
@@ -41,7 +43,7 @@ _OVN_INTERNAL = (
 )
 
 
-def check(profile: Mapping[str, Any], cluster: str, doubtful: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
+def check(profile: Profile, cluster: str, doubtful: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
     """Return all that is wrong with a complete profile, for a cluster of that name.
 
     doubtful: fields whose value is not what people meant; what a check that read any of them finds is left out. more:
@@ -50,7 +52,7 @@ def check(profile: Mapping[str, Any], cluster: str, doubtful: Iterable[Path] = (
     unknown, found = list(doubtful), []
     for test in (*_CHECKS, *more):
         read: set[Path] = set()
-        findings = list(test(_Watched(profile, (), read), cluster))
+        findings = list(test(cast(Profile, _Watched(profile, (), read)), cluster))
         if not any(_related(path, other) for path in read for other in unknown):
             found += findings
     return found
@@ -84,7 +86,7 @@ def _related(one: Path, other: Path) -> bool:
     return one[:shorter] == other[:shorter]
 
 
-def _check_cluster(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
+def _check_cluster(profile: Profile, cluster: str) -> Iterator[Finding]:
     if not re.fullmatch(LABEL, cluster) or len(cluster) > 54:
         yield (
             ("cluster",),
@@ -101,7 +103,7 @@ def _check_cluster(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding
         )
 
 
-def _check_counts(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
     masters, arbiters, workers = (profile[role]["count"] for role in ROLES)
     topology = profile["topology"]
     row = TOPOLOGIES[topology]
@@ -119,7 +121,7 @@ def _check_counts(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding
         yield ("worker", "count"), workers, "a single node has no workers: must be 0, or 3 masters"
 
 
-def _check_platform(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_platform(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if profile["master"]["count"] == 1:
         if profile["platform"] == "baremetal":
             yield ("platform",), "baremetal", "a single node has platform none or external"
@@ -128,7 +130,7 @@ def _check_platform(profile: Mapping[str, Any], _cluster: str) -> Iterator[Findi
             yield ("installer", "network_type"), network_type, "a single node has OVNKubernetes"
 
 
-def _check_release(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
     release = profile["release"]
     if release["payload"] == "ocp":
         if not release["image"]:
@@ -143,7 +145,7 @@ def _check_release(profile: Mapping[str, Any], _cluster: str) -> Iterator[Findin
         yield ("release", "image"), release["image"], "only `payload: ocp` takes a release image"
 
 
-def _check_hypervisor(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
     kind, host = profile["hypervisor"]["kind"], profile["hypervisor"]["host"]
     if kind == "ssh" and not host:
         yield ("hypervisor", "host"), None, "a hypervisor reached by ssh needs its name or address"
@@ -153,7 +155,7 @@ def _check_hypervisor(profile: Mapping[str, Any], _cluster: str) -> Iterator[Fin
         yield ("hypervisor", "host"), host, f"only goes with `kind: ssh`, not with {kind}"
 
 
-def _check_nodes(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
+def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
     names = [name for name, _role, _index in node_names(profile)]
     networks = 1 + len(profile["extra_networks"])
     for name, node in profile["nodes"].items():
@@ -164,17 +166,17 @@ def _check_nodes(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
         for nic in node.get("nics", {}):
             if int(nic[3:]) >= networks:
                 yield ("nodes", name, "nics", nic), None, f"there is no such interface: the last is eth{networks - 1}"
-    yield from _duplicates(_node_values(profile, "uuid"))
+    yield from _duplicates(_uuids(profile))
     yield from _duplicates(_macs(profile, cluster))
 
 
-def _node_values(profile: Mapping[str, Any], key: str) -> Iterator[tuple[Path, str]]:
+def _uuids(profile: Profile) -> Iterator[tuple[Path, str]]:
     for name, node in profile["nodes"].items():
-        if node.get(key):
-            yield ("nodes", name, key), node[key].lower()
+        if node.get("uuid"):
+            yield ("nodes", name, "uuid"), node["uuid"].lower()
 
 
-def _macs(profile: Mapping[str, Any], cluster: str) -> Iterator[tuple[Path, str]]:
+def _macs(profile: Profile, cluster: str) -> Iterator[tuple[Path, str]]:
     for index, (name, _role, _number) in enumerate(node_names(profile)):
         for position in range(1 + len(profile["extra_networks"])):
             nic = f"eth{position}"
@@ -191,13 +193,16 @@ def _duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
         seen.setdefault(value, path)
 
 
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
 class _Named(NamedTuple):
     path: Path
     family: Family
     network: Any
 
 
-def _lan(profile: Mapping[str, Any]) -> list[_Named]:
+def _lan(profile: Profile) -> list[_Named]:
     """The subnets that bridges carry: machine network and extra networks."""
     found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
@@ -205,7 +210,7 @@ def _lan(profile: Mapping[str, Any]) -> list[_Named]:
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
-def _cluster_ranges(profile: Mapping[str, Any]) -> list[_Named]:
+def _cluster_ranges(profile: Profile) -> list[_Named]:
     installer, found = profile["installer"], []
     for family in FAMILIES[profile["stack"]]:
         found += [
@@ -216,7 +221,7 @@ def _cluster_ranges(profile: Mapping[str, Any]) -> list[_Named]:
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
-def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Finding]:
+def _check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
     named = _lan(profile) + _cluster_ranges(profile)
     for path, family, network in named:
         if network.version != _VERSIONS[family]:
@@ -247,11 +252,11 @@ def _check_networks(profile: Mapping[str, Any], cluster: str) -> Iterator[Findin
                 )
 
 
-def _overlap(one: Any, other: Any) -> bool:
+def _overlap(one: IpNetwork, other: IpNetwork) -> bool:
     return bool(one.version == other.version and one.overlaps(other))
 
 
-def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Each address that is derived by offset must exist in its network, and be nobody else's."""
     offsets = profile["network"]["offsets"]
     dhcp = profile["addressing"] == "dhcp"
@@ -276,9 +281,9 @@ def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
             offsets["dhcp_start"],
             f"must not be greater than dhcp_end, {offsets['dhcp_end']}",
         )
-    names = ["gateway"]
+    names: list[Literal["gateway", "ingress", "api"]] = ["gateway"]
     if profile["master"]["count"] > 1:
-        names += [name for name in ("ingress", "api") if profile["vips"][name] is None]
+        names += [name for name in _VIPS if profile["vips"][name] is None]
     for index, name in enumerate(names):
         path, value = ("network", "offsets", name), offsets[name]
         for other in names[:index]:
@@ -294,7 +299,7 @@ def _check_room(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
             )
 
 
-def _check_addresses(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Addresses that the profile gives must lie in their network and in no other's place."""
     stack = FAMILIES[profile["stack"]]
     machine = {f: ipaddress.ip_network(profile["network"][f]) for f in stack}
@@ -339,27 +344,28 @@ def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> It
         yield path, addresses, f"must be one {wanted} address, in this order"
 
 
-def _outside(path: Path, text: str, subnets: Mapping[Any, Any]) -> Iterator[Finding]:
+def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
     network = subnets.get(family_of(text))
     if network is not None and ipaddress.ip_address(text) not in network:
         yield path, text, f"lies outside of its network, {network}"
 
 
-def _check_ports(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
-    services = ("registry", "bmc", "http")
-    values = ((("services", name, "port"), str(profile["services"][name]["port"])) for name in services)
-    yield from _duplicates(values)
+def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    services = profile["services"]
+    ports = {"registry": services["registry"]["port"], "bmc": services["bmc"]["port"], "http": services["http"]["port"]}
+    yield from _duplicates((("services", name, "port"), str(port)) for name, port in ports.items())
 
 
-def _check_faults(profile: Mapping[str, Any], _cluster: str) -> Iterator[Finding]:
+def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
     names = [name for name, _role, _index in node_names(profile)]
     nics = [f"eth{index}" for index in range(1 + len(profile["extra_networks"]))]
     for index, fault in enumerate(profile["faults"]):
         path: Path = ("faults", index)
-        for key, known in (("node", names), ("peer", names), ("of", names), ("nic", nics)):
-            if key in fault and fault[key] not in known:
-                near = difflib.get_close_matches(fault[key], known, n=1)
-                yield (*path, key), fault[key], f"did you mean {near[0]}?" if near else f"must be one of {', '.join(known)}"
+        given = (("node", fault.get("node"), names), ("peer", fault.get("peer"), names), ("of", fault.get("of"), names), ("nic", fault.get("nic"), nics))
+        for key, value, known in given:
+            if value is not None and value not in known:
+                near = difflib.get_close_matches(value, known, n=1)
+                yield (*path, key), value, f"did you mean {near[0]}?" if near else f"must be one of {', '.join(known)}"
         other = fault.get("peer", fault.get("of"))
         if other and other == fault["node"]:
             yield (*path, "node"), other, "must be another node than the other one of this fault"

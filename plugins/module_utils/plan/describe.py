@@ -6,15 +6,14 @@ import ast
 import functools
 import importlib.util
 import itertools
-from typing import Any
 
 
-def fields(record: Any) -> dict[str, str]:
+def fields(record: type) -> dict[str, str]:
     """Return the documentation of each field of a TypedDict that has one."""
     return _of_class(record.__module__, record.__name__)
 
 
-def record(wanted: Any) -> str:
+def record(wanted: type) -> str:
     """Return the documentation of a TypedDict."""
     return " ".join((wanted.__doc__ or "").split())
 

@@ -40,6 +40,7 @@ class Tagged:
 BootMode = Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
 Family = Literal["ipv4", "ipv6"]
 Platform = Literal["none", "baremetal", "external"]
+ClusterRole = Literal["master", "arbiter", "worker"]
 Role = Literal["master", "arbiter", "worker", "extra"]
 
 Bridge = Annotated[str, "bridge"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from .._deps import optional
 from ..documents import DocumentError, load_json
 from ..vocabulary import COMPONENTS
 from .faults import FAILS
+from .model import Plan
+from .options import Profile
 from .problems import Finding
 
 if TYPE_CHECKING:
@@ -80,11 +82,14 @@ def pull_secret(name: str) -> dict[str, Any]:
     return found
 
 
-def check(profile: Mapping[str, Any], _cluster: str = "") -> Iterator[Finding]:
+def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
     """Yield what is wrong with the files that a complete profile, or a plan, names."""
-    readers: dict[str, Callable[[str], Any]] = {"ssh_key_file": ssh_keys, "pull_secret_file": pull_secret}
-    for key, reader in readers.items():
-        name = profile["installer"][key]
+    installer = profile["installer"]
+    named: tuple[tuple[str, str | None, Callable[[str], object]], ...] = (
+        ("ssh_key_file", installer["ssh_key_file"], ssh_keys),
+        ("pull_secret_file", installer["pull_secret_file"], pull_secret),
+    )
+    for key, name, reader in named:
         if name:
             try:
                 reader(name)

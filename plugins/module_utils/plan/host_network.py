@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .machines import Network, Nic
+from .options import Profile
 from .presets import FAMILIES
 
 
-def network_config(profile: Mapping[str, Any], networks: list[Network], nics: list[Nic]) -> dict[str, Any] | None:
+def network_config(profile: Profile, networks: list[Network], nics: list[Nic]) -> dict[str, Any] | None:
     """Return the nmstate of a node: all of it when static; with DHCPv6 the identifier that the reservation is made for."""
     if profile["addressing"] == "dhcp":
         if "ipv6" not in FAMILIES[profile["stack"]]:

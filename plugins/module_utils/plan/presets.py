@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fields import Family, Role
+from .fields import ClusterRole, Family
 
-ROLES: tuple[Role, ...] = ("master", "arbiter", "worker")
+ROLES: tuple[ClusterRole, ...] = ("master", "arbiter", "worker")
 
 FAMILIES: dict[str, tuple[Family, ...]] = {
     "ipv4": ("ipv4",),

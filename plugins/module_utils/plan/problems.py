@@ -37,7 +37,7 @@ class Problem(NamedTuple):
     remedy: str
 
     @classmethod
-    def of(cls, source: str, path: Path, value: Any, remedy: str) -> Problem:
+    def of(cls, source: str, path: Path, value: object, remedy: str) -> Problem:
         """Return a finding in `source` as a problem."""
         return cls(source, ".".join(str(part) for part in path) or "-", value, remedy)
 

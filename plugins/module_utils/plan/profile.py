@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..documents import DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
@@ -41,7 +41,7 @@ class Source(NamedTuple):
     positions: Positions
     twice: list[Path]
 
-    def problem(self, path: Path, value: Any, remedy: str) -> Problem:
+    def problem(self, path: Path, value: object, remedy: str) -> Problem:
         """Return a finding as a problem with its line and column."""
         position = self.positions.get(path)
         return Problem.of(f"{self.name}:{position[0]}:{position[1]}" if position else self.name, path, value, remedy)
@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
 def load(
     name: str | FilePath, folder: FilePath | None = None, cluster: str = "ostest", *, here: bool = False, files: bool = False
-) -> dict[str, Any]:
+) -> Profile:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 
     Raises `ProfileError` with everything that schema and checks find for a cluster of that name. The checks take a misspelled
@@ -159,7 +159,7 @@ def scenario(name: str) -> dict[str, Any] | None:
     }
 
 
-def complete(raw: Mapping[str, Any]) -> dict[str, Any]:
+def complete(raw: Mapping[str, Any]) -> Profile:
     """Lay a profile over the defaults, the presets of its payload, and its topology."""
     profile = merge(presets.DEFAULTS, {})
     payload = raw.get("release", {}).get("payload", profile["release"]["payload"])
@@ -173,7 +173,7 @@ def complete(raw: Mapping[str, Any]) -> dict[str, Any]:
     if release["profile"] is None:
         line = ".".join((release["version"] or "").split(".")[:2])
         release["profile"] = line if line in RELEASES else LATEST.name
-    return profile
+    return cast(Profile, profile)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

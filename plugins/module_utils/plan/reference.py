@@ -43,10 +43,10 @@ def page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-Section = tuple[str, Any, Mapping[str, Any]]
+Section = tuple[str, Any, Mapping[str, object]]
 
 
-def _sections(record: Any, place: str, defaults: Mapping[str, Any], seen: set[Any]) -> Iterator[Section]:
+def _sections(record: type, place: str, defaults: Mapping[str, object], seen: set[type]) -> Iterator[Section]:
     """Yield heading, type and defaults of a mapping of the profile and of those in it; a type of several fields comes once."""
     yield f"`{place}`" if place else "Fields", record, defaults
     for name, wanted in fields(record).items():
@@ -63,7 +63,7 @@ def _sections(record: Any, place: str, defaults: Mapping[str, Any], seen: set[An
             yield from _sections(inner.record, places, known if isinstance(known, Mapping) else {}, seen)
 
 
-def _rows(record: Any, defaults: Mapping[str, Any]) -> Iterator[str]:
+def _rows(record: type, defaults: Mapping[str, object]) -> Iterator[str]:
     texts, needed = describe.fields(record), required(record)
     for name, wanted in fields(record).items():
         allowed = shape(wanted)
@@ -87,11 +87,11 @@ def _type(allowed: Shape) -> str:
     return f"{found}, or null" if allowed.null else found
 
 
-def _names(choices: Collection[Any]) -> str:
+def _names(choices: Collection[object]) -> str:
     return ", ".join(f"`{choice}`" for choice in choices)
 
 
-def _default(allowed: Shape, name: str, defaults: Mapping[str, Any]) -> list[str]:
+def _default(allowed: Shape, name: str, defaults: Mapping[str, object]) -> list[str]:
     value = defaults.get(name)
     if name not in defaults or isinstance(value, dict) or allowed.kind == "record":
         return []

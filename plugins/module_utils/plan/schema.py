@@ -37,11 +37,11 @@ def text(name: str) -> str:
     return json.dumps(plan() if name == "plan" else profile(), indent=1, ensure_ascii=False) + "\n"
 
 
-def _document(name: str, wanted: Any, defaults: Mapping[str, Any] | None) -> Schema:
+def _document(name: str, wanted: object, defaults: Mapping[str, object] | None) -> Schema:
     return {"$schema": DRAFT, "$id": _IDS[name], "title": f"agentlab {name}", **_of(wanted, "", defaults)}
 
 
-def _of(wanted: Any, text: str, default: Any) -> Schema:
+def _of(wanted: object, text: str, default: object) -> Schema:
     """Return the schema of an annotation. text: its documentation; default: its default, None for none."""
     allowed = shape(wanted)
     found: Schema = {"description": text or describe.record(allowed.record)} if text or allowed.record else {}
@@ -76,7 +76,7 @@ def _format(allowed: Shape) -> Schema:
     return {"format": allowed.format, **({"pattern": f"^(?:{rule.pattern})$"} if rule.pattern else {})}
 
 
-def _object(known: Mapping[str, tuple[Any, str, Any]], needed: Collection[str]) -> Schema:
+def _object(known: Mapping[str, tuple[object, str, object]], needed: Collection[str]) -> Schema:
     properties = {name: _of(*parts) for name, parts in known.items()}
     return {
         "properties": properties,

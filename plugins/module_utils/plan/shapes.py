@@ -57,7 +57,7 @@ class Shape(NamedTuple):
 
 
 @functools.cache
-def shape(wanted: Any) -> Shape:
+def shape(wanted: object) -> Shape:
     """Return what the annotation `wanted` allows."""
     origin, parts = get_origin(wanted), get_args(wanted)
     if origin is Annotated:
@@ -77,29 +77,29 @@ def shape(wanted: Any) -> Shape:
     return Shape("record", record=wanted) if typing.is_typeddict(wanted) else Shape(_SCALARS[wanted])
 
 
-def _ruled(plain: Shape, rule: Any) -> Shape:
+def _ruled(plain: Shape, rule: object) -> Shape:
     if isinstance(rule, Range):
         return plain._replace(least=rule.least, most=rule.most)
     if isinstance(rule, OneOf):
         return plain._replace(choices=rule.table)
     if isinstance(rule, Tagged):
         return plain._replace(kind="tagged", tagged=rule)
-    return plain._replace(format=rule)
+    return plain._replace(format=str(rule))
 
 
 @functools.cache
-def fields(record: Any) -> dict[str, Any]:
+def fields(record: type) -> dict[str, Any]:
     """Return the annotation of each field of a TypedDict."""
     return typing.get_type_hints(record, include_extras=True)
 
 
-def required(record: Any) -> Collection[str]:
+def required(record: type) -> Collection[str]:
     """Return the fields of a TypedDict that may not be missing."""
-    names: frozenset[str] = record.__required_keys__
-    return names
+    found: Collection[str] = record.__required_keys__  # type: ignore[attr-defined]  # of each TypedDict
+    return found
 
 
-def mismatches(value: Any, wanted: Any, path: Path = ()) -> Iterator[Mismatch]:
+def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Mismatch]:
     """Yield every field at or below `value` that is not of the type `wanted`."""
     allowed = shape(wanted)
     if allowed.kind == "any" or (value is None and allowed.null):
@@ -110,24 +110,25 @@ def mismatches(value: Any, wanted: Any, path: Path = ()) -> Iterator[Mismatch]:
         return
     if not _is_kind(value, allowed):
         yield Mismatch(path, value, f"must be {_type(allowed)}{', or null' if allowed.null else ''}")
-    elif allowed.kind == "string":
-        if isinstance(value, str) and not fits(allowed.format, value):
+    elif isinstance(value, str):
+        if not fits(allowed.format, value):
             yield Mismatch(path, value, f"must be {allowed.meaning()}")
-    elif allowed.kind == "integer":
+    elif isinstance(value, int):
         if allowed.least is not None and allowed.most is not None and not allowed.least <= value <= allowed.most:
             yield Mismatch(path, value, f"must be from {allowed.least} to {allowed.most}")
-    elif allowed.kind == "list":
+    elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from mismatches(item, allowed.items, (*path, index))
-    elif allowed.kind == "mapping":
-        yield from _of_mapping(value, allowed, path)
-    elif allowed.kind == "record":
-        yield from _of_record(value, fields(allowed.record), required(allowed.record), path)
-    elif allowed.tagged:
-        yield from _of_tagged(value, allowed.tagged, path)
+    elif isinstance(value, Mapping):
+        if allowed.kind == "mapping":
+            yield from _of_mapping(value, allowed, path)
+        elif allowed.tagged:
+            yield from _of_tagged(value, allowed.tagged, path)
+        else:
+            yield from _of_record(value, fields(allowed.record), required(allowed.record), path)
 
 
-def _is_kind(value: Any, allowed: Shape) -> bool:
+def _is_kind(value: object, allowed: Shape) -> bool:
     if allowed.kind == "string":
         return isinstance(value, str) or (allowed.digits and type(value) is int and value >= 0)
     return isinstance(value, _PYTHON[allowed.kind]) and isinstance(value, bool) is (allowed.kind == "boolean")
@@ -137,7 +138,7 @@ def _type(allowed: Shape) -> str:
     return _MEANINGS.get(allowed.kind) or allowed.meaning()
 
 
-def _of_mapping(value: Mapping[Any, Any], allowed: Shape, path: Path) -> Iterator[Mismatch]:
+def _of_mapping(value: Mapping[object, object], allowed: Shape, path: Path) -> Iterator[Mismatch]:
     keys = shape(allowed.keys)
     for key, item in value.items():
         if keys.choices and key not in keys.choices:
@@ -150,7 +151,7 @@ def _of_mapping(value: Mapping[Any, Any], allowed: Shape, path: Path) -> Iterato
             yield from mismatches(item, allowed.items, (*path, key))
 
 
-def _of_record(value: Mapping[Any, Any], known: Mapping[str, Any], needed: Collection[str], path: Path) -> Iterator[Mismatch]:
+def _of_record(value: Mapping[object, object], known: Mapping[str, object], needed: Collection[str], path: Path) -> Iterator[Mismatch]:
     for key in value:
         if key not in known:
             yield _unknown(key, list(known), path)
@@ -162,7 +163,7 @@ def _of_record(value: Mapping[Any, Any], known: Mapping[str, Any], needed: Colle
             yield Mismatch((*path, name), None, f"is missing: must be {allowed.meaning()}{', or null' if allowed.null else ''}")
 
 
-def _of_tagged(value: Mapping[Any, Any], tagged: Tagged, path: Path) -> Iterator[Mismatch]:
+def _of_tagged(value: Mapping[object, object], tagged: Tagged, path: Path) -> Iterator[Mismatch]:
     kind = value.get(tagged.key)
     if tagged.key not in value:
         yield Mismatch((*path, tagged.key), None, f"is missing: must be one of {', '.join(tagged.kinds)}")
@@ -173,7 +174,7 @@ def _of_tagged(value: Mapping[Any, Any], tagged: Tagged, path: Path) -> Iterator
         yield from _of_record(value, {tagged.key: str, **known}, needed, path)
 
 
-def _unknown(key: Any, known: list[str], path: Path) -> Mismatch:
+def _unknown(key: object, known: list[str], path: Path) -> Mismatch:
     lower = {name.lower(): name for name in known}
     near = [lower[name] for name in difflib.get_close_matches(str(key).lower(), lower, n=1, cutoff=0.5)]
     if near:
@@ -181,7 +182,7 @@ def _unknown(key: Any, known: list[str], path: Path) -> Mismatch:
     return Mismatch((*path, key), None, f"unknown field; there are {', '.join(f'`{name}`' for name in sorted(known))}")
 
 
-def _choice(value: Any, choices: list[str], path: Path) -> Mismatch:
+def _choice(value: object, choices: list[str], path: Path) -> Mismatch:
     near = difflib.get_close_matches(value.lower(), choices, n=1) if isinstance(value, str) else []
     hint = f"did you mean {near[0]}? " if near else ""
     wanted = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"

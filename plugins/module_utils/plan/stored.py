@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from ..documents import Positions
 from . import names
@@ -20,7 +20,7 @@ class PlanError(ValueError):
         super().__init__("\n".join([*(str(problem) for problem in problems), *([remedy] if remedy else [])]))
 
 
-def checked(plan: Any, source: str = "agentlab_plan", positions: Positions | None = None, remedy: str = "") -> Plan:
+def checked(plan: object, source: str = "agentlab_plan", positions: Positions | None = None, remedy: str = "") -> Plan:
     """Return `plan`, which is one. Raises `PlanError` with file, field, value and what would be right of all that is wrong.
 
     source: where the plan is from; remedy: what else can be done, the last line of the report.
@@ -39,12 +39,12 @@ def _problem(finding: Finding, source: str, positions: Positions | None) -> Prob
     return Problem.of(f"{source}:{at[0]}:{at[1]}" if at else source, path, value, remedy)
 
 
-def findings(plan: Any) -> list[Finding]:
+def findings(plan: object) -> list[Finding]:
     """Return all in which `plan`, as it was read, is no plan: fields, types, formats, and what contradicts itself."""
-    return part(plan, Plan) or list(_contradictions(plan))
+    return part(plan, Plan) or list(_contradictions(cast(Plan, plan)))
 
 
-def part(value: Any, wanted: Any) -> list[Finding]:
+def part(value: object, wanted: object) -> list[Finding]:
     """Return all in which `value` is not of the type `wanted`, one of `model`: `part([...], list[Network])`, say."""
     return [(found.path, found.value, found.remedy) for found in mismatches(value, wanted)]
 
