@@ -1133,9 +1133,8 @@ class Engine:
         ident, connected = host["id"], self.connected(host)
         self._was_connected[ident] = connected
         self.dirty.discard(ident)
-        table = tuple(entry for entry in validations.HOST if entry[0] in validations.UNBOUND)
         view = validations.View({}, {ident: host}, self.inventories, self.table(None), Reach(), self.clock())
-        results = validations.evaluate(table, validations.HostView(view, host, connected))
+        results = validations.evaluate(validations.UNBOUND, validations.HostView(view, host, connected))
         self._tell(self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host)
         self.results[ident] = results
         host["validations_info"] = validations.shown(results)
@@ -1143,7 +1142,7 @@ class Engine:
             "online": connected,
             "connected": connected and host.get("media_status") != "disconnected",
             "inventory": ident in self.inventories and results["inventory-not-fully-truncated"][1] == "success",
-            "sufficient": validations.passed(results, validations.UNBOUND[-4:]),
+            "sufficient": validations.passed(results, validations.UNBOUND_REQUIRED),
         }
         self.trigger(host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results))
 

@@ -569,12 +569,12 @@ def set_ignored(e: Engine, call: Call) -> Any:
             400,
             f"Cluster {cluster['id']} is in status {cluster['status']}: validations are ignored before the installation only",
         )
-    tables = {"host": validations.HOST, "cluster": validations.CLUSTER}
+    tables = {kind: {entry.ident for entry in table} for kind, table in (("host", validations.HOST), ("cluster", validations.CLUSTER))}
     found: dict[str, str] = {}
     unknown: list[str] = []
     fixed: list[str] = []
     unread: list[str] = []
-    for kind, table in tables.items():
+    for kind, every in tables.items():
         text = found[kind] = call.body.get(f"{kind}-validation-ids", "")
         try:
             idents = parse_json(text) if text else []
@@ -583,7 +583,7 @@ def set_ignored(e: Engine, call: Call) -> Any:
         if not isinstance(idents, list) or not all(isinstance(ident, str) for ident in idents):
             unread.append(f"error during unmarshal of json for ignored {kind} validations")
             continue
-        known = {ident for ident, *__ in table} | {"all"}
+        known = every | {"all"}
         unknown += [f"Validation ID '{ident[:80]}' is not a known {kind} validation" for ident in idents if ident not in known]
         never = [ident for ident in idents if ident in validations.NEVER_IGNORED[kind]]
         if never:

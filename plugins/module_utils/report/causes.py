@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..assisted.monitor import host_name
+from ..assisted.validations import LASTING, WARNINGS
 from ..cluster.pods import NAMESPACE, broken
 from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
@@ -43,9 +44,6 @@ PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
     r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
 )
-# They fail without holding a host back, as the service's own table has it.
-WARNINGS = frozenset({"ntp-synced", "mtu-valid", "container-images-available", "inventory-not-partially-truncated"})
-LASTING = frozenset({"has-min-cpu-cores", "has-min-memory", "has-min-valid-disks", "has-cpu-cores-for-role", "has-memory-for-role"})
 # What the service says of hosts that another's failure took along.
 TAKEN_ALONG = "Host is part of a cluster that failed to install"
 # Status of a host that cannot go on by itself -> patience.

@@ -138,7 +138,7 @@ def test_ids_are_those_of_the_description() -> None:
         pytest.skip("the API description is not at hand")
     gone = {"ocs-requirements-satisfied", "release-domain-name-resolved-correctly"}
     for table, model in ((validations.HOST, "host-validation-id"), (validations.CLUSTER, "cluster-validation-id")):
-        assert {ident for ident, __, __ in table} == set(lab.DESCRIPTION.definitions[model]["enum"]) - gone
+        assert {entry.ident for entry in table} == set(lab.DESCRIPTION.definitions[model]["enum"]) - gone
 
 
 def small(**fields: Any) -> dict[str, Any]:
@@ -618,7 +618,7 @@ def test_quality_mtu_and_collisions() -> None:
 
 
 def test_blocking_sets() -> None:
-    every = {ident for ident, __, __ in validations.HOST}
+    every = {entry.ident for entry in validations.HOST}
     assert (
         set(validations.SUFFICIENT) | set(validations.MIN_HARDWARE) | set(validations.INPUT) | validations.NOT_BLOCKING
         == every

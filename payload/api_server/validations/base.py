@@ -1,0 +1,82 @@
+"""What a validation is: a function of a view that carries what the state machines, the API and the report have to know of it.
+
+A validation gives (status, message); status is success, failure, pending, error or disabled, or `hidden`: it holds
+and is not shown. Ids and messages are those of assisted-service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+Result = tuple[str, str]
+SUCCESS, FAILURE, PENDING, ERROR, HIDDEN = "success", "failure", "pending", "error", "hidden"
+NO_INVENTORY: Result = (PENDING, "Missing inventory")
+
+
+class Category(StrEnum):
+    """Under what a validation is listed in `validations_info`."""
+
+    NETWORK = "network"
+    HARDWARE = "hardware"
+    HOSTS_DATA = "hosts-data"
+    CONFIGURATION = "configuration"
+    OPERATORS = "operators"
+
+
+class Gate(Enum):
+    """What a validation that fails holds back."""
+
+    #: Whether the service hears of the host at all: the state machine has conditions of its own for it.
+    PRESENCE = "presence"
+    #: The host is insufficient, whatever the user still enters.
+    HARDWARE = "hardware"
+    #: The user has to enter something.
+    INPUT = "input"
+    #: Host or cluster are insufficient.
+    READINESS = "readiness"
+    #: Nothing: it is shown.
+    WARNING = "warning"
+
+
+class Unbound(Enum):
+    """What a validation is to a host of no cluster."""
+
+    NO = "not evaluated"
+    SHOWN = "shown"
+    #: It has to hold before the host is bound to a cluster.
+    REQUIRED = "required"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation(Generic[V]):
+    """One validation. `check` looks at a `HostView` or a `View`."""
+
+    ident: str
+    category: Category
+    check: Callable[[V], Result]
+    gate: Gate = Gate.READINESS
+    #: Whether users may have it ignored.
+    ignorable: bool = True
+    unbound: Unbound = Unbound.NO
+    #: Whether waiting does not change it: a machine does not get more memory by itself.
+    lasting: bool = False
+
+    def __call__(self, view: V) -> Result:
+        return self.check(view)
+
+
+def validation(
+    ident: str,
+    category: Category,
+    *,
+    gate: Gate = Gate.READINESS,
+    ignorable: bool = True,
+    unbound: Unbound = Unbound.NO,
+    lasting: bool = False,
+) -> Callable[[Callable[[V], Result]], Validation[V]]:
+    """Makes a validation of a function."""
+    return lambda check: Validation(ident, category, check, gate, ignorable, unbound, lasting)

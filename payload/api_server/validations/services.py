@@ -1,0 +1,169 @@
+"""Validations of what a host gets from others: time, images, names and the Ignition config of a cluster that it joins."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ....plugins.module_utils.documents import load_json
+from ..facts import domain, is_day2, is_sno
+from .base import ERROR, FAILURE, HIDDEN, PENDING, SUCCESS, Category, Gate, Result, validation
+from .view import HostCheck, HostView, address_list, before_reboot, dns_needed, reaches_api
+
+
+@validation("ntp-synced", Category.NETWORK, gate=Gate.WARNING)
+@before_reboot
+def ntp_synced(v: HostView) -> Result:
+    sources = load_json(v.host.get("ntp_sources") or "[]", name="ntp_sources")
+    if any(source.get("source_state") == "synced" for source in sources):
+        return SUCCESS, "Host NTP is synced"
+    return FAILURE, "Host couldn't synchronize with any NTP server"
+
+
+#: How far the service may be ahead of a host's clock, and the host of the service's, in seconds.
+_SERVICE_AHEAD, _HOST_AHEAD = 1200, 3600
+
+
+@validation("time-synced-between-host-and-service", Category.NETWORK)
+@before_reboot
+def time_synced(v: HostView) -> Result:
+    if "_clock" not in v.host:
+        return PENDING, "Missing host time, can't determine synchronization between host and service"
+    ahead = float(v.host["_clock"])
+    if -_HOST_AHEAD <= ahead <= _SERVICE_AHEAD:
+        return SUCCESS, "Host clock is synchronized with service"
+    who, limit = (
+        ("service time is ahead of host's", _SERVICE_AHEAD)
+        if ahead > 0
+        else ("host time is ahead of service", _HOST_AHEAD)
+    )
+    now = datetime.fromtimestamp(v.view.now, UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
+    return FAILURE, (
+        f"Host clock is not synchronized, {who} at least for {limit / 60:.1f} minutes, please configure an NTP server "
+        f"via DHCP. Service time: {now}"
+    )
+
+
+def failed_images(v: HostView) -> list[str]:
+    images = load_json(v.host.get("images_status") or "{}", name="images_status")
+    return [
+        name
+        for name, image in images.items()
+        if image.get("result") == "failure"
+        or (image.get("size_bytes", 0) > 0 and image.get("download_rate", 0) < 0.001)
+    ]
+
+
+@validation("container-images-available", Category.NETWORK, gate=Gate.WARNING)
+def images_available(v: HostView) -> Result:
+    failed = failed_images(v)
+    if not failed:
+        return (
+            SUCCESS,
+            "All required container images were either pulled successfully or no attempt was made to pull them",
+        )
+    return FAILURE, (
+        f"Failed to fetch container images needed for installation from {','.join(failed)}. This may be due to a "
+        "network hiccup. Retry to install again. If this problem persists, check your network settings to make "
+        "sure you\u2019re not blocked."
+    )
+
+
+def _own_domain(prefix: str, shown_prefix: str, what: str) -> HostCheck:
+    """Whether the user's DNS knows a name of the cluster; the installation needs it where nobody else answers for it."""
+
+    def check(v: HostView) -> Result:
+        name, shown_name = domain(v.cluster, prefix), domain(v.cluster, shown_prefix)
+        good = (SUCCESS, f"Domain name resolution for the {shown_name} domain was successful or not required")
+        if v.cluster.get("imported") and not any(reaches_api(host) for host in v.view.hosts.values()):
+            return PENDING, (
+                f"DNS validation for the {shown_name} domain cannot be completed at the moment. This could be due to other validations"
+            )
+        if not dns_needed(v.cluster, v.view.dnsmasq):
+            return good
+        if not v.cluster.get("base_dns_domain"):
+            return ERROR, (
+                f"DNS validation for the {what} domain cannot be completed because the cluster does not have base_dns_domain "
+                "set. Please update the cluster with the correct base_dns_domain"
+            )
+        if not v.host.get("domain_name_resolutions"):
+            return ERROR, "Error while evaluating DNS resolution on this host"
+        found = v.resolved(name)
+        if not found:
+            return FAILURE, (
+                f"Couldn't resolve domain name {shown_name} on the host. To continue installation, create the necessary DNS "
+                f"entries to resolve this domain name to your cluster's {what} IP address"
+            )
+        own = {text.partition("/")[0] for text in address_list(v.inventory or {})} & set(found)
+        if own and not is_sno(v.cluster) and not is_day2(v.cluster):
+            return FAILURE, (
+                f"Domain {shown_name} must not point at {sorted(own)[0]} as it is the API address of this host. This domain must "
+                "instead point at the IP address of a load balancer when using user managed networking in a multi "
+                "control-plane node cluster"
+            )
+        return good
+
+    return check
+
+
+WILDCARD = "validateNoWildcardDNS"
+
+
+@validation("dns-wildcard-not-configured", Category.NETWORK)
+def no_wildcard(v: HostView) -> Result:
+    if is_day2(v.cluster):
+        return SUCCESS, "DNS wildcard check is not required for day2"
+    if not v.host.get("domain_name_resolutions"):
+        return (
+            PENDING,
+            "DNS wildcard check cannot be performed yet because the host has not yet performed DNS resolution",
+        )
+    name, cluster = domain(v.cluster, WILDCARD), f"*.{v.cluster.get('name')}.{v.cluster.get('base_dns_domain')}"
+    for asked, text in (
+        (
+            f"{name}.",
+            f"DNS wildcard configuration was detected for domain {cluster} - the installation will not be able to complete "
+            "while this record exists. Please remove it to proceed. The domain resolves to ",
+        ),
+        (
+            name,
+            f"Unexpected domain name resolution was detected for the relative domain name with the sub-domain {cluster} despite "
+            "the fact that no resolution exists for a Fully Qualified Domain Name (FQDN) with same sub-domain. This is usually a "
+            "sign of DHCP-provided domain-search configuration. The installation will not be able to complete with this "
+            "configuration in place. Please remove it to proceed. The relative domain name resolves to ",
+        ),
+    ):
+        found = v.resolved(asked)
+        if found is None:
+            return ERROR, (
+                "Internal error - DNS wildcard check cannot be performed because the DNS validation result doesn't contain "
+                "the wildcard domain"
+            )
+        if found:
+            return FAILURE, text + ", ".join(found)
+    return SUCCESS, "DNS wildcard check was successful"
+
+
+@validation("ignition-downloadable", Category.NETWORK)
+def ignition_downloadable(v: HostView) -> Result:
+    if not is_day2(v.cluster):
+        return HIDDEN, ""
+    answer = load_json(v.host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
+    if not answer:
+        return PENDING, "Ignition is not yet available, pending API connectivity"
+    if answer.get("is_success"):
+        return SUCCESS, "Ignition is downloadable"
+    if not answer.get("url"):
+        return FAILURE, (
+            "This host has failed to download the ignition file from the cluster, please ensure the host can reach the cluster"
+        )
+    return FAILURE, (
+        f"This host has failed to download the ignition file from {answer['url']} with the following error: "
+        f"{answer.get('download_error', '')}. Please ensure the host can reach this URL"
+    )
+
+
+api_resolved = validation("api-domain-name-resolved-correctly", Category.NETWORK)(_own_domain("api", "api", "API load balancer"))
+api_int_resolved = validation("api-int-domain-name-resolved-correctly", Category.NETWORK)(_own_domain("api-int", "api-int", "internal API load balancer"))
+apps_resolved = validation("apps-domain-name-resolved-correctly", Category.NETWORK)(
+    _own_domain("console-openshift-console.apps", "*.apps", "application ingress")
+)

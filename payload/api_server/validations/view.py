@@ -1,0 +1,186 @@
+"""What the validations of a cluster and its hosts look at, and the facts that several of them need."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....plugins.module_utils.documents import load_json
+from .. import operators
+from ..connectivity import Reach
+from ..facts import is_day2, is_sno, role_of, user_managed
+from ..network import addresses, family
+from ..tables import AFTER_REBOOT
+from .base import HIDDEN, Result
+
+
+def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any], role: str) -> dict[str, Any]:
+    """Thresholds for a host of a role; for an undecided one the least of the roles it may get."""
+    if is_sno(cluster) and not is_day2(cluster):
+        return dict(table.get("sno", table.get("master", {})))
+    if role in ("master", "arbiter", "worker"):
+        return dict(table.get(role, {}))
+    roles = [table[name] for name in ("master", "worker") if name in table]
+    return {
+        key: min(values[key] for values in roles if key in values)
+        for key in {key for values in roles for key in values}
+    }
+
+
+def least(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """The least of CPU, RAM and disk that a control plane node of the cluster or a worker needs."""
+    roles = [found for found in (requirement(table, cluster, "master"), table.get("worker")) if found]
+    keys = ("cpu_cores", "ram_mib", "disk_size_gb")
+    return {key: min(values.get(key, 0) for values in roles) for key in keys} if roles else {}
+
+
+def dns_needed(cluster: Mapping[str, Any], dnsmasq: bool) -> bool:
+    """Whether the user's DNS has to know api, api-int and apps."""
+    if is_sno(cluster) and dnsmasq and not is_day2(cluster):
+        return False
+    return user_managed(cluster)
+
+
+def reaches_api(host: Mapping[str, Any]) -> bool:
+    """Whether a host that joins a cluster got its config from there."""
+    return bool(load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity").get("is_success"))
+
+
+@dataclass
+class View:
+    """Everything the validations of one cluster look at."""
+
+    cluster: Mapping[str, Any]
+    hosts: Mapping[str, Mapping[str, Any]]
+    inventories: Mapping[str, Mapping[str, Any]]
+    table: Mapping[str, Mapping[str, Any]]
+    reach: Reach
+    now: float
+    agent_version: str = ""
+    upgrade_agent: bool = False
+    dnsmasq: bool = True
+    images: tuple[str, ...] = ()
+    #: Whether a user gave manifests of his own.
+    manifests: bool = False
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Host -> its addresses that every other host reaches.
+    connected_addresses: Mapping[str, list[str]] = field(default_factory=dict)
+    hostnames: Mapping[str, int] = field(default_factory=dict)
+
+    @functools.cached_property
+    def by_role(self) -> dict[str, list[str]]:
+        """Ids of the hosts of each role."""
+        found: dict[str, list[str]] = {}
+        for ident, host in self.hosts.items():
+            found.setdefault(role_of(host), []).append(ident)
+        return found
+
+    @functools.cached_property
+    def operators(self) -> frozenset[str]:
+        """Names of the OLM operators that the cluster gets."""
+        return frozenset(operators.selected(self.cluster))
+
+    @functools.cached_property
+    def collisions(self) -> dict[str, list[str]]:
+        """Addresses that several MACs answered for, by any host's report."""
+        return load_json(self.cluster.get("ip_collisions") or "{}", name="ip_collisions")
+
+    @functools.cached_property
+    def families(self) -> set[str]:
+        """Address families of the cluster's networks."""
+        return {family(cidr) for cidrs in cidrs_of(self).values() for cidr in cidrs}
+
+
+@dataclass
+class HostView:
+    """One host of a view."""
+
+    view: View
+    host: Mapping[str, Any]
+    connected: bool
+    _resolved: dict[str, list[str]] | None = None
+
+    @property
+    def cluster(self) -> Mapping[str, Any]:
+        return self.view.cluster
+
+    @property
+    def inventory(self) -> Mapping[str, Any] | None:
+        return self.view.inventories.get(self.host["id"])
+
+    @property
+    def role(self) -> str:
+        return role_of(self.host)
+
+    @property
+    def requirement(self) -> dict[str, Any]:
+        return requirement(self.view.table, self.cluster, self.role)
+
+    @property
+    def total(self) -> dict[str, Any]:
+        """What OpenShift and the operators ask of the host together."""
+        return total_requirement(self.view, self.host, self.role)
+
+    @property
+    def late(self) -> bool:
+        return self.host.get("progress", {}).get("current_stage") in AFTER_REBOOT
+
+    def resolved(self, name: str) -> list[str] | None:
+        """What the host resolved a name to, addresses and canonical names; None when it was not asked for."""
+        if self._resolved is None:
+            self._resolved = {}
+            for entry in load_json(self.host.get("domain_name_resolutions") or "{}", name="domain_name_resolutions").get("resolutions", ()):
+                found = [*entry.get("ipv4_addresses", ()), *entry.get("ipv6_addresses", ()), *entry.get("cnames", ())]
+                self._resolved.setdefault(entry.get("domain_name", ""), []).extend(found)
+        return self._resolved.get(name)
+
+
+def total_requirement(v: View, host: Mapping[str, Any], role: str) -> dict[str, Any]:
+    """Thresholds for a host in a role, with what the cluster's operators ask on top."""
+    needed = requirement(v.table, v.cluster, role)
+    if v.operators:
+        cpu, ram = operators.needs(v, host, role)
+        needed |= {"cpu_cores": needed.get("cpu_cores", 0) + cpu, "ram_mib": needed.get("ram_mib", 0) + ram}
+    return needed
+
+
+def cidrs_of(v: View) -> dict[str, list[str]]:
+    return {
+        name: [entry["cidr"] for entry in v.cluster.get(name, ()) if entry.get("cidr")]
+        for name in ("machine_networks", "service_networks", "cluster_networks")
+    }
+
+
+def machine_networks_needed(cluster: Mapping[str, Any]) -> bool:
+    return not user_managed(cluster) or is_sno(cluster)
+
+
+def outside_balancer(cluster: Mapping[str, Any]) -> bool:
+    return (cluster.get("load_balancer") or {}).get("type") == "user-managed"
+
+
+def vips_needed(cluster: Mapping[str, Any]) -> bool:
+    return not (is_sno(cluster) or user_managed(cluster) or is_day2(cluster))
+
+
+def release_image_host(image: str) -> str:
+    """The registry's name in a pullspec, without port."""
+    host, slash, __ = image.partition("/")
+    if not slash:
+        return ""
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def address_list(inventory: Mapping[str, Any]) -> list[str]:
+    """Addresses of a host without prefix."""
+    return [text.partition("/")[0] for __, text in addresses(inventory)]
+
+
+HostCheck = Callable[[HostView], Result]
+
+
+def before_reboot(check: HostCheck) -> HostCheck:
+    """A validation that is not shown once the live system is gone."""
+    return lambda v: (HIDDEN, "") if v.late else check(v)

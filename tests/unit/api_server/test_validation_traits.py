@@ -1,0 +1,44 @@
+"""What a validation carries is what state machines, API and report read: there is no second table."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.api_server import validations
+from ansible_collections.agentlab.ocp.payload.api_server.validations.base import Gate
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted import validations as shared
+
+SHARED = {
+    "WARNINGS": {entry.ident for entry in validations.HOST if entry.gate is Gate.WARNING},
+    "LASTING": {entry.ident for entry in validations.HOST if entry.lasting},
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_report_knows_the_traits(name: str) -> None:
+    if os.environ.get("AGENTLAB_UPDATE_GOLDEN"):
+        path = Path(shared.__file__)
+        lines = "".join(f'        "{ident}",\n' for ident in sorted(SHARED[name]))
+        made = f"{name} = frozenset(\n    {{\n{lines}    }}\n)\n"
+        path.write_text(re.sub(rf"^{name} = frozenset\(.*?^\)\n", made, path.read_text(), flags=re.DOTALL | re.MULTILINE))
+        return
+    assert getattr(shared, name) == SHARED[name]
+
+
+@pytest.mark.parametrize("table", [validations.HOST, validations.CLUSTER], ids=["host", "cluster"])
+def test_a_table_has_each_validation_once(table: tuple[validations.Validation[object], ...]) -> None:
+    assert len({entry.ident for entry in table}) == len({entry.check for entry in table}) == len(table)
+
+
+def test_every_validation_is_in_a_table() -> None:
+    """One that has the decorator and no line in a table would never be evaluated."""
+    found = {
+        value.ident
+        for module in (validations.cluster, validations.cluster_networks, validations.hardware, validations.network, validations.services, validations.vips)
+        for value in vars(module).values()
+        if isinstance(value, validations.Validation)
+    }
+    assert found <= {entry.ident for entry in (*validations.HOST, *validations.CLUSTER)}
