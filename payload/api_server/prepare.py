@@ -1,6 +1,6 @@
 """What an installation needs besides the hosts: Ignition configs, kubeconfig, install-config, metadata.
 
-`job` takes what is needed out of the engine (in the event loop); `files` does the work (in a thread).
+`Job` is what is needed, as the engine gives it; `files` does the work (in a thread).
 """
 
 from __future__ import annotations
@@ -8,21 +8,20 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json, load_yaml
 from ...plugins.module_utils.vocabulary import Port
-from . import operators, validations
+from . import operators
 from .models import MODELS, Invalid
 
-if TYPE_CHECKING:
-    from .engine import Engine, Render
-
+#: (cluster, hosts, tls_dir, images, settings, manifests) -> Ignition configs by file name.
+Render = Callable[..., dict[str, dict[str, Any]]]
 ADMIN_SIGNER = "admin-kubeconfig-signer"
 _LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
 
@@ -47,51 +46,6 @@ class Job:
     trust: str = ""
     #: `custom_manifests.json`: what the controller applies once the operators' own kinds are there.
     custom: list[dict[str, str]] = field(default_factory=list)
-
-
-def job(e: Engine, cluster: Mapping[str, Any]) -> Job:
-    """What the preparation of a cluster needs, taken out of the engine."""
-    import yaml
-
-    ident = cluster["id"]
-    shown = {name: value for name, value in cluster.items() if name[0] != "_"}
-    shown["pull_secret"] = cluster.get("_pull_secret", "")
-    hosts = []
-    for host in e.hosts_of(ident).values():
-        entry = {name: value for name, value in host.items() if name[0] != "_"}
-        entry["requested_hostname"] = e.hostname(host)
-        if entry.get("role", "auto-assign") == "auto-assign":
-            entry["role"] = validations.role_of(host)
-        hosts.append(entry)
-    networks = {ident: e.static_networks(host) for ident, host in {host["infra_env_id"]: host for host in hosts}.items()}
-    manifests = {
-        name.removeprefix("manifest/"): content.decode() for name, content in e.store.files(ident, "manifest/")
-    }
-    installed, custom = operators.manifests(cluster)
-    for name, documents in installed.items():
-        manifests.setdefault(f"openshift/{name}", yaml.safe_dump_all(documents, sort_keys=False))
-    return Job(
-        shown,
-        hosts,
-        e.tls_dir,
-        e.images(cluster),
-        e.settings(ident),
-        manifests,
-        networks,
-        e.render,
-        e.config.flag("DUMMY_IGNITION", e.settings(ident)),
-        {
-            "base_url": e.config.get("SERVICE_BASE_URL").rstrip("/"),
-            "token": e.config.get("PULL_SECRET_TOKEN"),
-            "invoker": "agent-installer" if e.config.abi else "assisted-installer",
-        },
-        "".join(
-            dict.fromkeys(
-                e.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in e.infra_envs
-            )
-        ),
-        custom,
-    )
 
 
 def files(task: Job) -> dict[str, bytes]:
@@ -213,8 +167,13 @@ def override(content: bytes, text: str) -> bytes:
     return _json(config)
 
 
-def day2_ignition(e: Engine, cluster: Mapping[str, Any], host: Mapping[str, Any], fetched: str) -> bytes:
-    """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name."""
+def day2_ignition(
+    cluster: Mapping[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]], fetched: str
+) -> bytes:
+    """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name.
+
+    host: with `requested_hostname`, the name that it has. networks: the static network configs of its infra-env.
+    """
     try:
         config = load_json(fetched, name="ignition")
         config["ignition"]["version"]
@@ -222,9 +181,7 @@ def day2_ignition(e: Engine, cluster: Mapping[str, Any], host: Mapping[str, Any]
         name = str(cluster.get("api_vip_dns_name", ""))
         url = f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
         config = {"ignition": {"version": "3.2.0", "config": {"merge": [{"source": url}]}}}
-    entry = {**host, "requested_hostname": e.hostname(host)}
-    networks = e.static_networks(host)
-    return _json(host_config(config, entry, networks))
+    return _json(host_config(config, host, networks))
 
 
 # -- credentials ------------------------------------------------------------------------------------------------------

@@ -533,7 +533,7 @@ def preflight(e: Engine, call: Call) -> Any:
 def get_install_config(e: Engine, call: Call) -> Any:
     from .. import prepare
 
-    return prepare.install_config_text(prepare.job(e, e.cluster(call.path["cluster_id"])))
+    return prepare.install_config_text(e.job(e.cluster(call.path["cluster_id"])))
 
 
 @handler

@@ -436,8 +436,8 @@ def install_host(e: Engine, call: Call) -> Any:
     if e.trigger(host, "install-day2", lambda name: True) is None:
         raise ApiError(409, NO_TRANSITION)
     answer = load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
-    e.store.put_file(
-        cluster["id"], f"host/{host['id']}", prepare.day2_ignition(e, cluster, host, answer.get("ignition", ""))
-    )
+    named = {**host, "requested_hostname": e.hostname(host)}
+    config = prepare.day2_ignition(cluster, named, e.static_networks(host), answer.get("ignition", ""))
+    e.store.put_file(cluster["id"], f"host/{host['id']}", config)
     e.event("host_installation_started", host=host)
     return host_model(e, host)

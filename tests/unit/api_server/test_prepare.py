@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.payload.api_server import engine, prepare, release
+from ansible_collections.agentlab.ocp.payload.api_server import prepare, release
+from ansible_collections.agentlab.ocp.payload.api_server.engine import preparation
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
 from cryptography import x509
 
@@ -174,7 +175,7 @@ async def test_release_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.M
         raise ValueError("no such image")
 
     monkeypatch.setattr(release, "component_images", images)
-    monkeypatch.setattr(engine, "RELEASE_WAITS", (0.0, 0.0))
+    monkeypatch.setattr(preparation, "RELEASE_WAITS", (0.0, 0.0))
     async with Lab(tmp_path, {"DUMMY_IGNITION": "false"}) as lab:
         cluster = lab.engine.cluster((await lab.cluster())["id"])
         lab.engine.set_cluster_status(cluster, "preparing-for-installation", "")

@@ -15,7 +15,7 @@ from typing import Any
 
 import images
 import yaml
-from ansible_collections.agentlab.ocp.payload.api_server.engine import ApiError
+from ansible_collections.agentlab.ocp.payload.api_server.errors import ApiError
 from ansible_collections.agentlab.ocp.payload.api_server.handlers import infra_envs
 from ansible_collections.agentlab.ocp.payload.api_server.models import MODELS
 from ansible_collections.agentlab.ocp.payload.api_server.schema import Invalid

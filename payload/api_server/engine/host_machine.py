@@ -1,0 +1,179 @@
+"""The state machine of hosts: validations in, conditions of its rules, effects out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Stage
+from .. import inventory as inv
+from .. import state, validations
+from ..connectivity import Reach
+from ..store import Document
+from ..tables import AFTER_REBOOT, PROGRESSING, WAITING_FOR_OTHERS, stage_setting
+from ..validations import Results
+from .views import Views
+
+
+class HostMachine(Views):
+    """Moves hosts."""
+
+    def validate_host(self, host: Document, view: validations.View) -> Results:
+        """Validates a host and keeps what came out, with events of what changed."""
+        results = validations.evaluate(validations.HOST, validations.HostView(view, host, self.connected(host)))
+        self._tell(self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self.results[host["id"]] = results
+        host["validations_info"] = validations.shown(results)
+        return results
+
+    def refresh_host(self, host: Document, view: validations.View) -> None:
+        """Validates a host when something of it changed, and moves its state machine."""
+        cluster = view.cluster
+        ident = host["id"]
+        connected = self.connected(host)
+        if self._was_connected.get(ident) != connected:
+            self._was_connected[ident] = connected
+            self.dirty.add(ident)
+        fresh = ident in self.dirty
+        self.dirty.discard(ident)
+        before = self.results.get(ident)
+        if fresh or before is None or "connected" not in before or "has-inventory" not in before:
+            self.validate_host(host, view)
+        results = self.results[ident]
+        ignored = self._ignored(cluster, "host", results)
+        stage = host.get("progress", {}).get("current_stage", "")
+        now = self.clock()
+        limit = self._stage_limit(host, cluster, stage)
+        since = now - float(host.get("_status_at", now))
+        stage_since = now - float(host.get("_stage_info_at" if stage in PROGRESSING else "_stage_at", now))
+
+        def after(name: str) -> bool:
+            return since > self.seconds(name, cluster["id"])
+
+        images = load_json(host.get("images_status") or "{}", name="images_status")
+
+        def done_without() -> bool:
+            others = [
+                (validations.role_of(other), other["status"]) for other in view.hosts.values() if other["id"] != ident
+            ]
+            return state.enough_installed(others, validations.control_planes(cluster))
+
+        conditions: dict[str, Callable[[], bool]] = {
+            "connected": lambda: connected and host.get("media_status") != "disconnected",
+            "online": lambda: connected or stage in AFTER_REBOOT,
+            "day2": lambda: validations.is_day2(cluster),
+            "lost-told": lambda: bool(host.get("connection_timed_out")),
+            "waits-for-others": lambda: (
+                cluster["status"] == "installing-pending-user-action" and stage in WAITING_FOR_OTHERS
+            ),
+            "stage-told": lambda: bool(host.get("progress", {}).get("stage_timed_out")),
+            "cluster-done": lambda: cluster["status"] in ("installed", "adding-hosts"),
+            "role": lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
+            "inventory": lambda: ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            "min-hardware": lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
+            "input": lambda: validations.passed(results, validations.INPUT, ignored),
+            "sufficient": lambda: validations.passed(results, validations.SUFFICIENT, ignored),
+            "cluster-preparing": lambda: cluster["status"] == "preparing-for-installation",
+            "cluster-installing": lambda: (
+                cluster["status"] in ("installing", "finalizing", "installing-pending-user-action")
+            ),
+            "cluster-error": lambda: cluster["status"] == "error",
+            "disk-speed-ok": lambda: (
+                self._disk_done(host) and results["sufficient-installation-disk-speed"][1] != "failure"
+            ),
+            "disk-speed-failed": lambda: results["sufficient-installation-disk-speed"][1] == "failure",
+            "images-ok": lambda: (
+                all(images.get(image, {}).get("result") == "success" for image in view.images)
+                and results["container-images-available"][1] != "failure"
+            ),
+            "images-failed": lambda: results["container-images-available"][1] == "failure",
+            "prepare-timeout": lambda: after("PREPARE_FOR_INSTALLATION_HOST_TIMEOUT"),
+            "install-timeout": lambda: after("HOST_INSTALLING_TIMEOUT"),
+            "pending-timeout": lambda: after("HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"),
+            "cluster-without-host": done_without,
+            "rebooting": lambda: stage == Stage.REBOOTING,
+            "progressing-stage": lambda: stage in PROGRESSING,
+            "stage-timeout": lambda: bool(stage) and stage_since > limit,
+            "soft-timeouts": lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])),
+            "logs-timeout": lambda: self._logs_timeout(host, host["status"], "HOST_LOG"),
+        }
+        unknown = [
+            text
+            for name, text in (("disk-speed-ok", state.DISK_SPEED_UNKNOWN), ("images-ok", state.IMAGES_UNKNOWN))
+            if host["status"] == "preparing-for-installation" and not conditions[name]()
+        ]
+        rule = self.trigger(
+            host,
+            "refresh",
+            lambda name: conditions[name](),
+            FAILING_VALIDATIONS=validations.failing(results),
+            FAILING_CONDITIONS="\n".join(unknown),
+            STAGE=stage,
+            MAX_TIME=_minutes_text(limit),
+            INSTALLATION_DISK=self.disk_text(host, False),
+        )
+        for effect in rule.effects if rule else ():
+            if effect == "stage-timed-out":
+                host["progress"] = {**host["progress"], "stage_timed_out": True}
+                self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
+            elif effect == "reset-failed-images" and results["container-images-available"][1] == "failure":
+                host.drop("images_status")
+            elif effect in ("lost", "found"):
+                host["connection_timed_out"] = effect == "lost"
+            elif effect == "restart-stage-clock":
+                host.touch("_stage_at", now)
+                host.touch("_stage_info_at", now)
+            elif effect == "logs-timed-out":
+                host["logs_info"] = "timeout"
+
+    def _disk_done(self, host: Mapping[str, Any]) -> bool:
+        disk = host.get("installation_disk_id", "")
+        tested = load_json(host.get("disks_info") or "{}", name="disks_info").get(disk, {}).get("disk_speed", {}).get("tested")
+        persistent = self.inventories.get(host["id"], {}).get("boot", {}).get("device_type") == "persistent"
+        return bool(tested or persistent or "--save-part" in str(host.get("installer_args", "")))
+
+    def _stage_limit(self, host: Mapping[str, Any], cluster: Mapping[str, Any], stage: str) -> float:
+        name = stage_setting(stage)
+        if stage == Stage.REBOOTING and validations.is_sno(cluster):
+            name = "HOST_STAGE_REBOOTING_SNO_TIMEOUT"
+        from ..config import DEFAULTS
+
+        return self.seconds(name if name in DEFAULTS else "HOST_STAGE_OTHER_TIMEOUT", cluster.get("id"))
+
+    def disk_text(self, host: Mapping[str, Any], long: bool = True) -> str:
+        """The installation disk of a host as messages name it, with or without model and serial number."""
+        ident = host.get("installation_disk_id", "")
+        disk = inv.find_disk(self.inventories.get(host["id"], {}), ident)
+        if disk is None:
+            return ""
+        short = f"({disk.get('name', '')}, {ident})"
+        return f"{disk.get('model', '')} {disk.get('serial', '')} {short}".strip() if long else short
+
+    def refresh_unbound(self, host: Document) -> None:
+        """Validates and moves a host of no cluster."""
+        ident, connected = host["id"], self.connected(host)
+        self._was_connected[ident] = connected
+        self.dirty.discard(ident)
+        view = validations.View(
+            cluster={}, hosts={ident: host}, inventories=self.inventories, table=self.table(None), reach=Reach(), now=self.clock()
+        )
+        results = validations.evaluate(validations.UNBOUND, validations.HostView(view, host, connected))
+        self._tell(self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self.results[ident] = results
+        host["validations_info"] = validations.shown(results)
+        conditions = {
+            "online": connected,
+            "connected": connected and host.get("media_status") != "disconnected",
+            "inventory": ident in self.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            "sufficient": validations.passed(results, validations.UNBOUND_REQUIRED),
+        }
+        self.trigger(host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results))
+
+
+def _minutes_text(seconds: float) -> str:
+    """A limit as messages show it: `40m0s`, `1h30m0s`."""
+    if seconds == float("inf"):
+        return ""
+    hours, rest = divmod(int(seconds), 3600)
+    return (f"{hours}h" if hours else "") + f"{rest // 60}m{rest % 60}s"

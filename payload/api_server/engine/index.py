@@ -1,0 +1,268 @@
+"""Documents of the service, and what is derived from them: parsed inventories, reachability, settings, images.
+
+Derived things live in memory and are rebuilt from the documents; a host or cluster is looked at again only when something of it
+changed, or when time alone may move it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Component
+from .. import settings, validations
+from ..config import Config, requirements_for
+from ..connectivity import Reach
+from ..errors import ApiError
+from ..metrics import Metrics
+from ..prepare import Render
+from ..store import Document, Store
+from ..validations import Results
+
+LOG = logging.getLogger("assisted-service")
+
+
+class Index:
+    """Documents and what is derived from them. `clock` gives seconds since the epoch; `render` makes the Ignition configs."""
+
+    def __init__(
+        self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.config, self.store, self.clock = config, store, clock
+        self.render = render
+        self.clusters = store.kinds["cluster"]
+        self.infra_envs = store.kinds["infra_env"]
+        self.hosts = store.kinds["host"]
+        self.inventories: dict[str, dict[str, Any]] = {}
+        self.reach: dict[str, Reach] = {}
+        self.members: dict[str, dict[str, Document]] = {}
+        self.results: dict[str, Results] = {}
+        self.dirty: set[str] = set()
+        #: Host -> what its registration was refused for last.
+        self.refused_hosts: dict[str, str] = {}
+        #: Clusters that were deleted since the start, the newest last: who asks for unregistered ones gets them.
+        self.deleted_clusters: dict[str, dict[str, Any]] = {}
+        self.dirty_roles: set[str] = set()
+        self._was_connected: dict[str, bool] = {}
+        self._groups: dict[str, dict[str, frozenset[str]]] = {}
+        self._connected: dict[str, dict[str, list[str]]] = {}
+        self._manifests: dict[str, bool] = {}
+        self._peers: dict[str, dict[str, str]] = {}
+        self._settings: dict[str, dict[str, str]] = {}
+        self._tables: dict[str, dict[str, dict[str, Any]]] = {}
+        self.requirements_table = config.requirements()
+        self.metrics = Metrics()
+        #: Called when the rendezvous host (the bootstrap host) reports that it reboots, with its cluster.
+        self.on_bootstrap_reboot: Callable[[Document], None] | None = None
+        store.on_undo = self._undone
+        self._load()
+
+    def _load(self) -> None:
+        for host in self.hosts.values():
+            self._join(host)
+            if "inventory" in host:
+                self.inventories[host["id"]] = load_json(host["inventory"], name="inventory")
+            # Who was away was the service: hosts have their time anew.
+            dict.__setitem__(host, "_checked_in", self.clock())
+            if host.get("validations_info"):
+                self.results[host["id"]] = self._previous(host["validations_info"])
+        for host in self.hosts.values():
+            if host.get("connectivity") and host.get("cluster_id") in self.clusters:
+                self._heard(self.clusters[host["cluster_id"]], host, load_json(host["connectivity"], name="connectivity"))
+        for cluster in self.clusters.values():
+            if cluster.get("validations_info"):
+                self.results[cluster["id"]] = self._previous(cluster["validations_info"])
+        self.dirty.update(self.hosts)
+        self.dirty_roles.update(self.clusters)
+
+    def _undone(self, keys: set[tuple[str, str]]) -> None:
+        """Derives anew what comes of documents whose changes could not be written and were undone."""
+        self._settings.clear()
+        self._manifests.clear()
+        back = {ident for kind, ident in keys if kind == "cluster"}
+        hosts = {ident for kind, ident in keys if kind == "host"}
+        hosts |= {ident for ident, host in self.hosts.items() if host.get("cluster_id") in back}
+        for ident in hosts:
+            for cluster_id, members in self.members.items():
+                if members.pop(ident, None) is not None:
+                    back.add(cluster_id)
+            self.inventories.pop(ident, None)
+        for ident in hosts | back:
+            self.results.pop(ident, None)
+        for ident in hosts & self.hosts.keys():
+            host = self.hosts[ident]
+            self._join(host)
+            back.add(str(host.get("cluster_id", "")))
+            if "inventory" in host:
+                self.inventories[ident] = load_json(host["inventory"], name="inventory")
+        for cluster_id in back:
+            for cache in (self._peers, self._groups, self.reach):
+                cache.pop(cluster_id, None)
+            for host in self.hosts_of(cluster_id).values():
+                if host.get("connectivity") and cluster_id in self.clusters:
+                    self._heard(self.clusters[cluster_id], host, load_json(host["connectivity"], name="connectivity"))
+        for document in (*(self.hosts[ident] for ident in hosts & self.hosts.keys()), *(self.clusters[ident] for ident in back & self.clusters.keys())):
+            if document.get("validations_info"):
+                self.results[document["id"]] = self._previous(document["validations_info"])
+            self.dirty.add(document["id"])
+        self.dirty_roles.update(back & self.clusters.keys())
+
+    @staticmethod
+    def _previous(text: str) -> Results:
+        return {
+            entry["id"]: (category, entry["status"], entry["message"])
+            for category, entries in load_json(text, name="validations_info").items()
+            for entry in entries
+        }
+
+    def _join(self, host: Document) -> None:
+        cluster_id = host.get("cluster_id")
+        if cluster_id:
+            self.members.setdefault(cluster_id, {})[host["id"]] = host
+
+    def leave(self, host: Document) -> None:
+        """Takes a host out of its cluster's derived state."""
+        cluster_id = host.get("cluster_id", "")
+        self.members.get(cluster_id, {}).pop(host["id"], None)
+        self._peers.pop(cluster_id, None)
+        self._groups.pop(cluster_id, None)
+        if cluster_id in self.reach:
+            self.reach[cluster_id].forget(host["id"])
+        self.touch_cluster(cluster_id)
+
+    def join(self, host: Document) -> None:
+        self._join(host)
+        self._peers.pop(host.get("cluster_id", ""), None)
+        self._groups.pop(host.get("cluster_id", ""), None)
+        self.touch_cluster(host.get("cluster_id", ""))
+
+    def cluster(self, ident: str) -> Document:
+        """The cluster of an id; ApiError 404 without one. `infra_env` and `host` likewise."""
+        found = self.clusters.get(ident.lower())
+        if found is None:
+            raise ApiError(404, f"Failed to get cluster {ident}: record not found")
+        return found
+
+    def infra_env(self, ident: str) -> Document:
+        found = self.infra_envs.get(ident.lower())
+        if found is None:
+            raise ApiError(404, "record not found")
+        return found
+
+    def host(self, infra_env_id: str, host_id: str) -> Document:
+        found = self.hosts.get(host_id.lower())
+        if found is None or found["infra_env_id"] != infra_env_id.lower():
+            raise ApiError(404, f"failed to get host {host_id} in infra_env {infra_env_id}: record not found")
+        return found
+
+    def cluster_of(self, host: Mapping[str, Any]) -> Document | None:
+        return self.clusters.get(str(host.get("cluster_id", "")))
+
+    def static_networks(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The static network configs of a host's infra-env."""
+        infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
+        found: list[dict[str, Any]] = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
+        return found
+
+    def hosts_of(self, cluster_id: str) -> dict[str, Document]:
+        return self.members.get(cluster_id, {})
+
+    def reach_of(self, cluster_id: str) -> Reach:
+        return self.reach.setdefault(cluster_id, Reach())
+
+    def hostname(self, host: Mapping[str, Any]) -> str:
+        return validations.hostname_of(host, self.inventories.get(host["id"])) or str(host["id"])
+
+    def table(self, cluster: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+        version = str((cluster or {}).get("openshift_version", ""))
+        if version not in self._tables:
+            self._tables[version] = requirements_for(self.requirements_table, version)
+        return self._tables[version]
+
+    def settings(self, cluster_id: str | None) -> dict[str, str]:
+        """Settings of a cluster from its manifest ConfigMap `agentlab-settings`; empty without one."""
+        if not cluster_id:
+            return {}
+        if cluster_id not in self._settings:
+            self._settings[cluster_id] = self._read_settings(cluster_id)
+        return self._settings[cluster_id]
+
+    def _read_settings(self, cluster_id: str) -> dict[str, str]:
+        for content in self.store.files_with(cluster_id, "manifest/", settings.NAME.encode(), settings.MOST_BYTES):
+            found = settings.read(content)
+            if found is not None:
+                return found
+        return {}
+
+    def settings_changed(self, cluster_id: str) -> None:
+        """The manifests of a cluster changed, and with them perhaps its settings."""
+        self._settings.pop(cluster_id, None)
+        self._manifests.pop(cluster_id, None)
+        self.touch_cluster(cluster_id)
+
+    def has_manifests(self, cluster_id: str) -> bool:
+        """Whether a user gave the cluster manifests of his own."""
+        if cluster_id not in self._manifests:
+            self._manifests[cluster_id] = bool(self.store.file_names(cluster_id, "manifest/"))
+        return self._manifests[cluster_id]
+
+    def seconds(self, name: str, cluster_id: str | None = None) -> float:
+        return self.config.duration(name, self.settings(cluster_id))
+
+    def interval(self, name: str) -> float:
+        """A monitor's interval: the shortest any cluster asks for."""
+        return max(0.02, min([self.seconds(name, cluster_id) for cluster_id in self.clusters] or [self.seconds(name)]))
+
+    def images(self, cluster: Mapping[str, Any]) -> dict[str, str]:
+        """Component name -> pullspec: what the release told, and what the environment names."""
+        env = {
+            Component.NODE_AGENT: "AGENT_DOCKER_IMAGE",
+            Component.CSR_APPROVER: "CONTROLLER_IMAGE",
+            Component.ORCHESTRATOR: "INSTALLER_IMAGE",
+            Component.API_SERVER: "SERVICE_IMAGE",
+        }
+        named = {name: self.config.image(key) for name, key in env.items()}
+        found = cluster.get("_images") or {}
+        release = str(cluster.get("ocp_release_image", ""))
+        if not found and release and self.config.flag("DUMMY_IGNITION"):
+            found = {name: placeholder(release, name) for name in (Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER)}
+        return {"release": release, **found, **named}
+
+    def needed_images(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
+        """Images every host must have pulled before the installation."""
+        images = self.images(cluster)
+        names = ("release", Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER, Component.ORCHESTRATOR)
+        return tuple(dict.fromkeys(images[name] for name in names if images.get(name)))
+
+    def release_host(self, cluster: Mapping[str, Any]) -> str:
+        image = self.config.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR") or cluster.get("ocp_release_image", "")
+        return validations.release_image_host(image)
+
+    def _heard(self, cluster: Document, host: Document, report: dict[str, Any]) -> None:
+        """Counts what a host says of the others in its cluster; what it says of anybody else does not matter."""
+        members = self.hosts_of(cluster["id"])
+        known = {peer["host_id"]: peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members}
+        self.reach_of(cluster["id"]).report(host["id"], {"remote_hosts": known.values()}, validations.machine_cidrs(cluster))
+
+    def touch_cluster(self, cluster_id: str | None) -> None:
+        if cluster_id:
+            self.dirty.add(cluster_id)
+            self.dirty_roles.add(cluster_id)
+
+    def touch_hosts(self, cluster_id: str | None) -> None:
+        self.dirty.update(self.hosts_of(cluster_id or ""))
+
+    @property
+    def tls_dir(self) -> Path | None:
+        text = self.config.get("EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR")
+        return Path(text) if text else None
+
+
+def placeholder(release: str, component: str) -> str:
+    """A pullspec for a component of a release that is not read: no image has it, hosts that are simulated report it all the same."""
+    repository = release.partition("@")[0].rpartition("/")[0]
+    return f"{repository}/ocp-v4.0-art-dev@sha256:{hashlib.sha256(component.encode()).hexdigest()}"

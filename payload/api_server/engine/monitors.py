@@ -1,0 +1,147 @@
+"""Passes over all hosts and clusters, which move what time or a change moves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..config import Config
+from ..prepare import Render
+from ..store import Store, Unwritable
+from .index import LOG
+from .preparation import Preparation
+
+#: Host statuses in which time alone may change something.
+_TIMED = frozenset(
+    {
+        "preparing-for-installation",
+        "preparing-failed",
+        "preparing-successful",
+        "installing",
+        "installing-in-progress",
+        "installing-pending-user-action",
+        "error",
+        "cancelled",
+        "installed",
+        "known",
+    }
+)
+#: How long a chunk of a monitor pass may hold the event loop, in seconds.
+_SLICE = 0.005
+
+
+class Monitors(Preparation):
+    """Runs the monitors."""
+
+    def __init__(
+        self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(config, store, render, clock)
+        self.stopped = asyncio.Event()
+
+    async def monitor_hosts(self) -> None:
+        """One pass over all hosts, in slices, so that requests are answered in between."""
+        for host in [host for host in self.hosts.values() if not host.get("cluster_id")]:
+            if host["id"] in self.dirty or self.connected(host) != self._was_connected.get(host["id"]):
+                self.refresh_unbound(host)
+        for cluster in list(self.clusters.values()):
+            if cluster["id"] in self.dirty_roles:
+                self.dirty_roles.discard(cluster["id"])
+                self.refresh_roles(cluster)
+            members = self.hosts_of(cluster["id"])
+            due = [
+                host
+                for ident, host in list(members.items())
+                if ident in self.dirty
+                or host["status"] in _TIMED
+                or self.connected(host) != self._was_connected.get(ident)
+            ]
+            if not due:
+                continue
+            view, started = self.view(cluster), time.monotonic()
+            for host in due:
+                if host["id"] not in self.hosts:
+                    continue
+                if (
+                    host["status"] == "known"
+                    and host["id"] not in self.dirty
+                    and cluster["status"] != "preparing-for-installation"
+                    and self.connected(host) == self._was_connected.get(host["id"])
+                ):
+                    continue
+                began = time.perf_counter()
+                self.refresh_host(host, view)
+                self.metrics.observe("monitored_hosts_duration_ms", (time.perf_counter() - began) * 1000)
+                if time.monotonic() - started > _SLICE:
+                    self.store.commit()
+                    await asyncio.sleep(0)
+                    if cluster["id"] not in self.clusters:
+                        break
+                    view, started = self.view(cluster), time.monotonic()
+        for number, host in enumerate(list(self.hosts.values())):
+            host.flush()
+            if number % 50 == 49:
+                self.store.commit()
+                await asyncio.sleep(0)
+        self.store.commit()
+
+    async def monitor_clusters(self) -> None:
+        for cluster in list(self.clusters.values()):
+            if cluster["id"] in self.dirty or cluster["status"] not in (
+                "insufficient",
+                "pending-for-input",
+                "ready",
+                "installed",
+                "adding-hosts",
+            ):
+                began = time.perf_counter()
+                self.refresh_cluster(cluster)
+                self.metrics.observe("monitored_clusters_duration_ms", (time.perf_counter() - began) * 1000)
+                self.store.commit()
+                await asyncio.sleep(0)
+
+    async def run(self) -> None:
+        """The monitors until `stopped`. An error in a pass is logged and the next pass tries again."""
+        for cluster in self.clusters.values():
+            self.start_release(cluster)
+            if cluster["status"] == "preparing-for-installation":
+                self.start_preparation(cluster)
+        await asyncio.gather(
+            *(
+                self._loop(name, work)
+                for name, work in (
+                    ("HOST_MONITOR_INTERVAL", self.monitor_hosts),
+                    ("CLUSTER_MONITOR_INTERVAL", self.monitor_clusters),
+                    ("CLUSTER_MONITOR_INTERVAL", self.sweep),
+                )
+            )
+        )
+
+    async def sweep(self) -> None:
+        """Removes the events of what was deleted, a few at a time."""
+        while not self.stopped.is_set() and self.store.sweep():
+            await asyncio.sleep(0)
+
+    async def _loop(self, setting: str, work: Callable[[], Any]) -> None:
+        while not self.stopped.is_set():
+            try:
+                began = time.perf_counter()
+                await work()
+                kind = "hosts" if work == self.monitor_hosts else "clusters"
+                self.metrics.observe(f"monitored_{kind}_cycle_duration_ms", (time.perf_counter() - began) * 1000, "false")
+            except Unwritable as err:
+                LOG.error("monitor: %s", err)
+            except Exception:
+                LOG.exception("monitor pass failed")
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.stopped.wait(), self.interval(setting))
+
+    async def stop(self) -> None:
+        self.stopped.set()
+        tasks = [*self._preparing.values(), *self._releases.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

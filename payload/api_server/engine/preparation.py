@@ -1,0 +1,126 @@
+"""What runs in the background for a cluster: reading its release image, making its Ignition configs and credentials."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import operators, prepare, release, validations
+from ..config import Config
+from ..prepare import Render
+from ..store import Document, Store
+from .cluster_machine import ClusterMachine
+from .index import LOG
+
+#: Seconds after each failed attempt to read a release image.
+RELEASE_WAITS: tuple[float, ...] = (1, 2, 5, 10, 30, 60, 0)
+
+
+class Preparation(ClusterMachine):
+    """Prepares clusters for installation."""
+
+    def __init__(
+        self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(config, store, render, clock)
+        self._preparing: dict[str, asyncio.Task[None]] = {}
+        self._releases: dict[str, asyncio.Task[None]] = {}
+        self._release_errors: dict[str, str] = {}
+
+    def start_release(self, cluster: Document) -> None:
+        """Reads in the background which images the cluster's release is made of."""
+        if cluster.get("_images") or not cluster.get("ocp_release_image") or self.config.flag("DUMMY_IGNITION"):
+            return
+        task = self._releases.get(cluster["id"])
+        if task is None or task.done():
+            self._releases[cluster["id"]] = asyncio.get_running_loop().create_task(self._release(cluster))
+
+    async def _release(self, cluster: Document) -> None:
+        mirror = self.config.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR")
+        arguments = (cluster["ocp_release_image"], cluster.get("_pull_secret", ""), mirror)
+        for wait in RELEASE_WAITS:
+            try:
+                found = await asyncio.get_running_loop().run_in_executor(None, release.component_images, *arguments)
+            except (ValueError, OSError) as err:
+                LOG.warning("release image of cluster %s: %s", cluster["id"], err)
+                self._release_errors[cluster["id"]] = str(err)
+                await asyncio.sleep(wait)
+                continue
+            if self.clusters.get(cluster["id"]) is cluster:
+                cluster["_images"] = found
+                self.touch_hosts(cluster["id"])
+                self.store.commit()
+            return
+
+    def start_preparation(self, cluster: Document) -> None:
+        """Makes Ignition configs and credentials of a cluster in the background."""
+        task = self._preparing.get(cluster["id"])
+        if task is None or task.done():
+            self._preparing[cluster["id"]] = asyncio.get_running_loop().create_task(self._prepare(cluster))
+
+    async def _prepare(self, cluster: Document) -> None:
+        ident = cluster["id"]
+        self.start_release(cluster)
+        if ident in self._releases:
+            await self._releases[ident]
+        try:
+            job = self.job(cluster)
+            if ident in self._releases and "_images" not in cluster:
+                raise ValueError(f"the release image cannot be read: {self._release_errors.get(ident, '')}")
+            files = await asyncio.get_running_loop().run_in_executor(None, prepare.files, job)
+        except Exception as err:
+            LOG.exception("preparation of cluster %s failed", ident)
+            if self.clusters.get(ident) is cluster:
+                cluster["last-installation-preparation"] = {"status": "failed", "reason": str(err)[:500]}
+                self.event("prepare_installation_failed", cluster_id=ident, error=str(err)[:500])
+                self.store.commit()
+            return
+        if self.clusters.get(ident) is not cluster or cluster["status"] != "preparing-for-installation":
+            return
+        for name, content in files.items():
+            self.store.put_file(ident, name, content)
+        cluster["last-installation-preparation"] = {"status": "success", "reason": "Installation preparation successful"}
+        self.event("cluster_prepare_installation_started", cluster_id=ident)
+        self.dirty.add(ident)
+        self.store.commit()
+
+    def job(self, cluster: Mapping[str, Any]) -> prepare.Job:
+        """What the preparation of a cluster needs, so that a thread can do it."""
+        import yaml
+
+        ident = cluster["id"]
+        shown = {name: value for name, value in cluster.items() if name[0] != "_"}
+        shown["pull_secret"] = cluster.get("_pull_secret", "")
+        hosts = []
+        for host in self.hosts_of(ident).values():
+            entry = {name: value for name, value in host.items() if name[0] != "_"}
+            entry["requested_hostname"] = self.hostname(host)
+            if entry.get("role", "auto-assign") == "auto-assign":
+                entry["role"] = validations.role_of(host)
+            hosts.append(entry)
+        networks = {name: self.static_networks(host) for name, host in {host["infra_env_id"]: host for host in hosts}.items()}
+        manifests = {name.removeprefix("manifest/"): content.decode() for name, content in self.store.files(ident, "manifest/")}
+        installed, custom = operators.manifests(cluster)
+        for name, documents in installed.items():
+            manifests.setdefault(f"openshift/{name}", yaml.safe_dump_all(documents, sort_keys=False))
+        bundles = (self.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in self.infra_envs)
+        return prepare.Job(
+            cluster=shown,
+            hosts=hosts,
+            tls_dir=self.tls_dir,
+            images=self.images(cluster),
+            settings=self.settings(ident),
+            manifests=manifests,
+            static_networks=networks,
+            render=self.render,
+            dummy=self.config.flag("DUMMY_IGNITION", self.settings(ident)),
+            service={
+                "base_url": self.config.get("SERVICE_BASE_URL").rstrip("/"),
+                "token": self.config.get("PULL_SECRET_TOKEN"),
+                "invoker": "agent-installer" if self.config.abi else "assisted-installer",
+            },
+            trust="".join(dict.fromkeys(bundles)),
+            custom=custom,
+        )

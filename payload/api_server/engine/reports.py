@@ -1,0 +1,213 @@
+"""What hosts report: polls, inventories, connectivity and stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Stage
+from .. import inventory as inv
+from .. import state, validations
+from ..connectivity import Reach
+from ..errors import ApiError
+from ..store import Document
+from ..tables import BEFORE_INSTALL
+from .statuses import Statuses, time_text
+
+
+class Reports(Statuses):
+    """Takes in what hosts report."""
+
+    def check_in(self, host: Document, timestamp: int | None, version: str | None) -> None:
+        """A poll of the agent. Written with the next change: it is an observation, nothing was promised."""
+        now = self.clock()
+        host.touch("_checked_in", now)
+        host.touch("checked_in_at", time_text(now))
+        if timestamp is not None:
+            ahead = now - timestamp
+            if abs(ahead - float(host.get("_clock", 0))) > 60:
+                self.dirty.add(host["id"])
+                self.dirty.add(host.get("cluster_id", ""))
+            host.touch("timestamp", timestamp)
+            host.touch("_clock", round(ahead))
+        if version and version != host.get("discovery_agent_version"):
+            host["discovery_agent_version"] = version
+            self.dirty.add(host["id"])
+        if not self._was_connected.get(host["id"], True):
+            self.dirty.add(host["id"])
+
+    def connected(self, host: Mapping[str, Any]) -> bool:
+        limit = self.seconds("HOST_MAX_DISCONNECTION_TIME", host.get("cluster_id")) + (
+            120 if host.get("bootstrap") else 0
+        )
+        return self.clock() - float(host.get("_checked_in", 0)) < limit
+
+    def inventory_rules(self, host: Document) -> tuple[float, bool]:
+        """What `inventory.prepare` has to know of a host: GB of the smallest disk, and whether virtual interfaces are kept."""
+        cluster = self.cluster_of(host)
+        needed = validations.requirement(self.table(cluster), cluster or {}, validations.role_of(host))
+        keep = self.config.flag("ENABLE_VIRTUAL_INTERFACES", self.settings(host.get("cluster_id")))
+        return needed.get("disk_size_gb", 0), keep
+
+    def take_inventory(self, host: Document, raw: dict[str, Any]) -> None:
+        """Stores a host's inventory and what follows from it (installation disk, hostname)."""
+        self.keep_inventory(host, *inv.kept(raw, *self.inventory_rules(host)))
+
+    def keep_inventory(self, host: Document, prepared: dict[str, Any], text: str) -> None:
+        """As `take_inventory`, of what `inventory.kept` gave."""
+        if text == host.get("inventory"):
+            return
+        old_name = self.hostname(host)
+        self.inventories[host["id"]] = prepared
+        host["inventory"] = text
+        host["_addresses"] = validations.address_list(prepared)
+        self.choose_disk(host)
+        self.name_changed(host, old_name)
+        cluster_id = host.get("cluster_id", "")
+        self._peers.get(cluster_id, {}).pop(host["id"], None)
+        self._groups.pop(cluster_id, None)
+        self.dirty.add(host["id"])
+        self.touch_cluster(cluster_id)
+
+    def choose_disk(self, host: Document) -> None:
+        """Keeps the chosen installation disk while it is there, else takes the default."""
+        inventory = self.inventories.get(host["id"], {})
+        chosen = inv.find_disk(inventory, host.get("installation_disk_id", ""))
+        disks = inv.eligible_disks(inventory)
+        if chosen is None or (not host.get("_disk_by_user") and chosen not in disks):
+            chosen = disks[0] if disks else None
+            host.drop("_disk_by_user")
+        host.set(
+            installation_disk_id=chosen and chosen["id"],
+            installation_disk_path=chosen and (chosen.get("path") or chosen["id"]),
+        )
+
+    def name_changed(self, host: Document, old: str) -> None:
+        new = self.hostname(host)
+        if new != old:
+            for other in self.hosts_of(host.get("cluster_id", "")).values():
+                if self.hostname(other) in (old, new):
+                    self.dirty.add(other["id"])
+        self.dirty.add(host["id"])
+
+    def take_connectivity(self, host: Document, report: dict[str, Any], text: str) -> None:
+        """Stores a host's connectivity report, given also as JSON, and what follows from it."""
+        cluster = self.cluster_of(host)
+        host["connectivity"] = text
+        if cluster is not None:
+            self._heard(cluster, host, report)
+            self._groups.pop(cluster["id"], None)
+            self.dirty.add(cluster["id"])
+        self.dirty.add(host["id"])
+
+    def networks_changed(self, cluster: Document) -> None:
+        """The machine networks changed: reachability per network is counted anew."""
+        self.reach[cluster["id"]] = Reach()
+        for host in self.hosts_of(cluster["id"]).values():
+            if host.get("connectivity"):
+                self._heard(cluster, host, load_json(host["connectivity"], name="connectivity"))
+        self._groups.pop(cluster["id"], None)
+        self.touch_cluster(cluster["id"])
+        self.touch_hosts(cluster["id"])
+
+    def stages_of(self, host: Mapping[str, Any]) -> tuple[str, ...]:
+        cluster: Mapping[str, Any] = self.cluster_of(host) or {}
+        return state.stages(
+            validations.role_of(host),
+            bool(host.get("bootstrap")),
+            validations.is_sno(cluster),
+            validations.is_day2(cluster),
+        )
+
+    def progress(self, host: Document, stage: str, info: str) -> None:
+        """A host's stage, by the rules of `UpdateInstallProgress`; ApiError 409 when it may not be there."""
+        now, before = self.clock(), host.get("progress", {})
+        previous = before.get("current_stage", "")
+        if previous == stage and before.get("progress_info", "") == info:
+            return
+        if previous == stage:
+            host["progress"] = {**before, "progress_info": info, "stage_updated_at": time_text(now)}
+            host.set(stage_updated_at=time_text(now), _stage_info_at=now)
+            self._progress_event(host, stage, info)
+            return
+        if host["status"] in ("installed", "resetting-pending-user-action"):
+            return
+        if host["status"] not in ("installing", "installing-in-progress", "installing-pending-user-action"):
+            raise ApiError(409, f"Can't set progress <{stage}> to host in status <{host['status']}>")
+        if stage == Stage.FAILED:
+            host["progress"] = {**before, "progress_info": info}
+            self.set_host_status(host, "error", f"Failed - {info}")
+            self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
+            return
+        order = self.stages_of(host)
+        if stage not in order and previous:
+            raise ApiError(
+                409,
+                f"Stages {stage} isn't available for host role {host.get('role')} bootstrap {str(bool(host.get('bootstrap'))).lower()}",
+            )
+        if previous in order and order.index(stage) < order.index(previous):
+            raise ApiError(409, f'Can\'t assign lower stage "{stage}" after host has been in stage "{previous}"')
+        host["progress"] = {
+            "current_stage": stage,
+            "progress_info": info,
+            "stage_started_at": time_text(now),
+            "stage_updated_at": time_text(now),
+            # As upstream: a stage of another role is taken as the first one, and counts nothing.
+            "installation_percentage": (order.index(stage) + 1) * 100 // len(order) if stage in order else 0,
+        }
+        host.set(stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now)
+        if previous:
+            took = now - float(host.get("_metric_stage_at", now))
+            self.metrics.observe("host_installation_phase_seconds", took, previous, Stage.DONE)
+        host.touch("_metric_stage_at", now)
+        if stage == Stage.DONE:
+            self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
+        if not previous:
+            host["installer_version"] = self.config.image("INSTALLER_IMAGE")
+        cluster: Mapping[str, Any] = self.cluster_of(host) or {}
+        day2 = validations.is_day2(cluster)
+        facts = {"day2": day2, "day2-done": stage in (Stage.DONE, Stage.REBOOTING) and day2, "stage-done": stage == Stage.DONE}
+        self.trigger(host, "progress", lambda name: facts[name], STAGE=stage)
+        self._progress_event(host, stage, info)
+        if host.get("cluster_id"):
+            self.cluster_progress(self.clusters[host["cluster_id"]])
+            self.dirty.add(host["cluster_id"])
+        self.dirty.add(host["id"])
+        if stage == Stage.REBOOTING and host.get("bootstrap") and self.on_bootstrap_reboot and host.get("cluster_id"):
+            self.on_bootstrap_reboot(self.clusters[host["cluster_id"]])
+
+    def _progress_event(self, host: Document, stage: str, info: str) -> None:
+        text = f"reached installation stage {stage}" + (f": {info}" if info else "")
+        self.event("host_install_progress_updated", host=host, event=text)
+
+    def cluster_progress(self, cluster: Document) -> None:
+        """Percentages of a cluster from its hosts' stages and its operators."""
+        before = cluster.get("progress", {})
+        if cluster["status"] in BEFORE_INSTALL:
+            return
+        done = count = 0
+        for host in self.hosts_of(cluster["id"]).values():
+            order, stage = self.stages_of(host), host.get("progress", {}).get("current_stage")
+            count += len(order)
+            done += order.index(stage) + 1 if stage in order else 0
+        started = cluster["status"] not in ("insufficient", "ready", "pending-for-input", "preparing-for-installation")
+        operators = cluster.get("monitored_operators", [])
+        ready = sum(operator.get("status") in ("available", "failed") for operator in operators)
+        preparing = 100 if started else 0
+        installing = done * 100 // count if started and count else 0
+        finalizing = (
+            ready * 100 // len(operators) if cluster["status"] in ("finalizing", "installed") and operators else 0
+        )
+        total = 100 if cluster["status"] == "installed" else state.total_percentage(preparing, installing, finalizing)
+        cluster["progress"] = {
+            **before,
+            "preparing_for_installation_stage_percentage": preparing,
+            "installing_stage_percentage": installing,
+            "finalizing_stage_percentage": finalizing,
+            "total_percentage": total,
+        }
+
+
+def _metric_role(host: Mapping[str, Any]) -> str:
+    return "bootstrap" if host.get("bootstrap") else validations.role_of(host)

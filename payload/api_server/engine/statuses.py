@@ -1,0 +1,143 @@
+"""Events, and the statuses of hosts and clusters, whose changes are events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from .. import state
+from ..store import Document
+from ..tables import EVENTS, STATUS_SEVERITY
+from .index import LOG, Index
+
+#: Longest status_info of a host.
+STATUS_INFO_LENGTH = 2048
+
+
+class Statuses(Index):
+    """Writes events and moves statuses."""
+
+    def event(
+        self,
+        name: str,
+        *,
+        host: Mapping[str, Any] | None = None,
+        cluster_id: str | None = None,
+        infra_env_id: str | None = None,
+        severity: str | None = None,
+        **props: Any,
+    ) -> None:
+        """Adds an event of the table; host events bring their host's name, cluster and infra-env."""
+        scope, usual, template = EVENTS[name]
+        if host is not None:
+            props = {"host_name": self.hostname(host), **props}
+            cluster_id, infra_env_id = host.get("cluster_id"), host.get("infra_env_id")
+        values = {"cluster_id": cluster_id, "host_id": host["id"] if host else None, **props}
+        self.store.event(
+            {
+                "name": name,
+                "cluster_id": cluster_id,
+                "host_id": host["id"] if host else None,
+                "infra_env_id": infra_env_id,
+                "severity": severity or usual,
+                "category": "user",
+                "message": template.format(**values).rstrip(),
+                "event_time": time_text(self.clock()),
+            },
+            cluster_level=scope == "cluster",
+        )
+
+    def set_host_status(self, host: Document, status: str, info: str) -> None:
+        before, info = host["status"], info[:STATUS_INFO_LENGTH]
+        if before != status:
+            now = self.clock()
+            host.set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
+            self.event(
+                "host_status_updated",
+                host=host,
+                severity=STATUS_SEVERITY.get(status),
+                src_status=before,
+                new_status=status,
+                info=f"({info})" if info else "",
+            )
+            self.touch_cluster(host.get("cluster_id"))
+            self.dirty.add(host["id"])
+            LOG.info("host %s (%s): %s -> %s: %s", host["id"], self.hostname(host), before, status, info)
+        elif host.get("status_info") != info:
+            host["status_info"] = info
+
+    def set_cluster_status(self, cluster: Document, status: str, info: str) -> None:
+        before = cluster["status"]
+        if before != status:
+            now = self.clock()
+            cluster.set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
+            self.event("cluster_status_updated", cluster_id=cluster["id"], cluster_status=status)
+            self.dirty.add(cluster["id"])
+            self.touch_hosts(cluster["id"])
+            LOG.info("cluster %s: %s -> %s: %s", cluster["id"], before, status, info)
+        elif cluster.get("status_info") != info:
+            cluster["status_info"] = info
+
+    def trigger(self, host: Document, trigger: str, holds: Callable[[str], bool], **values: str) -> state.Rule | None:
+        """Applies a trigger of the host state machine; None when it is not allowed in the host's status."""
+        rule = state.decide(state.HOST[trigger], host["status"], holds)
+        if rule is None:
+            return None
+        if "reset-inventory" in rule.effects:
+            self.reset_discovery(host)
+        if "reset-preparation" in rule.effects:
+            host.drop("disks_info", "images_status")
+        if "reset-installation" in rule.effects:
+            host.drop(
+                "progress",
+                "stage_started_at",
+                "stage_updated_at",
+                "logs_collected_at",
+                "logs_started_at",
+                "logs_info",
+                "bootstrap",
+                "disks_info",
+                "images_status",
+                "_stage_at",
+                "_stage_info_at",
+            )
+            self.reset_discovery(host)
+        info = state.fill(rule.info, **values) if rule.info is not None else host.get("status_info", "")
+        self.set_host_status(host, host["status"] if rule.dest == state.SAME else rule.dest, info)
+        return rule
+
+    def reset_discovery(self, host: Document) -> None:
+        """What a fresh boot of the discovery image makes void."""
+        host.drop(
+            "inventory",
+            "bootstrap",
+            "progress",
+            "ntp_sources",
+            "connectivity",
+            "free_addresses",
+            "domain_name_resolutions",
+            "disks_info",
+            "images_status",
+            "stage_started_at",
+            "stage_updated_at",
+            "media_status",
+            "logs_info",
+            "logs_collected_at",
+            "logs_started_at",
+            "_stage_at",
+            "_stage_info_at",
+            "_addresses",
+        )
+        self.inventories.pop(host["id"], None)
+        cluster_id = host.get("cluster_id", "")
+        if cluster_id in self.reach:
+            self.reach[cluster_id].forget(host["id"])
+        self._groups.pop(cluster_id, None)
+        self._peers.pop(cluster_id, None)
+        self.touch_cluster(cluster_id)
+        self.dirty.add(host["id"])
+
+
+def time_text(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
