@@ -77,8 +77,8 @@ ELSEWHERE = (
     "payload/.openshift_install_state.json", "docs/pull-secret.json", "config_examples/old/mine.yml", "payload/machine_os/files/ca.key",
     "runs/ostest/plan.yaml", "artifacts/run/plan.yaml", "build/report/summary.txt", "playbooks/cluster-manifests/pull-secret.yaml",
 )  # fmt: skip
-DEVELOPMENT = ("ci/", "molecule/", "tests/", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "galaxy.yml", "pyproject.toml",
-               "requirements-build.txt", "requirements-test.")  # fmt: skip
+DEVELOPMENT = ("ci/", "molecule/", "tests/", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "execution-environment.yml", "galaxy.yml",
+               "pyproject.toml", "requirements-build.txt", "requirements-test.")  # fmt: skip
 
 
 def test_archive_has_nothing_but_the_sources(tree: Path, tmp_path: Path) -> None:

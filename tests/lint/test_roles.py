@@ -77,6 +77,16 @@ def test_metadata(role: str) -> None:
     assert [name for name, option in spec.get("options", {}).items() if not option.get("description")] == []
 
 
+def test_execution_environment_is_of_this_version() -> None:
+    """It names the archive that `make build` makes, and the versions of Ansible that requirements.txt allows."""
+    definition, galaxy = load(ROOT / "execution-environment.yml"), load(ROOT / "galaxy.yml")
+    archive = f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz"
+    assert [entry["src"] for entry in definition["additional_build_files"]] == [f"build/{archive}"]
+    assert any(archive in step for step in definition["additional_build_steps"]["prepend_galaxy"])
+    wanted = [definition["dependencies"][name]["package_pip"] for name in ("ansible_core", "ansible_runner")]
+    assert set(wanted) <= set((ROOT / "requirements.txt").read_text().splitlines())
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_readme_is_current(role: str) -> None:
     """`ci/role_readmes.py` writes it; its example is a play with this role, which sets documented variables only."""
