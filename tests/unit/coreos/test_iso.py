@@ -128,7 +128,7 @@ def test_a_failing_change_leaves_the_image_as_it_was(iso: Path, pristine: Path, 
 
 EMBED = """
 import os, signal, sys
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import iso
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import iso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import image
 real, left = os.pwrite, int(sys.argv[1])
 def write(fd, data, offset):
