@@ -52,7 +52,7 @@ def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
     """The collection as people get it: built, installed beside a fresh ansible-core, and a role of it run."""
     venv, collections = tmp_path / "venv", tmp_path / "collections"
     run([sys.executable, "-m", "venv", venv], tmp_path)
-    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "distlib", "jsonschema", "PyYAML"], tmp_path)
+    run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "distlib", "PyYAML"], tmp_path)
     run([venv / "bin/ansible-galaxy", "collection", "build", "--output-path", tmp_path, tree], tmp_path)
     (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
     assert archive.stat().st_size < 5 * 2**20
@@ -74,7 +74,8 @@ PLANTED = (
 )  # fmt: skip
 ELSEWHERE = (
     "pull-secret.json", "notes.txt", "roles/install-config.yaml", "roles/boot/auth/kubeconfig", "plugins/install-config.yaml",
-    "payload/.openshift_install_state.json", "docs/pull-secret.json", "config_examples/old/mine.yml", "payload/machine_os/files/ca.key",
+    "payload/.openshift_install_state.json", "docs/pull-secret.json", "config_examples/pull-secret.json",
+    "config_examples/old/mine.yml", "payload/machine_os/files/ca.key",
     "runs/ostest/plan.yaml", "artifacts/run/plan.yaml", "build/report/summary.txt", "playbooks/cluster-manifests/pull-secret.yaml",
 )  # fmt: skip
 DEVELOPMENT = ("ci/", "molecule/", "tests/", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "execution-environment.yml", "galaxy.yml",
