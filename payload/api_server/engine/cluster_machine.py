@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import state, validations
+from ..state import ClusterCondition, ClusterEffect
 from ..store import Document
 from ..tables import BEFORE_INSTALL, FINALIZING_NOT_FAILING, finalizing_setting
 from .host_machine import HostMachine
@@ -51,34 +52,34 @@ class ClusterMachine(HostMachine):
         since = now - float(cluster.get("_status_at", now))
         installing_since = now - float(cluster.get("_install_at", now))
 
-        conditions: dict[str, Callable[[], bool]] = {
-            "input": lambda: validations.passed(results, validations.CLUSTER_INPUT, ignored),
-            "sufficient": lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT, ignored),
-            "all-prepared": lambda: bool(statuses) and all(other == "preparing-successful" for other in statuses),
-            "preparation-success": lambda: preparation == "success",
-            "preparation-failed": lambda: preparation == "failed" or "preparing-failed" in statuses,
-            "hosts-failed-preparing": lambda: "preparing-failed" in statuses,
-            "host-stopped-preparing": lambda: any(
+        conditions: dict[ClusterCondition, Callable[[], bool]] = {
+            ClusterCondition.INPUT: lambda: validations.passed(results, validations.CLUSTER_INPUT, ignored),
+            ClusterCondition.SUFFICIENT: lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT, ignored),
+            ClusterCondition.ALL_PREPARED: lambda: bool(statuses) and all(other == "preparing-successful" for other in statuses),
+            ClusterCondition.PREPARATION_SUCCESS: lambda: preparation == "success",
+            ClusterCondition.PREPARATION_FAILED: lambda: preparation == "failed" or "preparing-failed" in statuses,
+            ClusterCondition.HOSTS_FAILED_PREPARING: lambda: "preparing-failed" in statuses,
+            ClusterCondition.HOST_STOPPED_PREPARING: lambda: any(
                 other not in ("known", "preparing-for-installation", "preparing-successful", "preparing-failed")
                 for other in statuses
             ),
-            "prepare-timeout": lambda: since > self.seconds("PREPARE_FOR_INSTALLATION_TIMEOUT", ident),
-            "installation-timeout": lambda: installing_since > self.seconds("INSTALLATION_TIMEOUT", ident),
-            "finalizing-timeout": lambda: since > self.seconds("FINALIZING_TIMEOUT", ident),
-            "finalizing-stage-timeout": lambda: now - float(cluster.get("_stage_at", now)) > stage_limit,
-            "finalizing-stage-fails": lambda: stage not in FINALIZING_NOT_FAILING,
-            "finalizing-stage-told": lambda: bool(cluster.get("progress", {}).get("finalizing_stage_timed_out")),
-            "soft-timeouts": lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(ident)),
-            "hopeless": lambda: not state.enough_installed(alive, control),
-            "user-action-pending": lambda: "installing-pending-user-action" in statuses,
-            "enough-installed": lambda: state.enough_installed(roles, control),
-            "all-settled": lambda: all(other in ("installed", "error") for other in statuses),
-            "kubeconfig": lambda: self.store.file(ident, "kubeconfig") is not None,
-            "operators-settled": lambda: (
+            ClusterCondition.PREPARE_TIMEOUT: lambda: since > self.seconds("PREPARE_FOR_INSTALLATION_TIMEOUT", ident),
+            ClusterCondition.INSTALLATION_TIMEOUT: lambda: installing_since > self.seconds("INSTALLATION_TIMEOUT", ident),
+            ClusterCondition.FINALIZING_TIMEOUT: lambda: since > self.seconds("FINALIZING_TIMEOUT", ident),
+            ClusterCondition.FINALIZING_STAGE_TIMEOUT: lambda: now - float(cluster.get("_stage_at", now)) > stage_limit,
+            ClusterCondition.FINALIZING_STAGE_FAILS: lambda: stage not in FINALIZING_NOT_FAILING,
+            ClusterCondition.FINALIZING_STAGE_TOLD: lambda: bool(cluster.get("progress", {}).get("finalizing_stage_timed_out")),
+            ClusterCondition.SOFT_TIMEOUTS: lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(ident)),
+            ClusterCondition.HOPELESS: lambda: not state.enough_installed(alive, control),
+            ClusterCondition.USER_ACTION_PENDING: lambda: "installing-pending-user-action" in statuses,
+            ClusterCondition.ENOUGH_INSTALLED: lambda: state.enough_installed(roles, control),
+            ClusterCondition.ALL_SETTLED: lambda: all(other in ("installed", "error") for other in statuses),
+            ClusterCondition.KUBECONFIG: lambda: self.store.file(ident, "kubeconfig") is not None,
+            ClusterCondition.OPERATORS_SETTLED: lambda: (
                 all(op.get("status") == "available" for op in builtin)
                 and all(op.get("status") in ("available", "failed") for op in operators)
             ),
-            "logs-timeout": lambda: self._logs_timeout(cluster, status, "CLUSTER_LOG"),
+            ClusterCondition.LOGS_TIMEOUT: lambda: self._logs_timeout(cluster, status, "CLUSTER_LOG"),
         }
         rule = state.decide(state.CLUSTER["refresh"], status, lambda name: conditions[name]())
         if rule is None:
@@ -109,9 +110,9 @@ class ClusterMachine(HostMachine):
             return "Cluster is installed but degraded: some workers did not join"
         return "Cluster is installed"
 
-    def _cluster_effect(self, cluster: Document, effect: str, stage: str, info: str, limit: float) -> None:
+    def _cluster_effect(self, cluster: Document, effect: ClusterEffect, stage: str, info: str, limit: float) -> None:
         now, ident = self.clock(), cluster["id"]
-        if effect == "installing-started":
+        if effect == ClusterEffect.INSTALLING_STARTED:
             cluster["_installing_at"] = now
             self.metrics.count("cluster_installation_started")
             if validations.is_sno(cluster):
@@ -119,18 +120,18 @@ class ClusterMachine(HostMachine):
                 view, ident = self.view(cluster), next(iter(self.hosts_of(ident)), "")
                 own = [{"cluster_id": cluster["id"], "ip": ip} for ip in validations.own_addresses(view, ident)]
                 cluster.set(api_vips=own, ingress_vips=own)
-        elif effect == "prepare-timed-out":
+        elif effect == ClusterEffect.PREPARE_TIMED_OUT:
             reason = "Installation failed. Try again, and contact support if the issue persists."
             cluster["last-installation-preparation"] = {"status": "failed", "reason": reason}
             self.event("installation_preparing_timed_out", cluster_id=ident, reason=reason)
-        elif effect == "finalizing-stage-timed-out":
+        elif effect == ClusterEffect.FINALIZING_STAGE_TIMED_OUT:
             cluster["progress"] = {**cluster["progress"], "finalizing_stage_timed_out": True}
             self.event("finalizing_stage_timed_out", cluster_id=ident, stage=stage, minutes=round(limit / 60))
-        elif effect == "failed":
+        elif effect == ClusterEffect.FAILED:
             cluster["install_completed_at"] = time_text(now)
             self.event("cluster_installation_failed", cluster_id=ident, failure_reason=info)
             self.metrics.observe("cluster_installation_seconds", now - float(cluster.get("_install_at", now)), "error")
-        elif effect == "completed":
+        elif effect == ClusterEffect.COMPLETED:
             cluster["install_completed_at"] = time_text(now)
             self.event("cluster_installation_completed", cluster_id=ident)
             self.metrics.observe("cluster_installation_seconds", now - float(cluster.get("_install_at", now)), "installed")
@@ -139,5 +140,5 @@ class ClusterMachine(HostMachine):
                 self.event(
                     "cluster_degraded_OLM_operators_failed", cluster_id=ident, failed_operators=", ".join(failed)
                 )
-        elif effect == "logs-timed-out":
+        elif effect == ClusterEffect.LOGS_TIMED_OUT:
             cluster["logs_info"] = "timeout"

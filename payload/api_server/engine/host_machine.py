@@ -10,6 +10,7 @@ from ....plugins.module_utils.vocabulary import Stage
 from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
+from ..state import HostCondition, HostEffect
 from ..store import Document
 from ..tables import AFTER_REBOOT, PROGRESSING, WAITING_FOR_OTHERS, stage_setting
 from ..validations import Results
@@ -59,48 +60,48 @@ class HostMachine(Views):
             ]
             return state.enough_installed(others, validations.control_planes(cluster))
 
-        conditions: dict[str, Callable[[], bool]] = {
-            "connected": lambda: connected and host.get("media_status") != "disconnected",
-            "online": lambda: connected or stage in AFTER_REBOOT,
-            "day2": lambda: validations.is_day2(cluster),
-            "lost-told": lambda: bool(host.get("connection_timed_out")),
-            "waits-for-others": lambda: (
+        conditions: dict[HostCondition, Callable[[], bool]] = {
+            HostCondition.CONNECTED: lambda: connected and host.get("media_status") != "disconnected",
+            HostCondition.ONLINE: lambda: connected or stage in AFTER_REBOOT,
+            HostCondition.DAY2: lambda: validations.is_day2(cluster),
+            HostCondition.LOST_TOLD: lambda: bool(host.get("connection_timed_out")),
+            HostCondition.WAITS_FOR_OTHERS: lambda: (
                 cluster["status"] == "installing-pending-user-action" and stage in WAITING_FOR_OTHERS
             ),
-            "stage-told": lambda: bool(host.get("progress", {}).get("stage_timed_out")),
-            "cluster-done": lambda: cluster["status"] in ("installed", "adding-hosts"),
-            "role": lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
-            "inventory": lambda: ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success",
-            "min-hardware": lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
-            "input": lambda: validations.passed(results, validations.INPUT, ignored),
-            "sufficient": lambda: validations.passed(results, validations.SUFFICIENT, ignored),
-            "cluster-preparing": lambda: cluster["status"] == "preparing-for-installation",
-            "cluster-installing": lambda: (
+            HostCondition.STAGE_TOLD: lambda: bool(host.get("progress", {}).get("stage_timed_out")),
+            HostCondition.CLUSTER_DONE: lambda: cluster["status"] in ("installed", "adding-hosts"),
+            HostCondition.ROLE: lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
+            HostCondition.INVENTORY: lambda: ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            HostCondition.MIN_HARDWARE: lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
+            HostCondition.INPUT: lambda: validations.passed(results, validations.INPUT, ignored),
+            HostCondition.SUFFICIENT: lambda: validations.passed(results, validations.SUFFICIENT, ignored),
+            HostCondition.CLUSTER_PREPARING: lambda: cluster["status"] == "preparing-for-installation",
+            HostCondition.CLUSTER_INSTALLING: lambda: (
                 cluster["status"] in ("installing", "finalizing", "installing-pending-user-action")
             ),
-            "cluster-error": lambda: cluster["status"] == "error",
-            "disk-speed-ok": lambda: (
+            HostCondition.CLUSTER_ERROR: lambda: cluster["status"] == "error",
+            HostCondition.DISK_SPEED_OK: lambda: (
                 self._disk_done(host) and results["sufficient-installation-disk-speed"][1] != "failure"
             ),
-            "disk-speed-failed": lambda: results["sufficient-installation-disk-speed"][1] == "failure",
-            "images-ok": lambda: (
+            HostCondition.DISK_SPEED_FAILED: lambda: results["sufficient-installation-disk-speed"][1] == "failure",
+            HostCondition.IMAGES_OK: lambda: (
                 all(images.get(image, {}).get("result") == "success" for image in view.images)
                 and results["container-images-available"][1] != "failure"
             ),
-            "images-failed": lambda: results["container-images-available"][1] == "failure",
-            "prepare-timeout": lambda: after("PREPARE_FOR_INSTALLATION_HOST_TIMEOUT"),
-            "install-timeout": lambda: after("HOST_INSTALLING_TIMEOUT"),
-            "pending-timeout": lambda: after("HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"),
-            "cluster-without-host": done_without,
-            "rebooting": lambda: stage == Stage.REBOOTING,
-            "progressing-stage": lambda: stage in PROGRESSING,
-            "stage-timeout": lambda: bool(stage) and stage_since > limit,
-            "soft-timeouts": lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])),
-            "logs-timeout": lambda: self._logs_timeout(host, host["status"], "HOST_LOG"),
+            HostCondition.IMAGES_FAILED: lambda: results["container-images-available"][1] == "failure",
+            HostCondition.PREPARE_TIMEOUT: lambda: after("PREPARE_FOR_INSTALLATION_HOST_TIMEOUT"),
+            HostCondition.INSTALL_TIMEOUT: lambda: after("HOST_INSTALLING_TIMEOUT"),
+            HostCondition.PENDING_TIMEOUT: lambda: after("HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"),
+            HostCondition.CLUSTER_WITHOUT_HOST: done_without,
+            HostCondition.REBOOTING: lambda: stage == Stage.REBOOTING,
+            HostCondition.PROGRESSING_STAGE: lambda: stage in PROGRESSING,
+            HostCondition.STAGE_TIMEOUT: lambda: bool(stage) and stage_since > limit,
+            HostCondition.SOFT_TIMEOUTS: lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])),
+            HostCondition.LOGS_TIMEOUT: lambda: self._logs_timeout(host, host["status"], "HOST_LOG"),
         }
         unknown = [
             text
-            for name, text in (("disk-speed-ok", state.DISK_SPEED_UNKNOWN), ("images-ok", state.IMAGES_UNKNOWN))
+            for name, text in ((HostCondition.DISK_SPEED_OK, state.DISK_SPEED_UNKNOWN), (HostCondition.IMAGES_OK, state.IMAGES_UNKNOWN))
             if host["status"] == "preparing-for-installation" and not conditions[name]()
         ]
         rule = self.trigger(
@@ -114,17 +115,17 @@ class HostMachine(Views):
             INSTALLATION_DISK=self.disk_text(host, False),
         )
         for effect in rule.effects if rule else ():
-            if effect == "stage-timed-out":
+            if effect == HostEffect.STAGE_TIMED_OUT:
                 host["progress"] = {**host["progress"], "stage_timed_out": True}
                 self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
-            elif effect == "reset-failed-images" and results["container-images-available"][1] == "failure":
+            elif effect == HostEffect.RESET_FAILED_IMAGES and results["container-images-available"][1] == "failure":
                 host.drop("images_status")
-            elif effect in ("lost", "found"):
-                host["connection_timed_out"] = effect == "lost"
-            elif effect == "restart-stage-clock":
+            elif effect in (HostEffect.LOST, HostEffect.FOUND):
+                host["connection_timed_out"] = effect == HostEffect.LOST
+            elif effect == HostEffect.RESTART_STAGE_CLOCK:
                 host.touch("_stage_at", now)
                 host.touch("_stage_info_at", now)
-            elif effect == "logs-timed-out":
+            elif effect == HostEffect.LOGS_TIMED_OUT:
                 host["logs_info"] = "timeout"
 
     def _disk_done(self, host: Mapping[str, Any]) -> bool:
@@ -163,10 +164,10 @@ class HostMachine(Views):
         self.results[ident] = results
         host["validations_info"] = validations.shown(results)
         conditions = {
-            "online": connected,
-            "connected": connected and host.get("media_status") != "disconnected",
-            "inventory": ident in self.inventories and results["inventory-not-fully-truncated"][1] == "success",
-            "sufficient": validations.passed(results, validations.UNBOUND_REQUIRED),
+            HostCondition.ONLINE: connected,
+            HostCondition.CONNECTED: connected and host.get("media_status") != "disconnected",
+            HostCondition.INVENTORY: ident in self.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            HostCondition.SUFFICIENT: validations.passed(results, validations.UNBOUND_REQUIRED),
         }
         self.trigger(host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results))
 

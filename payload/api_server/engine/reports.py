@@ -11,6 +11,7 @@ from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
 from ..errors import ApiError
+from ..state import HostCondition
 from ..store import Document
 from ..tables import BEFORE_INSTALL
 from .statuses import Statuses, time_text
@@ -167,7 +168,11 @@ class Reports(Statuses):
             host["installer_version"] = self.config.image("INSTALLER_IMAGE")
         cluster: Mapping[str, Any] = self.cluster_of(host) or {}
         day2 = validations.is_day2(cluster)
-        facts = {"day2": day2, "day2-done": stage in (Stage.DONE, Stage.REBOOTING) and day2, "stage-done": stage == Stage.DONE}
+        facts = {
+            HostCondition.DAY2: day2,
+            HostCondition.DAY2_DONE: stage in (Stage.DONE, Stage.REBOOTING) and day2,
+            HostCondition.STAGE_DONE: stage == Stage.DONE,
+        }
         self.trigger(host, "progress", lambda name: facts[name], STAGE=stage)
         self._progress_event(host, stage, info)
         if host.get("cluster_id"):

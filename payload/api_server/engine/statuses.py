@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .. import state
+from ..state import HostCondition, HostEffect
 from ..store import Document
 from ..tables import EVENTS, STATUS_SEVERITY
 from .index import LOG, Index
@@ -79,16 +80,16 @@ class Statuses(Index):
         elif cluster.get("status_info") != info:
             cluster["status_info"] = info
 
-    def trigger(self, host: Document, trigger: str, holds: Callable[[str], bool], **values: str) -> state.Rule | None:
+    def trigger(self, host: Document, trigger: str, holds: Callable[[HostCondition], bool], **values: str) -> state.HostRule | None:
         """Applies a trigger of the host state machine; None when it is not allowed in the host's status."""
         rule = state.decide(state.HOST[trigger], host["status"], holds)
         if rule is None:
             return None
-        if "reset-inventory" in rule.effects:
+        if HostEffect.RESET_INVENTORY in rule.effects:
             self.reset_discovery(host)
-        if "reset-preparation" in rule.effects:
+        if HostEffect.RESET_PREPARATION in rule.effects:
             host.drop("disks_info", "images_status")
-        if "reset-installation" in rule.effects:
+        if HostEffect.RESET_INSTALLATION in rule.effects:
             host.drop(
                 "progress",
                 "stage_started_at",

@@ -64,7 +64,7 @@ def install_cluster(e: Engine, call: Call) -> Any:
     return cluster_model(e, cluster, stages=False, free=True)
 
 
-def _rule(e: Engine, cluster: Document, trigger: str) -> state.Rule:
+def _rule(e: Engine, cluster: Document, trigger: str) -> state.ClusterRule:
     """The rule by which a cluster is cancelled or reset; ApiError 409 when there is none."""
     rule = state.decide(state.CLUSTER[trigger], cluster["status"], lambda name: True)
     if rule is None:

@@ -7,7 +7,8 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -518,36 +519,45 @@ def test_conditions_and_effects_are_known_on_both_sides() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
-    def keys(function: str, name: str) -> set[str]:
+    def member(node: ast.expr) -> StrEnum:
+        """`HostCondition.DAY2` and its like."""
+        assert isinstance(node, ast.Attribute), ast.unparse(node)
+        found: StrEnum = getattr(state, ast.unparse(node.value))[node.attr]
+        return found
+
+    def keys(function: str, name: str) -> set[StrEnum]:
         """The keys of the dict of this name."""
-        found: set[str] = set()
+        found: set[StrEnum] = set()
         for node in ast.walk(functions[function]):
             if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
                 if ast.unparse(target) == name:
-                    found |= {key.value for key in node.value.keys if isinstance(key, ast.Constant)}
+                    found |= {member(key) for key in node.value.keys if key is not None}
         return found
 
-    def effects(function: str) -> set[str]:
+    def effects(function: str) -> set[StrEnum]:
         """What `effect` is compared with, or is looked for in `rule.effects`."""
-        found: set[str] = set()
+        found: set[StrEnum] = set()
         for node in ast.walk(functions[function]):
             if isinstance(node, ast.Compare):
-                if ast.unparse(node.comparators[0]) == "rule.effects":
-                    found.add(ast.literal_eval(node.left))
+                right = node.comparators[0]
+                if ast.unparse(right) == "rule.effects":
+                    found.add(member(node.left))
                 elif ast.unparse(node.left) == "effect":
-                    value = ast.literal_eval(node.comparators[0])
-                    found |= {value} if isinstance(value, str) else set(value)
+                    found |= {member(each) for each in (right.elts if isinstance(right, ast.Tuple) else [right])}
         return found
 
-    def asked(rules: Iterable[state.Rule]) -> set[str]:
-        return {name.lstrip("!") for rule in rules for name in rule.when}
+    def asked(rules: Iterable[state.Rule[Any, Any]]) -> set[StrEnum]:
+        return {condition for rule in rules for condition, __ in rule.when}
+
+    def done(machine: Mapping[str, tuple[state.Rule[Any, Any], ...]]) -> set[StrEnum]:
+        return {effect for rules in machine.values() for rule in rules for effect in rule.effects}
 
     bound = [rule for rule in state.HOST["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
     assert asked(state.CLUSTER["refresh"]) == keys("refresh_cluster", "conditions")
     assert asked(state.HOST["progress"]) == keys("progress", "facts")
     assert asked(state.HOST["refresh"]) == keys("refresh_host", "conditions")
     assert asked(rule for rule in state.HOST["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
-    table = [rule for rules in state.HOST.values() for rule in rules]
-    assert {name for rule in table for name in rule.effects} == effects("refresh_host") | effects("trigger")
-    assert {name for rules in state.CLUSTER.values() for rule in rules for name in rule.effects} == effects("_cluster_effect")
+    assert asked(state.HOST_RULES) == set(state.HostCondition) and asked(state.CLUSTER_RULES) == set(state.ClusterCondition)
+    assert done(state.HOST) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
+    assert done(state.CLUSTER) == effects("_cluster_effect") == set(state.ClusterEffect)

@@ -1,0 +1,104 @@
+"""State machines of hosts and clusters: rules as data, stages and percentages."""
+
+from __future__ import annotations
+
+from ....plugins.module_utils.vocabulary import Stage
+from ..tables import STAGES
+from .clusters import CLUSTER_RULES
+from .hosts import HOST_RULES
+from .machine import (
+    SAME,
+    ClusterCondition,
+    ClusterEffect,
+    ClusterRule,
+    HostCondition,
+    HostEffect,
+    HostRule,
+    Rule,
+    by_trigger,
+    decide,
+)
+from .texts import (
+    DISCONNECTED,
+    DISK_SPEED_UNKNOWN,
+    IMAGES_UNKNOWN,
+    LOST_PREPARING,
+    POST_INSTALL_REGISTER,
+    RESTARTED,
+    SOFT_FOUND,
+    SOFT_LOST,
+    WAITING,
+)
+
+__all__ = [
+    "CLUSTER",
+    "CLUSTER_RULES",
+    "DISCONNECTED",
+    "DISK_SPEED_UNKNOWN",
+    "HOST",
+    "HOST_RULES",
+    "IMAGES_UNKNOWN",
+    "LOST_PREPARING",
+    "POST_INSTALL_REGISTER",
+    "RESTARTED",
+    "SAME",
+    "SOFT_FOUND",
+    "SOFT_LOST",
+    "WAITING",
+    "ClusterCondition",
+    "ClusterEffect",
+    "ClusterRule",
+    "HostCondition",
+    "HostEffect",
+    "HostRule",
+    "Rule",
+    "decide",
+    "enough_installed",
+    "fill",
+    "shown_stages",
+    "stages",
+    "total_percentage",
+]
+
+HOST = by_trigger(HOST_RULES)
+CLUSTER = by_trigger(CLUSTER_RULES)
+
+
+def stages(role: str, bootstrap: bool, sno: bool, day2: bool = False) -> tuple[str, ...]:
+    """Stages of a host, in order; of an undecided one those of a worker."""
+    return shown_stages("master" if sno else role, bootstrap or sno, sno, day2) or STAGES["worker"]
+
+
+def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str, ...]:
+    """The stages that the API shows of a host: of an undecided one none, of one that joins an installed cluster up to its reboot."""
+    if bootstrap or role == "bootstrap":
+        found = STAGES["sno" if sno else "bootstrap"]
+    else:
+        found = STAGES.get(role, ())
+    return found[: found.index(Stage.REBOOTING) + 1] if day2 and found else found
+
+
+def fill(text: str, **values: str) -> str:
+    """A status text with its $PLACEHOLDERS filled in."""
+    for name, value in values.items():
+        text = text.replace("$" + name, value)
+    return text
+
+
+def enough_installed(roles: list[tuple[str, str]], control_planes: int) -> bool:
+    """Whether a cluster may go to finalizing: (role, status) of its hosts.
+
+    All masters the topology needs (with two, also an arbiter unless there is none), and two workers when two or more are expected.
+    """
+    done = [role for role, status in roles if status == "installed"]
+    expected = [role for role, __ in roles]
+    workers = expected.count("worker")
+    return (
+        done.count("master") >= control_planes
+        and done.count("arbiter") >= min(1, expected.count("arbiter"))
+        and (workers < 2 or done.count("worker") >= 2)
+    )
+
+
+def total_percentage(preparing: int, installing: int, finalizing: int) -> int:
+    return int(0.1 * preparing + 0.7 * installing + 0.15 * finalizing)

@@ -1,0 +1,143 @@
+"""Rules of clusters. Source: assisted-service's transition rules."""
+
+from __future__ import annotations
+
+from .machine import SAME, ClusterCondition, ClusterEffect, ClusterRule, maker
+
+_r = maker(ClusterCondition, ClusterEffect)
+
+CLUSTER_RULES: tuple[ClusterRule, ...] = (
+    _r("prepare", "ready", "preparing-for-installation", "", "Preparing cluster for installation"),
+    _r(
+        "cancel",
+        "installing installing-pending-user-action error finalizing",
+        "cancelled",
+        "",
+        "Installation was cancelled by user",
+    ),
+    _r("cancel", "preparing-for-installation", "ready", "", "Cluster ready to be installed"),
+    _r(
+        "reset",
+        "preparing-for-installation installing installing-pending-user-action error cancelled finalizing",
+        "insufficient",
+        "",
+        "cluster was reset by user",
+    ),
+    _r("refresh", "pending-for-input ready insufficient", "pending-for-input", "!input", "User input required"),
+    _r(
+        "refresh",
+        "pending-for-input ready insufficient",
+        "insufficient",
+        "!sufficient",
+        "Cluster is not ready for install",
+    ),
+    _r("refresh", "pending-for-input ready insufficient", "ready", "", "Cluster ready to be installed"),
+    _r(
+        "refresh",
+        "preparing-for-installation",
+        "ready",
+        "prepare-timeout !hosts-failed-preparing",
+        "Preparing cluster for installation timeout",
+        "prepare-timed-out",
+    ),
+    _r(
+        "refresh",
+        "preparing-for-installation",
+        "installing",
+        "all-prepared preparation-success",
+        "Installation in progress",
+        "installing-started",
+    ),
+    _r(
+        "refresh",
+        "preparing-for-installation",
+        "insufficient",
+        "host-stopped-preparing",
+        "At least one host has stopped preparing for installation",
+    ),
+    _r(
+        "refresh",
+        "preparing-for-installation",
+        "ready",
+        "preparation-failed",
+        "Cluster failed to prepare for installation",
+    ),
+    _r("refresh", "preparing-for-installation", SAME),
+    _r(
+        "refresh",
+        "installing-pending-user-action",
+        "error",
+        "hopeless !enough-installed",
+        "cluster has hosts in error",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "installing-pending-user-action",
+        "error",
+        "installation-timeout",
+        "cluster installation timed out while pending user action (a manual booting from installation disk)",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "installing finalizing",
+        "error",
+        "installation-timeout soft-timeouts",
+        "cluster installation timeout ($INSTALLATION_MINUTES minutes) has expired",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "finalizing",
+        "error",
+        "finalizing-timeout !soft-timeouts",
+        "Cluster installation timeout while finalizing",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "finalizing",
+        "error",
+        "finalizing-stage-timeout finalizing-stage-fails !soft-timeouts",
+        "Cluster finalizing stage '$STAGE' has been timed out after timeout duration of $MINUTES minutes",
+        "failed",
+    ),
+    _r(
+        "refresh",
+        "finalizing",
+        SAME,
+        "finalizing-stage-timeout !finalizing-stage-told",
+        "Cluster finalizing stage '$STAGE' is taking longer than the expected duration ($MINUTES minutes). To troubleshoot use "
+        "kubeconfig or connect to any node using ssh",
+        "finalizing-stage-timed-out",
+    ),
+    _r("refresh", "installing-pending-user-action", SAME, "user-action-pending"),
+    _r(
+        "refresh",
+        "installing-pending-user-action",
+        "finalizing",
+        "enough-installed",
+        "Finalizing cluster installation",
+    ),
+    _r("refresh", "installing-pending-user-action", "installing", "", "Installation in progress"),
+    _r(
+        "refresh",
+        "installing finalizing",
+        "installing-pending-user-action",
+        "user-action-pending !hopeless",
+        "Cluster has hosts pending user action",
+    ),
+    _r(
+        "refresh",
+        "installing",
+        "finalizing",
+        "enough-installed",
+        "Finalizing cluster installation",
+    ),
+    _r("refresh", "installing", "error", "hopeless", "cluster has hosts in error", "failed"),
+    _r("refresh", "finalizing", "installed", "all-settled kubeconfig operators-settled", "$INSTALLED", "completed"),
+    _r("refresh", "installing finalizing installing-pending-user-action installed adding-hosts unmonitored", SAME),
+    _r("refresh", "error cancelled", SAME, "logs-timeout", None, "logs-timed-out"),
+    _r("refresh", "error cancelled", SAME),
+)
