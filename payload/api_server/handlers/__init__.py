@@ -4,6 +4,17 @@ A handler returns the answer's body (a JSON value, or a Download), None for an e
 their operations into the table when they are imported.
 """
 
-from . import agents, clusters, hosts, infra_envs, installation, logs, manifests, service
+from . import (
+    agents,
+    cluster_settings,
+    clusters,
+    host_actions,
+    hosts,
+    infra_envs,
+    installation,
+    logs,
+    manifests,
+    service,
+)
 
-__all__ = ["agents", "clusters", "hosts", "infra_envs", "installation", "logs", "manifests", "service"]
+__all__ = ["agents", "cluster_settings", "clusters", "host_actions", "hosts", "infra_envs", "installation", "logs", "manifests", "service"]

@@ -7,74 +7,26 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from ....plugins.module_utils.addresses import version
-from .. import inventory as inv
-from .. import operators, platforms, refusals, releases, usage, validations
+from .. import platforms, refusals, releases, usage, validations
 from ..api import query_value
 from ..calls import Call, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..facts import is_dual
-from ..models import Invalid, parse_json
 from ..store import Document
-from ..tables import BEFORE_INSTALL, OPEN_CLUSTER
+from ..tables import OPEN_CLUSTER
+from .cluster_fields import (
+    builtin,
+    check_sources,
+    check_vips,
+    common,
+    networks,
+    no_vips_of_users,
+    olm_operators,
+    vip_fields,
+)
 from .hosts import forget_host
 from .shown import FREE, OPEN_SHOWN, cluster_model, host_model
-
-#: The first of a list as a field of its own, which older clients use. Upstream takes these and gives only the lists.
-_SINGLES = {
-    "cluster_networks": "cluster_network_cidr",
-    "service_networks": "service_network_cidr",
-    "machine_networks": "machine_network_cidr",
-}
-_DEFAULTS = {"cluster_networks": "10.128.0.0/14", "service_networks": "172.30.0.0/16", "machine_networks": ""}
-
-
-def _networks(body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str, Any]:
-    """The networks of a request, lists and single fields brought together."""
-    found: dict[str, Any] = {}
-    for key, single in _SINGLES.items():
-        entries = body.get(key)
-        if entries is None and body.get(single):
-            entries = [{"cidr": body[single]}]
-        if entries is None and creating:
-            entries = [{"cidr": _DEFAULTS[key]}] if _DEFAULTS[key] else []
-        if entries is None:
-            continue
-        found[key] = [{"cidr": entry.get("cidr", ""), "cluster_id": cluster_id} for entry in entries]
-        if key == "cluster_networks":
-            for item, entry in zip(found[key], entries, strict=True):
-                usual = 0 if not creating and "host_prefix" in entry else 64 if version(item["cidr"]) == 6 else 23
-                item["host_prefix"] = entry.get("host_prefix") or body.get("cluster_network_host_prefix") or usual
-    return found
-
-
-def _vips(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
-    """Refuses VIPs that `cluster`, with the request's fields, cannot have."""
-    wanted = {
-        key: [vip.get("ip", "") for vip in (body[key] if body.get(key) is not None else cluster.get(key) or ())]
-        for key in ("api_vips", "ingress_vips")
-    }
-    refusals.vips(wanted["api_vips"], wanted["ingress_vips"], cluster)
-
-
-def _no_vips_of_users(cluster: Mapping[str, Any]) -> None:
-    if cluster.get("vip_dhcp_allocation"):
-        raise ApiError(400, "VIP DHCP Allocation cannot be set with User Managed Networking")
-    for key, name in (("api_vips", "API"), ("ingress_vips", "Ingress")):
-        if cluster.get(key):
-            raise ApiError(400, f"{name} VIPs cannot be set with User Managed Networking")
-
-
-def _vip_fields(body: Mapping[str, Any], cluster: Mapping[str, Any], ident: str) -> dict[str, Any]:
-    """The VIPs of a request as a cluster keeps them; one that was there before stays verified."""
-    found = {}
-    for key in ("api_vips", "ingress_vips"):
-        if body.get(key) is not None:
-            old = {vip["ip"]: vip for vip in cluster.get(key) or ()}
-            found[key] = [old.get(vip.get("ip", "")) or {"cluster_id": ident, "ip": vip.get("ip", "")} for vip in body[key]]
-    return found
-
 
 _PLAIN = (
     "ssh_public_key",
@@ -88,61 +40,6 @@ _PLAIN = (
 )
 
 
-def _olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The OLM operators that a request asks for, with what they need; None when it does not speak of them."""
-    if body.get("olm_operators") is None and body.get("operator_bundles") is None:
-        return None
-    cpus = {str(cluster.get("cpu_architecture", "x86_64"))} | {
-        str(infra_env["cpu_architecture"])
-        for infra_env in e.infra_envs.values()
-        if infra_env.get("cluster_id") == cluster["id"] and infra_env.get("cpu_architecture")
-    }
-    try:
-        found = operators.choose(cluster, body.get("olm_operators") or (), body.get("operator_bundles") or ())
-        for cpu in sorted(cpus):
-            operators.check(cluster, found, cpu)
-    except ValueError as err:
-        raise ApiError(400, str(err)) from None
-    return found
-
-
-def _sources(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
-    """Time sources and tags of a request; of the sources a cluster has those count that the request leaves."""
-    merged = {
-        key: body[key] if body.get(key) is not None else cluster.get(key)
-        for key in ("additional_ntp_source", "ntp_sources")
-    }
-    refusals.ntp_sources(merged["additional_ntp_source"], merged["ntp_sources"])
-    refusals.tags(body.get("tags"))
-
-
-def _common(e: Engine, ident: str, kind: str, status: str, info: str) -> dict[str, Any]:
-    """Fields that every new cluster has."""
-    now = e.clock()
-    return {
-        "kind": kind,
-        "id": ident,
-        "href": f"/api/assisted-install/v2/clusters/{ident}",
-        "status": status,
-        "status_info": info,
-        "status_updated_at": time_text(now),
-        "_status_at": now,
-        "created_at": time_text(now),
-        "updated_at": time_text(now),
-        "progress": {},
-        "monitored_operators": [],
-        "email_domain": "Unknown",
-        "user_name": "admin",
-        "last-installation-preparation": {},
-    }
-
-
-def _builtin(e: Engine, ident: str, now: float) -> list[dict[str, Any]]:
-    names = ["console"] + (["cvo"] if e.config.flag("CHECK_CLUSTER_VERSION") else [])
-    fixed = {"operator_type": "builtin", "timeout_seconds": 3600, "status_updated_at": time_text(now)}
-    return [{"cluster_id": ident, "name": name, **fixed} for name in names]
-
-
 @handler
 def register_cluster(e: Engine, call: Call) -> Any:
     body = call.body
@@ -151,9 +48,9 @@ def register_cluster(e: Engine, call: Call) -> Any:
         count = 1 if mode == "None" else 3
     mode, version = mode or ("None" if count == 1 else "Full"), body["openshift_version"]
     refusals.control_plane(mode, count, version)
-    _vips({}, body)
+    check_vips({}, body)
     if body.get("user_managed_networking"):
-        _no_vips_of_users(body)
+        no_vips_of_users(body)
     refusals.networks(body)
     arch = body.get("cpu_architecture") or "x86_64"
     platform, managed = platforms.for_new(body.get("platform"), body.get("user_managed_networking"), count, arch)
@@ -165,9 +62,9 @@ def register_cluster(e: Engine, call: Call) -> Any:
     if sno:
         refusals.single_node(bool(body.get("vip_dhcp_allocation")), body.get("network_type"), platform["type"])
     if managed:
-        _no_vips_of_users(body)
+        no_vips_of_users(body)
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
-    _sources(body, {})
+    check_sources(body, {})
     if arch not in ("x86_64", "multi") and e.config.os_images() and all(
         releases.architecture(arch) not in releases.architectures(image) for image in e.config.os_images()
     ):
@@ -178,8 +75,8 @@ def register_cluster(e: Engine, call: Call) -> Any:
     fields: dict[str, Any] = {key: body[key] for key in _PLAIN if body.get(key) is not None}
     if body.get("additional_ntp_source") is None and body.get("ntp_sources") is None:
         fields["additional_ntp_source"] = e.config.get("NTP_DEFAULT_SERVER") or None
-    fields |= _common(e, ident, "Cluster", "insufficient", "Cluster is not ready for install")
-    fields |= _networks(body, ident, True) | {"api_vips": [], "ingress_vips": []} | _vip_fields(body, {}, ident)
+    fields |= common(e, ident, "Cluster", "insufficient", "Cluster is not ready for install")
+    fields |= networks(body, ident, True) | {"api_vips": [], "ingress_vips": []} | vip_fields(body, {}, ident)
     fields |= {
         "name": body["name"],
         "user_managed_networking": managed,
@@ -200,9 +97,9 @@ def register_cluster(e: Engine, call: Call) -> Any:
         "schedulable_masters": bool(body.get("schedulable_masters")),
         "schedulable_masters_forced_true": True,
         "org_soft_timeouts_enabled": True,
-        "monitored_operators": _builtin(e, ident, now),
+        "monitored_operators": builtin(e, ident, now),
     }
-    fields["monitored_operators"] += _olm_operators(e, fields, body) or []
+    fields["monitored_operators"] += olm_operators(e, fields, body) or []
     refusals.pull_secret(body["pull_secret"], "pull secret for new cluster is invalid")
     refusals.cluster_name(body["name"], platform["type"])
     refusals.dns_name(body["name"], body.get("base_dns_domain", ""))
@@ -221,7 +118,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
 def register_disconnected_cluster(e: Engine, call: Call) -> Any:
     """A cluster that only holds what an offline image is made of: it is not monitored and never installed."""
     ident = str(uuid.uuid4())
-    fields = _common(e, ident, "DisconnectedCluster", "unmonitored", "Cluster created for offline installation")
+    fields = common(e, ident, "DisconnectedCluster", "unmonitored", "Cluster created for offline installation")
     fields |= {"name": call.body["name"], "openshift_version": call.body["openshift_version"]}
     cluster = e.store.create("cluster", ident, fields)
     e.event("cluster_registration_succeeded", cluster_id=ident)
@@ -237,7 +134,7 @@ def _imported_name(api: str, name: str) -> tuple[str, str]:
 @handler
 def import_cluster(e: Engine, call: Call) -> Any:
     body, ident = call.body, str(uuid.uuid4())
-    fields = _common(e, ident, "AddHostsCluster", "adding-hosts", "cluster is adding hosts to existing OCP cluster")
+    fields = common(e, ident, "AddHostsCluster", "adding-hosts", "cluster is adding hosts to existing OCP cluster")
     name, domain = _imported_name(body["api_vip_dnsname"], body["name"])
     fields |= {
         "name": name,
@@ -342,7 +239,7 @@ def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None
     keys = ("machine_networks", "load_balancer", "vip_dhcp_allocation")
     asked = {key: body[key] for key in keys if body.get(key) is not None}
     # Of the cluster's own mode nothing counts here: upstream looks at what the request says of it.
-    _vips(body, {**cluster, "vip_dhcp_allocation": None, **without, **asked})
+    check_vips(body, {**cluster, "vip_dhcp_allocation": None, **without, **asked})
     refusals.ssh_keys(body.get("ssh_public_key") or "")
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
     refusals.proxies(body.get("http_proxy"), body.get("https_proxy"), body.get("no_proxy"))
@@ -350,11 +247,11 @@ def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None
 
 def _network_update(e: Engine, cluster: Document, body: Mapping[str, Any], managed: bool) -> dict[str, Any]:
     """The networks and VIPs that an update changes; ApiError where they contradict mode or hosts."""
-    fields = _networks(dict(body), cluster["id"], False) | _vip_fields(body, cluster, cluster["id"])
+    fields = networks(dict(body), cluster["id"], False) | vip_fields(body, cluster, cluster["id"])
     if managed != bool(cluster.get("user_managed_networking")):
         fields = {"machine_networks": []} | fields
     if managed:
-        _no_vips_of_users(body)
+        no_vips_of_users(body)
         return fields | {"api_vips": [], "ingress_vips": [], "vip_dhcp_allocation": False}
     dhcp = bool(cluster.get("vip_dhcp_allocation"))
     if body.get("vip_dhcp_allocation") not in (None, dhcp):
@@ -428,7 +325,7 @@ def update_cluster(e: Engine, call: Call) -> Any:
         if key in fields and fields[key] != cluster.get(key)
     ]
     refusals.subnets(merged, changed, len(e.hosts_of(cluster["id"])), validations.is_sno(cluster))
-    _sources(body, cluster)
+    check_sources(body, cluster)
     if body.get("pull_secret"):
         fields |= {"_pull_secret": body["pull_secret"], "pull_secret_set": True}
     if body.get("api_vip_dns_name") is not None:
@@ -441,7 +338,7 @@ def update_cluster(e: Engine, call: Call) -> Any:
                 reason = "it is not permitted to change disk encryption settings for an imported cluster"
                 raise ApiError(400, f"cannot update cluster {cluster['id']}, {reason}")
             fields[key] = {**(cluster.get(key) or {}), **body[key]}
-    olm = _olm_operators(e, {**cluster, **fields}, body)
+    olm = olm_operators(e, {**cluster, **fields}, body)
     known = {op["name"]: op for op in cluster.get("monitored_operators", ())}
     gone: frozenset[str] = frozenset()
     if olm is not None:
@@ -450,11 +347,11 @@ def update_cluster(e: Engine, call: Call) -> Any:
         gone = frozenset(known) - {op["name"] for op in fields["monitored_operators"]}
     if any(body.get(key) not in (None, cluster.get(key, "")) for key in ("http_proxy", "https_proxy", "no_proxy")):
         e.event("proxy_settings_changed", cluster_id=cluster["id"])
-    networks = cluster.get("machine_networks")
+    machine = cluster.get("machine_networks")
     vips = [vip["ip"] for key in ("api_vips", "ingress_vips") for vip in cluster.get(key) or ()]
     cluster.set(**fields, updated_at=time_text(e.clock()))
     usage.updated(cluster, body, gone)
-    if cluster.get("machine_networks") != networks:
+    if cluster.get("machine_networks") != machine:
         e.networks_changed(cluster)
     if vips != [vip["ip"] for key in ("api_vips", "ingress_vips") for vip in cluster.get(key) or ()]:
         first = {key: ", ".join(vip["ip"] for vip in cluster.get(key, ())) for key in ("api_vips", "ingress_vips")}
@@ -471,24 +368,6 @@ def update_cluster(e: Engine, call: Call) -> Any:
 
 
 @handler
-def default_config(e: Engine, call: Call) -> Any:
-    four = {"cidr": "10.128.0.0/14", "host_prefix": 23}
-    six = {"cidr": "fd01::/48", "host_prefix": 64}
-    return {
-        "cluster_network_cidr": four["cidr"],
-        "cluster_network_host_prefix": 23,
-        "service_network_cidr": "172.30.0.0/16",
-        "inactive_deletion_hours": 480,
-        "ntp_source": e.config.get("NTP_DEFAULT_SERVER"),
-        "cluster_networks_ipv4": [four],
-        "cluster_networks_dualstack": [four, six],
-        "service_networks_ipv4": [{"cidr": "172.30.0.0/16"}],
-        "service_networks_dualstack": [{"cidr": "172.30.0.0/16"}, {"cidr": "fd02::/112"}],
-        "forbidden_hostnames": list(inv.FORBIDDEN_HOSTNAMES),
-    }
-
-
-@handler
 def list_cluster_hosts(e: Engine, call: Call) -> Any:
     """Hosts of a cluster; of one that nobody knows there are none."""
     query = call.query
@@ -499,110 +378,3 @@ def list_cluster_hosts(e: Engine, call: Call) -> Any:
         if query.get("role", host.get("role")) == host.get("role")
         and query.get("status", host["status"]) == host["status"]
     ]
-
-
-@handler
-def supported_platforms(e: Engine, call: Call) -> Any:
-    """Platforms that all hosts can have; before there are hosts, and on a single node, none."""
-    cluster = e.cluster(call.path["cluster_id"])
-    hosts = e.hosts_of(cluster["id"])
-    if not hosts or validations.is_sno(cluster):
-        return ["none"]
-    makers = {str(e.inventories.get(ident, {}).get("system_vendor", {}).get("manufacturer", "")).lower() for ident in hosts}
-    wanted = (("baremetal", ""), ("none", ""), ("nutanix", "nutanix"), ("vsphere", "vmware"), ("external", ""))
-    return [name for name, maker in wanted if all(maker in text for text in makers)]
-
-
-@handler
-def preflight(e: Engine, call: Call) -> Any:
-    cluster = e.cluster(call.path["cluster_id"])
-    table, view = e.table(cluster), e.view(cluster)
-    names = {"master": "sno"} if validations.is_sno(cluster) else {}
-    return {
-        "ocp": {
-            role: {"quantitative": table.get(names.get(role, role), {}), "qualitative": []}
-            for role in ("master", "worker")
-        },
-        "operators": []
-        if validations.is_day2(cluster)
-        else [operators.preflight(name, view) for name in operators.OPERATORS],
-    }
-
-
-@handler
-def get_install_config(e: Engine, call: Call) -> Any:
-    from .. import prepare
-
-    return prepare.install_config_text(e.job(e.cluster(call.path["cluster_id"])))
-
-
-@handler
-def update_install_config(e: Engine, call: Call) -> Any:
-    """Takes overrides whatever state the cluster is in, as upstream's; those that come after the installation began have no effect."""
-    from .. import prepare
-
-    cluster = e.cluster(call.path["cluster_id"])
-    try:
-        overrides = parse_json(call.body)
-    except Invalid as err:
-        raise ApiError(400, str(err)) from None
-    reason = prepare.wrong_override(overrides)
-    if reason:
-        raise ApiError(400, reason)
-    cluster["install_config_overrides"] = call.body
-    usage.install_config(cluster, overrides)
-    e.event("install_config_applied", cluster_id=cluster["id"])
-
-
-@handler
-def get_ignored(e: Engine, call: Call) -> Any:
-    cluster = e.cluster(call.path["cluster_id"])
-    found = {f"{kind}-validation-ids": cluster.get(f"ignored_{kind}_validations", "") for kind in ("cluster", "host")}
-    return {name: text for name, text in found.items() if text}
-
-
-@handler
-def set_ignored(e: Engine, call: Call) -> Any:
-    cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] not in (*BEFORE_INSTALL, "adding-hosts"):
-        raise ApiError(
-            400,
-            f"Cluster {cluster['id']} is in status {cluster['status']}: validations are ignored before the installation only",
-        )
-    tables = {kind: {entry.ident for entry in table} for kind, table in (("host", validations.HOST), ("cluster", validations.CLUSTER))}
-    found: dict[str, str] = {}
-    unknown: list[str] = []
-    fixed: list[str] = []
-    unread: list[str] = []
-    for kind, every in tables.items():
-        text = found[kind] = call.body.get(f"{kind}-validation-ids", "")
-        try:
-            idents = parse_json(text) if text else []
-        except Invalid:
-            idents = None
-        if not isinstance(idents, list) or not all(isinstance(ident, str) for ident in idents):
-            unread.append(f"error during unmarshal of json for ignored {kind} validations")
-            continue
-        known = every | {"all"}
-        unknown += [f"Validation ID '{ident[:80]}' is not a known {kind} validation" for ident in idents if ident not in known]
-        never = [ident for ident in idents if ident in validations.NEVER_IGNORED[kind]]
-        if never:
-            fixed.insert(0, f"unable to ignore the following {kind} validations ({', '.join(never)})")
-    problems = unread + unknown + fixed
-    if problems:
-        raise ApiError(400, "cannot proceed due to the following errors: " + "\n".join(problems))
-    cluster.set(ignored_cluster_validations=found["cluster"], ignored_host_validations=found["host"])
-    e.touch_cluster(cluster["id"])
-    e.touch_hosts(cluster["id"])
-    return get_ignored(e, call)
-
-
-@handler
-def get_ui_settings(e: Engine, call: Call) -> Any:
-    return e.cluster(call.path["cluster_id"]).get("_ui_settings", "")
-
-
-@handler
-def set_ui_settings(e: Engine, call: Call) -> Any:
-    e.cluster(call.path["cluster_id"])["_ui_settings"] = call.body
-    return call.body
