@@ -51,7 +51,8 @@ def test_files_and_modes(sno: Any) -> None:
     for name in ("auth/kubeconfig", "auth/kubeadmin-password", ".openshift_install_state.json", "agent.x86_64.iso",
                  "cluster-manifests/pull-secret.yaml"):  # fmt: skip
         assert mode(path / name) == 0o600, name
-    assert mode(path / "cluster-manifests" / "infraenv.yaml") == 0o640
+    modes = {file.stem: mode(file) for file in (path / "cluster-manifests").iterdir()}
+    assert modes == dict.fromkeys(MANIFESTS, 0o600) | {"cluster-deployment": 0o640, "cluster-image-set": 0o640}
     assert (path / "rendezvousIP").read_text() == "192.168.111.20"
     assert "The rendezvous host IP (node0 IP) is 192.168.111.20" in sno.said("info")
     assert f"Generated ISO at {path / 'agent.x86_64.iso'}." in sno.said("info")
@@ -259,7 +260,8 @@ def test_host_files(sno: Any, make: Any) -> None:
 @pytest.mark.parametrize("profile", ["4.14", "4.22"])
 def test_text_files_end_in_one_newline_as_upstreams(sno: Any, make: Any, profile: str) -> None:
     sno.write("agent-config.yaml", make.agent_config(hosts=[make.host("master-0", 0, "master", static=True)]))
-    sno.create("image", release_version=f"{profile}.0")
+    sno.create("cluster-manifests", "image", release_version=f"{profile}.0")
+    assert mode(sno.path / "cluster-manifests/nmstateconfig.yaml") == 0o600
     files = sno.files()
     assert files["/etc/issue"] == "\\S\nOpenShift Agent Installer image for ostest.test.example\n"
     keyfiles = {name: text for name, text in files.items() if name.endswith(".nmconnection")}
