@@ -92,7 +92,7 @@ def main() -> None:
         argument_spec={
             **OWNED,
             "secrets": SECRETS,
-            "mode": {"type": "str", "choices": ["redfish", "minimal", "cdrom", "pxe", "manual"], "default": "redfish"},
+            "mode": {"type": "str", "choices": list(MODES), "default": "redfish"},
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
             "state": {"type": "str", "choices": ["booted", "ejected"], "default": "booted"},

@@ -37,6 +37,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
@@ -54,7 +55,7 @@ def main() -> None:
         if not module.check_mode:
             host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
         found = owner.of_cluster(module.params, check=module.check_mode)
-        boot_file = plan["boot"]["script_url"] if plan["boot"]["mode"] == "pxe" else None
+        boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
         wanted = [
             network.render(
                 entry,

@@ -42,6 +42,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given
@@ -65,7 +66,7 @@ def main() -> None:
                 pool=hypervisor["pool"],
                 domain_type=domain_type,
                 console=Path(node["console"]),
-                network_boot=plan["boot"]["mode"] == "pxe",
+                network_boot=not MODES[plan["boot"]["mode"]].cd,
                 medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
                 clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),
             )

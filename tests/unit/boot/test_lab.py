@@ -1,0 +1,147 @@
+"""Each boot mode: what is published, which image machines get, and what drives them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.fields import BootMode
+
+ROOT = Path(__file__).resolve().parents[3]
+NAMES = ("master-0", "master-1")
+
+
+class Machine:
+    """A machine that is off, and remembers what it was given."""
+
+    def __init__(self, name: str, driver: str, done: dict[str, tuple[str, str]]) -> None:
+        self.name, self.driver, self.done = name, driver, done
+
+    def power(self) -> str:
+        return "off"
+
+    def power_on(self) -> bool:
+        return True
+
+    def power_off(self) -> bool:
+        return False
+
+    def insert(self, url: str) -> bool:
+        self.done[self.name] = (self.driver, url)
+        return True
+
+    def eject(self) -> bool:
+        return True
+
+    def boot_from_cd(self) -> None:
+        pass
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
+    """Name of a machine -> its driver, and the image that it got."""
+    found: dict[str, tuple[str, str]] = {}
+
+    @contextlib.contextmanager
+    def connect() -> Iterator[None]:
+        yield None
+
+    def through_bmc(name: str, address: str, username: str, password: str, verify: bool | str) -> Machine:
+        checked = Path(verify).read_text() if isinstance(verify, str) else ""
+        return Machine(name, f"{address} {username} {password} {checked}".strip(), found)
+
+    monkeypatch.setattr(lab, "connect", connect)
+    monkeypatch.setattr(lab.domain, "Machine", lambda __, name, has_cd: Machine(name.replace("_", "-"), f"cd {has_cd}", found))
+    monkeypatch.setattr(lab.domain, "blank", lambda *rest: None)
+    monkeypatch.setitem(bmc.KINDS, "other", bmc.Kind(("other",), through_bmc))
+    return found
+
+
+def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options: Any) -> lab.Lab:
+    root = tmp_path / "state/services/http/root"
+    root.mkdir(parents=True)
+    (tmp_path / "run/boot-artifacts").mkdir(parents=True)
+    (tmp_path / "run/boot-artifacts/rootfs.img").write_text("rootfs")
+    image = tmp_path / ("run/boot-artifacts/agent.ipxe" if mode == "pxe" else "run/agent.iso")
+    image.write_text("image")
+    plan = {
+        "cluster": {"name": "ostest"},
+        "hypervisor": {"state_dir": str(tmp_path / "state"), "pool": "pool"},
+        "services": {"http": {"url": "http://[fd00::1]:8089", "root": str(root)}},
+        "rendezvous": {"node": "master-1", "ip": "fd00::51"},
+        "faults": [{"kind": "wrong_token", "node": name} for name in foreigners],
+        "nodes": [
+            {
+                "name": name,
+                "domain": name.replace("-", "_"),
+                "bmc": {"address": f"other+https://bmc/{number}", "username": "admin", "password": "secret"},
+            }
+            for number, name in enumerate(NAMES)
+        ],
+    }
+    return lab.Lab(plan=plan, mode=mode, image=image, **options)
+
+
+@pytest.mark.parametrize(
+    ("mode", "driver", "url", "published"),
+    [
+        ("redfish", "other+https://bmc/1 admin secret CA", "http://[fd00::1]:8089/agent.iso", {"agent.iso"}),
+        ("minimal", "other+https://bmc/1 admin secret CA", "http://[fd00::1]:8089/agent.iso", {"agent.iso", "rootfs.img"}),
+        ("cdrom", "cd True", "{run}/agent.iso", set()),
+        ("pxe", "cd False", "http://[fd00::1]:8089/agent.ipxe", {"agent.ipxe", "rootfs.img"}),
+    ],
+)
+def test_mode(tmp_path: Path, done: dict[str, tuple[str, str]], mode: str, driver: str, url: str, published: set[str]) -> None:
+    """The second kind of BMC is a row in `bmc.KINDS`."""
+    machines = made(tmp_path, mode, authority="CA")
+    # The rendezvous host goes first.
+    assert [change["name"] for change in machines.boot()] == ["master-1", "master-0"]
+    assert done["master-1"] == (driver, url.format(run=tmp_path / "run"))
+    assert {path.name for path in (tmp_path / "state/services/http/root").iterdir()} == published
+    assert machines.boot() != [] and machines.eject() == ["master-1", "master-0"]
+
+
+def test_manual_publishes_and_boots_nothing(tmp_path: Path, done: dict[str, tuple[str, str]]) -> None:
+    machines = made(tmp_path, "manual")
+    assert machines.boot() == [] and machines.eject() == [] and done == {}
+    assert machines.url() == "http://[fd00::1]:8089/agent.iso"
+    assert (tmp_path / "state/services/http/root/agent.iso").resolve() == tmp_path / "run/agent.iso"
+
+
+def test_foreigners_boot_from_their_own_copy(tmp_path: Path, done: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab.foreign, "image", lambda source, target: target.write_text(source.read_text() + "!"))
+    machines = made(tmp_path, "redfish", foreigners=["master-0"])
+    machines.boot()
+    assert {name: url.rpartition("/")[2] for name, (__, url) in done.items()} == {"master-0": "wrong-token-agent.iso", "master-1": "agent.iso"}
+    assert (tmp_path / "state/services/http/root/wrong-token-agent.iso").read_text() == "image!"
+
+
+def test_check_changes_nothing(tmp_path: Path, done: dict[str, tuple[str, str]]) -> None:
+    machines = made(tmp_path, "redfish", foreigners=["master-0"], check=True)
+    before = sorted(tmp_path.rglob("*"))
+    assert len(machines.boot()) == 2 and machines.eject() == []
+    assert sorted(tmp_path.rglob("*")) == before and done == {}
+
+
+def test_no_image(tmp_path: Path) -> None:
+    machines = made(tmp_path, "redfish")
+    machines.image.unlink()
+    with pytest.raises(LabError, match="no such image: agentlab image --cluster ostest"):
+        machines.boot()
+
+
+def test_unknown_kind_of_bmc() -> None:
+    with pytest.raises(LabError, match=r"BMC address ipmi://192.0.2.1: scheme 'ipmi' is unknown: known are redfish, redfish-virtualmedia"):
+        bmc.connect("master-0", "ipmi://192.0.2.1", "admin", "password")
+
+
+def test_profile_module_and_table_have_the_same_modes() -> None:
+    text = (ROOT / "plugins/modules/lab_boot.py").read_text().split('r"""')[1].split('"""')[0]
+    assert set(yaml.safe_load(text)["options"]["mode"]["choices"]) == {*MODES} == {*get_args(BootMode)}
