@@ -13,7 +13,7 @@ description:
   - A machine that was booted from this image already is left alone, or switched on if it is off. With another image it is
     switched off, gets empty disks, and boots from the new one.
   - Machines with the fault C(wrong_token) boot from a copy whose tokens another key signed.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.nodes]
 requirements:
   - bcrypt
   - cryptography
@@ -29,6 +29,7 @@ options:
       - V(cdrom) puts it into the domain's CD drive, without a BMC.
       - V(pxe) publishes the boot artifacts beside the image; the machines fetch the iPXE script, kernel and root file system.
       - V(manual) publishes the image and boots nothing.
+      - With O(nodes) it must be V(cdrom).
     type: str
     choices: [redfish, minimal, cdrom, pxe, manual]
     default: redfish
@@ -61,6 +62,13 @@ EXAMPLES = r"""
     secrets: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/secrets.json') }}"
     image: "{{ agentlab_run_dir }}/agent.x86_64.iso"
     ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
+
+- name: Boot the machines of M(agentlab.ocp.lab_nodes) from an ISO
+  agentlab.ocp.lab_boot:
+    cluster: mine
+    nodes: "{{ mine }}"
+    mode: cdrom
+    image: /srv/agent.x86_64.iso
 """
 
 RETURN = r"""
@@ -80,23 +88,28 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, SECRETS, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, STANDALONE, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standalone
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **OWNED,
+            **STANDALONE,
+            "nodes": argument(list[short.ShortNode]),
             "secrets": SECRETS,
             "mode": {"type": "str", "choices": list(MODES), "default": "redfish"},
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
             "state": {"type": "str", "choices": ["booted", "ejected"], "default": "booted"},
         },
+        required_one_of=[("plan", "nodes")],
+        mutually_exclusive=[("plan", "nodes"), ("plan", "cluster")],
+        required_by={"plan": "owner", "nodes": "cluster"},
         supports_check_mode=True,
     )
 
@@ -105,8 +118,10 @@ def main() -> None:
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
         mode = MODES[module.params["mode"]]
         hide = module.no_log_values.update
+        if module.params["nodes"] and module.params["mode"] != "cdrom":
+            raise ValueError(f"mode is {module.params['mode']}: must be cdrom for nodes without a plan, which have neither BMC nor file server")
         plan = given.plan_with_secrets(module.params, hide, check=module.check_mode)[0] if mode.bmc else given.plan_of(module.params, hide)
-        owner.of_cluster(module.params, check=module.check_mode)
+        standalone.owner_of(module.params, plan, check=module.check_mode)
         lab = Lab(
             plan=plan,
             mode=module.params["mode"],

@@ -27,7 +27,12 @@ options:
   owner:
     description: Who works on the cluster, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
     type: dict
-    required: true
+  cluster:
+    description: What was created without a plan, such as by O(agentlab.ocp.lab_networks#module:cluster); its list is in the state directory.
+    type: str
+  state_dir:
+    description: State directory of O(cluster). C(/var/lib/agentlab/<cluster>) by default.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -37,6 +42,10 @@ EXAMPLES = r"""
     owner: "{{ agentlab_owner }}"
   delegate_to: localhost
   become: true
+
+- name: Remove what was created without a plan
+  agentlab.ocp.lab_destroy:
+    cluster: mine
 """
 
 RETURN = r"""
@@ -53,6 +62,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import created as planned
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standalone
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
@@ -62,17 +72,25 @@ def main() -> None:
         argument_spec={
             "created": {"type": "list", "elements": "dict"},
             "plan": {"type": "dict"},
-            "owner": {"type": "dict", "required": True},
+            "owner": {"type": "dict"},
+            "cluster": {"type": "str"},
+            "state_dir": {"type": "path"},
         },
-        required_one_of=[("created", "plan")],
+        required_one_of=[("created", "plan", "cluster")],
+        mutually_exclusive=[("cluster", "created"), ("cluster", "plan"), ("cluster", "owner")],
+        required_by={"created": "owner", "plan": "owner", "state_dir": "cluster"},
         supports_check_mode=True,
     )
 
     def destroy() -> dict[str, Any]:
         created = module.params["created"]
-        if created is None:
-            created = planned.items(checked(module.params["plan"]), "")
-        removed = remove(created, owner.from_fact(module.params["owner"]), check=module.check_mode)
+        if module.params["cluster"]:
+            created, who = standalone.created(module.params)
+        else:
+            who = owner.from_fact(module.params["owner"])
+            if created is None:
+                created = planned.items(checked(module.params["plan"]), "")
+        removed = remove(created, who, check=module.check_mode)
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}
 

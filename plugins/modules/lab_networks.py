@@ -10,8 +10,9 @@ short_description: Make the networks of a cluster in libvirt
 version_added: 1.0.0
 description:
   - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
+  - Without a plan, those of O(networks).
   - Compares with what is defined; a network that is used by running machines is not changed.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.networks]
 requirements:
   - libvirt-python
   - PyYAML
@@ -22,6 +23,15 @@ EXAMPLES = r"""
   agentlab.ocp.lab_networks:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
+
+- name: Make one network, without a cluster
+  agentlab.ocp.lab_networks:
+    cluster: mine
+    networks:
+      - name: mine0
+        subnets:
+          - cidr: 192.168.150.0/24
+            dhcp: {start: 192.168.150.10, end: 192.168.150.99, lease_minutes: 60}
 """
 
 RETURN = r"""
@@ -36,25 +46,32 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, standalone, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=OWNED, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec={**STANDALONE, "networks": argument(list[short.ShortNetwork])},
+        required_one_of=[("plan", "networks")],
+        mutually_exclusive=[("plan", "networks"), ("plan", "cluster")],
+        required_by={"plan": "owner", "networks": "cluster"},
+        supports_check_mode=True,
+    )
 
     def make() -> dict[str, Any]:
         plan = given.plan_of(module.params, module.no_log_values.update)
         private = plan["hypervisor"]["kind"] == "sandbox"
         forwarders = uplink.forwarders(Path(plan["hypervisor"]["state_dir"])) if private else []
-        if not module.check_mode:
+        if module.params["plan"] and not module.check_mode:
             host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
-        found = owner.of_cluster(module.params, check=module.check_mode)
+        found = standalone.owner_of(module.params, plan, check=module.check_mode)
         boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
         wanted = [
             network.render(

@@ -10,9 +10,15 @@ short_description: Make the machines of a cluster in libvirt
 version_added: 1.0.0
 description:
   - Makes the storage pool, the disks and the domains of a plan's nodes. They stay off.
+  - Without a plan, those of O(nodes).
   - Compares with what is defined; a machine that runs is not changed, and neither is the size of a disk.
   - Where the plan says C(auto), the domain type is KVM if a guest really boots on it, which is tried once for each boot of the host.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.nodes]
+options:
+  domain_type:
+    description: Without O(plan), the domain type of the machines. V(auto) by default.
+    type: str
+    choices: [auto, kvm, qemu]
 requirements:
   - libvirt-python
   - PyYAML
@@ -23,6 +29,14 @@ EXAMPLES = r"""
   agentlab.ocp.lab_nodes:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
+
+- name: Make one machine, without a cluster
+  agentlab.ocp.lab_nodes:
+    cluster: mine
+    nodes:
+      - name: node-0
+        disks: [{size_gib: 20}]
+        nics: [{network: mine0}]
 """
 
 RETURN = r"""
@@ -41,22 +55,32 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, standalone
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=OWNED, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec={
+            **STANDALONE,
+            "nodes": argument(list[short.ShortNode]),
+            "domain_type": {"type": "str", "choices": ["auto", "kvm", "qemu"]},
+        },
+        required_one_of=[("plan", "nodes")],
+        mutually_exclusive=[("plan", "nodes"), ("plan", "cluster"), ("plan", "domain_type")],
+        required_by={"plan": "owner", "nodes": "cluster"},
+        supports_check_mode=True,
+    )
 
     def make() -> dict[str, Any]:
         plan = given.plan_of(module.params, module.no_log_values.update)
         hypervisor, check = plan["hypervisor"], module.check_mode
-        found = owner.of_cluster(module.params, check=module.check_mode)
+        found = standalone.owner_of(module.params, plan, check=check)
         console = Path(hypervisor["console_dir"])
         domain_type = kvm.domain_type(hypervisor["domain_type"])
         wanted = [

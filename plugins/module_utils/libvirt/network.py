@@ -39,6 +39,7 @@ def render(
     families = {subnet["family"]: subnet for subnet in network["subnets"]}
     served = network["domain"] is not None
     dns = network["dns"]
+    options = [*_options(network, families, served, private, forwarders), *_boot_options(boot_file, families)]
     return element(
         "network",
         None,
@@ -64,11 +65,10 @@ def render(
         element(
             f"{DNSMASQ}options",
             None,
-            *(
-                element(f"{DNSMASQ}option", {"value": value})
-                for value in [*_options(network, families, served, private, forwarders), *_boot_options(boot_file, families)]
-            ),
-        ),
+            *(element(f"{DNSMASQ}option", {"value": value}) for value in options),
+        )
+        if options
+        else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
 
@@ -30,11 +30,11 @@ from .model import (
     Services,
     Vips,
 )
-from .options import Profile
+from .options import Bus, Profile
 from .presets import FAMILIES, ROLES
 
 T = TypeVar("T")
-_NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
+NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
 _LAB_REPOSITORY = "registry.agentlab.test/lab"
 _TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
 
@@ -307,7 +307,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
     for index, (name, role, number) in enumerate(node_names(profile)):
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
-        identifier = size.get("uuid") or str(uuid.uuid5(_NAMESPACE, f"{cluster}/{name}"))
+        identifier = size.get("uuid") or str(uuid.uuid5(NAMESPACE, f"{cluster}/{name}"))
         nics: list[Nic] = []
         for position, network in enumerate(networks):
             nic = f"eth{position}"
@@ -331,7 +331,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "memory_mib": size["memory_mib"],
             "firmware": size["firmware"],
             "tpm": size["tpm"],
-            "disks": _disks(domain, size),
+            "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"]),
             "nics": nics,
             "console": f"{consoles}/{domain}.log",
             "network_config": override.get("network_config") or network_config(profile, networks, nics),
@@ -347,15 +347,15 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
     return nodes
 
 
-def _disks(domain: str, size: Mapping[str, Any]) -> list[Disk]:
-    first = {"size_gib": size["disk_gib"], "bus": size["disk_bus"]}
-    disks: list[Disk] = []
-    for position, disk in enumerate([first, *size["extra_disks"]]):
+def disks(domain: str, given: Sequence[Mapping[str, Any]], default_bus: Bus = "virtio") -> list[Disk]:
+    """Return the disks of a machine; each given one has a size, and may have a bus of its own."""
+    found: list[Disk] = []
+    for position, disk in enumerate(given):
         name = domain if position == 0 else f"{domain}_{position}"
-        bus = disk.get("bus", size["disk_bus"])
+        bus = disk.get("bus", default_bus)
         prefix = _TARGETS[bus]
-        letter = sum(other["target"].startswith(prefix) for other in disks)
-        disks.append(
+        letter = sum(other["target"].startswith(prefix) for other in found)
+        found.append(
             {
                 "name": name,
                 "size_gib": disk["size_gib"],
@@ -364,7 +364,7 @@ def _disks(domain: str, size: Mapping[str, Any]) -> list[Disk]:
                 "serial": hashlib.sha256(name.encode()).hexdigest()[:20],
             }
         )
-    return disks
+    return found
 
 
 def _fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from . import secrets
+from . import secrets, short
 from .model import Plan
 from .stored import checked
 
@@ -14,7 +14,9 @@ Hide = Callable[[Iterable[str]], object]
 
 
 def plan_of(given: Mapping[str, Any], hide: Hide) -> Plan:
-    """Return the option `plan`. Raises `PlanError` when it is not a valid one."""
+    """Return the option `plan`, or what stands in its place (`short`). Raises `PlanError`, `ProfileError` when it is not valid."""
+    if given["plan"] is None:
+        return short.plan(given)
     plan = checked(given["plan"])
     services = plan["services"]
     passwords = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}

@@ -1,0 +1,224 @@
+"""Networks and machines without a cluster, from a few lines of YAML: what is not given is completed, as in a plan.
+
+The shapes are those of `machines`, with fields that may be missing. Who owns them and where that is recorded: `sandbox.standalone`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict, cast
+
+from ..addresses import family
+from . import build, names
+from .fields import Bridge, Cidr, Domain, Ip, Label, Mac, Name, Size
+from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
+from .model import Plan
+from .options import Bus
+from .problems import Problem, ProfileError
+from .stored import part
+
+STATE = "/var/lib/agentlab"
+_SIZE = {"vcpus": 2, "memory_mib": 4096, "firmware": "uefi", "tpm": False}
+
+
+class _Cidr(TypedDict):
+    cidr: Cidr
+    """The range."""
+
+
+class ShortSubnet(_Cidr, total=False):
+    """One family's addresses of a network."""
+
+    gateway: Ip
+    """Address of the hypervisor in it; the first of the range unless given."""
+    dhcp: Dhcp
+    """The DHCP range; none is served unless given."""
+
+
+class ShortDns(TypedDict, total=False):
+    """The names that a network serves."""
+
+    hosts: list[DnsHost]
+    """Exact names."""
+    wildcards: list[Wildcard]
+    """Names of which only the domain is known."""
+
+
+class _Reservation(TypedDict):
+    ip: Ip
+    """The address that it gets."""
+    name: Label
+    """Host name of the node."""
+
+
+class ShortReservation(_Reservation, total=False):
+    """A DHCP lease: by MAC (IPv4) or by DUID (IPv6), never both."""
+
+    mac: Mac
+    """MAC of the interface."""
+    duid: str
+    """Link-layer DHCPv6 unique identifier of the interface."""
+
+
+class _Network(TypedDict):
+    name: Bridge
+    """Its name in libvirt."""
+    subnets: list[ShortSubnet]
+    """Its addresses, one entry for each family."""
+
+
+class ShortNetwork(_Network, total=False):
+    """A network."""
+
+    bridge: Bridge
+    """Name of its bridge; that of the network unless given."""
+    mtu: Size
+    """MTU in bytes; 1500 unless given."""
+    nat: bool
+    """Whether its packets leave with the hypervisor's address; they do unless it is false."""
+    domain: Domain
+    """Domain of the names that it serves; `<cluster>.test` unless given."""
+    dns: ShortDns
+    """The names that it serves."""
+    reservations: list[ShortReservation]
+    """DHCP leases."""
+
+
+class _Disk(TypedDict):
+    size_gib: Size
+    """Size in GiB."""
+
+
+class ShortDisk(_Disk, total=False):
+    """A disk of a node."""
+
+    bus: Bus
+    """Its bus; virtio unless given."""
+
+
+class _Nic(TypedDict):
+    network: Name
+    """Name of the network that it is in."""
+
+
+class ShortNic(_Nic, total=False):
+    """An interface of a node."""
+
+    mac: Mac
+    """Its MAC; made of cluster, node and interface unless given."""
+
+
+class _Node(TypedDict):
+    name: Label
+    """Host name."""
+
+
+class ShortNode(_Node, total=False):
+    """A machine."""
+
+    vcpus: Size
+    """Virtual CPUs; 2 unless given."""
+    memory_mib: Size
+    """Memory in MiB; 4096 unless given."""
+    firmware: Literal["uefi", "bios"]
+    """The machine's firmware; uefi unless given."""
+    tpm: bool
+    """Whether it has a TPM 2.0; it has none unless given."""
+    disks: list[ShortDisk]
+    """Its disks, in the order of their targets; none unless given."""
+    nics: list[ShortNic]
+    """Its interfaces; none unless given."""
+
+
+def plan(given: Mapping[str, Any]) -> Plan:
+    """Return what the options `cluster`, `state_dir`, `networks` and `nodes` say as a plan that has only the machines' side.
+
+    Raises `ProfileError` with the field, the value and what would be right.
+    """
+    cluster = str(given["cluster"])
+    networks, nodes = _present(given.get("networks")) or [], _present(given.get("nodes")) or []
+    problems = [("cluster", finding) for finding in part(cluster, Label)]
+    problems += [("networks", finding) for finding in part(networks, list[ShortNetwork])]
+    problems += [("nodes", finding) for finding in part(nodes, list[ShortNode])]
+    if problems:
+        raise ProfileError([Problem.of(option, *finding) for option, finding in problems])
+    state_dir = directory(given)
+    parts = {
+        "cluster": {"name": cluster, "domain": f"{cluster}.test", "arch": "x86_64"},
+        "hypervisor": {"kind": "local", "state_dir": state_dir, "pool": cluster, "pool_dir": f"{state_dir}/pool",
+                       "console_dir": f"{state_dir}/console",
+                       "domain_type": given.get("domain_type") or "auto"},
+        "networks": [_network(entry, cluster) for entry in networks],
+        "nodes": [_node(entry, cluster, index, state_dir) for index, entry in enumerate(nodes)],
+        "rendezvous": {"node": ""},
+        "boot": {"mode": "cdrom"},
+        "faults": [],
+    }  # fmt: skip
+    return cast(Plan, parts)
+
+
+def directory(given: Mapping[str, Any]) -> str:
+    """Return the state directory that the options `cluster` and `state_dir` name."""
+    return str(given.get("state_dir") or f"{STATE}/{given['cluster']}")
+
+
+def _present(value: Any) -> Any:
+    """Return `value` without the nulls that Ansible gives to what is missing."""
+    if isinstance(value, Mapping):
+        return {key: _present(item) for key, item in value.items() if item is not None}
+    return [_present(item) for item in value] if isinstance(value, list) else value
+
+
+def _network(given: Mapping[str, Any], cluster: str) -> Network:
+    return {
+        "name": given["name"],
+        "bridge": given.get("bridge", given["name"]),
+        "bridge_mac": names.bridge_mac(cluster, given["name"]),
+        "purpose": "machine",
+        "mtu": given.get("mtu", 1500),
+        "nat": given.get("nat", True),
+        "domain": given.get("domain", f"{cluster}.test"),
+        "subnets": [_subnet(entry) for entry in given["subnets"]],
+        "dns": {"hosts": [], "wildcards": [], **given.get("dns", {})},
+        "reservations": [cast(Reservation, {"mac": None, "duid": None, **entry}) for entry in given.get("reservations", [])],
+    }
+
+
+def _subnet(given: Mapping[str, Any]) -> Subnet:
+    network = ipaddress.ip_network(given["cidr"])
+    return {
+        "family": family(given["cidr"].partition("/")[0]),
+        "cidr": given["cidr"],
+        "prefix": network.prefixlen,
+        "gateway": given.get("gateway", str(network[1])),
+        "dhcp": given.get("dhcp"),
+    }
+
+
+def _node(given: Mapping[str, Any], cluster: str, index: int, state_dir: str) -> Node:
+    name = given["name"]
+    domain = f"{cluster}_{name}"
+    nics: Sequence[Mapping[str, Any]] = given.get("nics", [])
+    return {
+        "name": name,
+        "domain": domain,
+        "role": "worker",
+        "uuid": str(uuid.uuid5(build.NAMESPACE, f"{cluster}/{name}")),
+        **{key: given.get(key, default) for key, default in _SIZE.items()},  # type: ignore[typeddict-item]
+        "disks": build.disks(domain, given.get("disks", [])),
+        "nics": [
+            {
+                "name": f"eth{position}",
+                "network": nic["network"],
+                "mac": nic.get("mac", "").lower() or names.mac_address(f"{cluster}/{name}", f"eth{position}", index),
+                "addresses": [],
+            }
+            for position, nic in enumerate(nics)
+        ],
+        "console": f"{state_dir}/console/{domain}.log",
+        "network_config": None,
+        "root_device": None,
+        "bmc": {"address": "", "username": "", "password": None},
+    }
