@@ -211,7 +211,7 @@ class LiveIso:
         if not grow or not area.growable or area.file is None:
             raise CoreosError(f"Compressed initramfs is too large: {len(data)} > {area.length}")
         # As openshift-install grows it: by quarters of the old length, with at least a quarter to spare.
-        quarter = -(-area.length // 4)
+        quarter = max(-(-area.length // 4), 1)  # an area may be an empty file
         length = _up((1 + -(-len(data) // quarter)) * quarter)
         at_end = _up(area.offset + area.length) >= self.fs.size
         start = area.offset if at_end else _up(self.fs.size)

@@ -168,6 +168,15 @@ class TestGrowing:
                 live.save()
         assert digest(iso) == digest(pristine)
 
+    def test_an_empty_area_grows(self, make_iso) -> None:
+        path = make_iso(area=0)
+        with LiveIso(path) as live:
+            live.ignition = CONFIG
+            with pytest.raises(CoreosError, match=r"too large: \d+ > 0$"):
+                live.save()
+            live.save(grow=True)
+        assert ignition_of(path) == CONFIG
+
     def test_xz_is_tried_before(self, iso: Path) -> None:
         block = NOISE(40_000)
         with LiveIso(iso) as live:

@@ -85,7 +85,7 @@ def read_iso(data: bytes) -> None:
         for name, record in iso.fs.walk():
             if not record.is_dir and record.size < 1 << 16:
                 iso.fs.read(name, 1 << 20)
-        customize.customize(customize.Wishes(), iso.features, lambda _text: None)
+        customize.customize(customize.Customization(), iso.features)
         iso.ignition = b'{"ignition": {"version": "3.2.0"}}'
         if iso.kargs:
             iso.edit_kargs(append=["a=b"])
