@@ -1,4 +1,4 @@
-# `make help` lists the targets. PROFILE, CLUSTER and STOP_AFTER choose what is run, ARGS is passed on as it stands.
+# `make help` lists the targets. PROFILE, CLUSTER and STOP_AFTER choose what is run, ARGS is passed on unchanged.
 PROFILE ?=
 CLUSTER ?= ostest
 STOP_AFTER ?=
@@ -19,12 +19,12 @@ PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  a verb of the lab is a target too: $(VERBS) shell"
+	@echo "  each lab verb is also a target: $(VERBS) shell"
 	@echo "  PROFILE=   path, name in config_examples/, or dev-scripts scenario (default sno_ipv4)"
 	@echo "  CLUSTER=   name of the cluster (default ostest)      STOP_AFTER=  one of $(STAGES)"
 	@echo "  ARGS=      more arguments, such as ARGS='--check --diff'"
 
-run: setup deploy ## set this host up and install a cluster
+run: setup deploy ## set up this host and install a cluster
 
 setup: ## install the packages that a lab needs
 	@$(AGENTLAB) setup $(ARGS)
@@ -38,7 +38,7 @@ $(VERBS):
 shell: ## open a shell inside the cluster's sandbox
 	@$(AGENTLAB) shell
 
-environment: ## make the environment that the tests need
+environment: ## create the virtual environment for the tests
 	@$(AGENTLAB) setup -e '{"agentlab_setup_tests": true}'
 	@cmp -s requirements-test.lock $(VENV)/agentlab-requirements-test.lock || { \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements-test.lock && \
@@ -52,10 +52,10 @@ lock: environment ## lock the newest versions that the requirements allow, with 
 			--output-file "requirements$$name.lock" "requirements$$name.txt" || exit; \
 	done
 
-test: environment ## set up, and pass the tests of every change: cheap ones first, last a cluster in virtual machines and a fault
+test: environment ## run the tests of every change: cheap ones first, last a cluster in virtual machines and a fault
 	@$(PYTEST) --numprocesses auto -m "not long" $(TESTS)
 
-test-all: environment ## pass all tests, the long ones too
+test-all: environment ## run all tests, including the long ones
 	@AGENTLAB_SCHEMATHESIS_SECONDS=60 $(PYTEST) --numprocesses auto $(TESTS)
 
 e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
@@ -81,5 +81,5 @@ build: environment ## build the collection's archive in build/
 	@mkdir -p build
 	@$(BIN)/ansible-galaxy collection build --force --output-path build
 
-clean: ## remove what the tests and the build made
+clean: ## remove output of tests and build
 	rm -rf build artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,5 @@
 #!/bin/sh
-# agentlab: makes its virtual environment on first use, then runs in it. bin/agentlab is a link to this file.
+# agentlab: creates its virtual environment on first use, then runs in it. bin/agentlab is a link to this file.
 set -eu
 
 root=$(dirname -- "$(readlink -f -- "$0")")
@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# What the environment was made from is kept in it, so that a change of the requirements is noticed.
+# The environment records its requirements, so that a change is noticed.
 current() {
     cmp -s "$root/requirements.lock" "$venv/agentlab-requirements.lock"
 }
@@ -23,7 +23,7 @@ find_python() {
             return
         fi
     done
-    fail "Python 3.11 or newer is needed; install it, or name it in AGENTLAB_PYTHON"
+    fail "Python 3.11 or newer is required; install it, or set AGENTLAB_PYTHON"
 }
 
 as_root() {
@@ -37,12 +37,12 @@ install_venv() {
 }
 
 make_environment() {
-    echo "agentlab: making the environment in $venv" >&2
+    echo "agentlab: creating the environment in $venv" >&2
     if ! [ -x "$venv/bin/pip" ]; then
         python=$(find_python)
         if ! "$python" -c 'import ensurepip' 2>/dev/null; then
             if [ "$verb" != setup ] || ! command -v apt-get >/dev/null || ! install_venv; then
-                fail "$python cannot make virtual environments; \`make setup\` installs what is missing (Debian, Ubuntu: python3-venv)"
+                fail "$python cannot create virtual environments; \`make setup\` installs what is missing (Debian, Ubuntu: python3-venv)"
             fi
         fi
         "$python" -m venv "$venv" >&2 || fail "$python could not make $venv"

@@ -34,16 +34,16 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORD = Path(__file__).with_name("kills.jsonl")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 CONTROLLER = ("command line", "ansible", "worker", "process group", "controller")
-# Those of the sandbox whose loss a run must survive; a machine that loses its power is a fault of its own.
+# Processes of the sandbox that may be killed; a machine that loses its power is a fault of its own.
 DAEMONS = ("libvirtd", "virtlogd", "dnsmasq", "docker-registry", "chronyd", "python3", "agentlab")
 LIMITS = {"image": 900.0, "validate": 3600.0}
-# How long a run goes on before it is killed, at most: on an idle machine, on which `agentlab plan` takes QUIET_SECONDS.
+# Maximum time before a run is killed, on an idle machine, on which `agentlab plan` takes QUIET_SECONDS.
 LONGEST = {"image": 18.0, "validate": 30.0}
 QUIET_SECONDS = 0.5
 
 
 class Broken(Exception):
-    """A promise that a kill has broken."""
+    """A guarantee was violated after a kill."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Kill:
 
 
 class Lab:
-    """A cluster with directories of its own, so that all it leaves can be seen."""
+    """A cluster with directories of its own, so that leftovers can be found."""
 
     def __init__(self, base: Path, cluster: str, profile: str, until: str) -> None:
         self.base, self.cluster, self.until = base, cluster, until
@@ -79,7 +79,7 @@ class Lab:
             return subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def finish(self, verb: str, until: str = "") -> str:
-        """Run a verb to its end; return what it printed. Raises `Broken` when it fails."""
+        """Run a verb; return its output. Raises `Broken` if it fails."""
         process = self.start(verb, until)
         try:
             status = process.wait(LIMITS[self.until])
@@ -94,13 +94,13 @@ class Lab:
         return " | ".join(self.log.read_text(errors="replace").splitlines()[-12:])
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
-        """End a run and all that belongs to it."""
+        """Kill a run with all its processes."""
         for pid in self.controllers(process):
             send(pid, signal.SIGKILL)
         process.wait()
 
     def stage(self, since: str) -> str:
-        """Return the stage that goes on, by state.json, of a run that began at `since`; an earlier one was killed."""
+        """Return the current stage, from state.json, of a run that started at `since`; earlier ones were killed."""
         with contextlib.suppress(state.StateError):
             stages = state.load(self.run_dir)["stages"].items()
             running = [(stage["start"], name) for name, stage in stages if stage["end"] is None and stage["start"] >= since]
@@ -154,7 +154,7 @@ def send(pid: int, number: signal.Signals) -> None:
 
 
 def strike(lab: Lab, process: subprocess.Popen[bytes], chance: random.Random, last: bool) -> tuple[str, signal.Signals]:
-    """Kill something of a run; return what, and by which signal. last: the machines may be lost, too."""
+    """Kill a part of a run; return which, and the signal. last: the machines may be killed, too."""
     number = chance.choice(SIGNALS)
     controllers, inside = lab.controllers(process), lab.inside()
     whole = lab.until == "image" or last
@@ -203,13 +203,13 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
     except subprocess.TimeoutExpired:
         pass
     else:
-        if status and verb != "validate":  # which fails before there is a cluster
+        if status and verb != "validate":  # it fails before there is a cluster
             raise Broken(f"{verb} failed ({status}): {lab.tail()}")
         return None
     stage = verb if verb == "destroy" else lab.stage(since)
     what, number = strike(lab, process, chance, last)
     kill = Kill(stage, what, number.name, round(time.monotonic() - begin, 1))
-    # What was spared ends by itself, well or not; a run that waits for an hour is stopped.
+    # The rest of the run ends by itself; one that waits for an hour is stopped.
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(60)
     if process.poll() is None:
@@ -218,7 +218,7 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
 
 
 def verbs(lab: Lab, chance: random.Random) -> Iterator[str]:
-    """Yield verbs to kill. With machines, those that have to do with them; the other stages need not run again each time."""
+    """Yield verbs to kill. With machines, those that involve them; the other stages are not repeated."""
     while True:
         if lab.until == "image":
             yield "destroy" if chance.random() < 0.15 else "deploy"
@@ -235,7 +235,7 @@ def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tup
             lab.finish("deploy", "image")
         for index, verb in zip(range(number), verbs(lab, chance), strict=False):
             if kills and kills[-1].what.startswith("sandbox"):
-                lab.finish("prepare")  # what was killed there is started by nothing else
+                lab.finish("prepare")  # only prepare restarts killed services
             kill = interrupt(lab, verb, chance, longest / 4 if verb == "destroy" else longest, index == number - 1)
             if kill:
                 print(f"  {kill.seconds:6.1f} s  {kill.stage:<10} {kill.what} {kill.signal}", flush=True)
@@ -258,7 +258,7 @@ def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tup
 
 
 def clean(lab: Lab) -> None:
-    """Remove what a broken promise left."""
+    """Remove leftovers after a violation."""
     with contextlib.suppress(Broken):
         lab.finish("destroy")
     for pid in pids():
@@ -269,13 +269,13 @@ def clean(lab: Lab) -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/kills", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=10, metavar="N", help="how often (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=10, metavar="N", help="number of kills (default: %(default)s)")
     parser.add_argument("--until", choices=("image", "validate"), default="image", help="kill deploys up to this stage (default: %(default)s)")
     parser.add_argument("--each", type=int, metavar="N", help="kills of each cluster (default: 5, up to validate 15)")
-    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)), help="repeats the choices of a run")
+    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)), help="seed of the random choices, to repeat a run")
     parser.add_argument("--profile", default="sno_ipv4")
     parser.add_argument("--cluster", default="kills", metavar="NAME")
-    parser.add_argument("--longest", type=float, metavar="SECONDS", help="kill no later than that after the start (default: by the machine's speed)")
+    parser.add_argument("--longest", type=float, metavar="SECONDS", help="maximum time before a kill (default: by the machine's speed)")
     parser.add_argument("--record", type=Path, metavar="FILE", help=f"add a line for each kill (as {RECORD.name})")
     args = parser.parse_args(argv)
     chance = random.Random(args.seed)

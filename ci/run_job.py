@@ -1,4 +1,4 @@
-"""Runs one job of jobs.yml through ansible-runner, and leaves in one folder all that a CI system shows.
+"""Runs one job of jobs.yml through ansible-runner, and writes the artifacts for a CI system into one directory.
 
 The folder has `junit.xml` (a test case per stage), `events.jsonl` (Ansible's events), `<stage>.log` (its output), `run/` (the
 plan, the inputs, the manifests and the logs of the run directory) and, after a failure, `report/` with the first cause in
@@ -42,7 +42,7 @@ LARGE = 64 * 2**20
 
 
 class Stage(NamedTuple):
-    """What became of one stage; error is the text of the task that failed, or nothing; exit_code what it said it would exit with.
+    """Result of one stage; error is the message of the failed task, or empty; exit_code its reported exit code.
 
     changed: the tasks that changed something.
     """
@@ -55,7 +55,7 @@ class Stage(NamedTuple):
 
 
 def load_job(name: str, path: Path = JOBS) -> dict[str, Any]:
-    """A job with the defaults filled in. ValueError names the jobs that there are, or the stages."""
+    """Return a job with defaults. ValueError lists the existing jobs, or the stages."""
     table = yaml.safe_load(path.read_text())
     if name not in table["jobs"]:
         raise ValueError(f"{path.name}: no job {name!r}; there are: {', '.join(sorted(table['jobs']))}")
@@ -67,7 +67,7 @@ def load_job(name: str, path: Path = JOBS) -> dict[str, Any]:
 
 
 class Runner:
-    """Runs playbooks of one job; everything they say goes to the artifacts."""
+    """Runs playbooks of one job; all output goes to the artifacts."""
 
     def __init__(self, job: dict[str, Any], cluster: str, artifacts: Path) -> None:
         self.job, self.cluster, self.artifacts = job, cluster, artifacts
@@ -78,11 +78,11 @@ class Runner:
             self.profile = str(artifacts / "profile.yml")
             Path(self.profile).write_text(yaml.safe_dump(job["profile"], sort_keys=False))
         self.end = time.monotonic() + job["timeout_minutes"] * 60
-        # The profile is judged before anything runs.
+        # The profile is validated before anything runs.
         lab.inputs("deploy", cluster, self.profile)
 
     def stage(self, name: str, events: TextIO, *, last: bool = False) -> Stage:
-        """One playbook. It ends when it is silent for `idle_minutes`, or the job's `timeout_minutes` are over (`last`: not then)."""
+        """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then)."""
         start, failed, exit_code = time.monotonic(), "", None
         changed: list[str] = []
         inventory, variables = lab.inputs(name, self.cluster, self.profile)
@@ -118,13 +118,13 @@ class Runner:
         return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed))
 
     def again(self, events: TextIO) -> Stage:
-        """The finished deploy once more, which must change nothing."""
+        """Run the finished deploy again, which must change nothing."""
         done = self.stage("deploy", events)
         error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
         return done._replace(name="again", error=error)
 
-    def judge(self, done: Stage) -> Stage:
-        """The last stage of a job that expects a failure: its error is what was not as expected."""
+    def check_result(self, done: Stage) -> Stage:
+        """Return the last stage of a job that expects a failure: its error lists unexpected results."""
         expect = self.job["expect"]
         log, summary = self.run_dir / "logs/wait-for.log", self.run_dir / "report/summary.txt"
         said = log.read_text() if log.exists() else ""
@@ -139,14 +139,14 @@ class Runner:
         return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
 
     def collect(self) -> None:
-        """Copy what the run directory has for people; secrets stay where they are."""
+        """Copy the run directory without secrets."""
         secrets = of_run(self.run_dir)
         for source, target in self._worth_keeping():
             target.parent.mkdir(parents=True, exist_ok=True)
             data = source.read_bytes()
             try:
                 target.write_text(redact(data.decode(), secrets))
-            except UnicodeDecodeError:  # an archive, which was redacted when it was gathered
+            except UnicodeDecodeError:  # an archive, redacted when it was gathered
                 target.write_bytes(data)
 
     def _worth_keeping(self) -> Iterator[tuple[Path, Path]]:
@@ -158,7 +158,7 @@ class Runner:
 
 
 def junit(job: str, stages: list[Stage]) -> JUnitXml:
-    """The stages as test cases of one suite."""
+    """Return the stages as test cases of one suite."""
     suite = TestSuite(job)
     for stage in stages:
         case = TestCase(stage.name, classname=job, time=round(stage.seconds, 1))
@@ -171,7 +171,7 @@ def junit(job: str, stages: list[Stage]) -> JUnitXml:
 
 
 def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
-    """The job's stages until one fails, what explains the failure, and destroy."""
+    """Yield the job's stages until one fails, then gather, and destroy."""
     done = Stage("", 0, "")
     for name in runner.job["stages"]:
         if done.name:
@@ -187,7 +187,7 @@ def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
         done = runner.stage("gather", events)
     elif done.error and done.name in GATHER_AFTER:
         runner.stage("gather", events, last=True)
-    yield runner.judge(done) if runner.job["expect"] else done
+    yield runner.check_result(done) if runner.job["expect"] else done
     runner.collect()
     shared = os.environ.get("SHARED_DIR")
     if keep and shared and (runner.run_dir / "auth").is_dir():
@@ -200,7 +200,7 @@ def record(name: str, job: dict[str, Any], done: list[Stage], *, commit: str, st
     """The line of results.jsonl for a job that started at `start` on `commit`."""
     profile = job["profile"]
     host = platform.freedesktop_os_release()["PRETTY_NAME"]
-    if "boot" in job["stages"]:  # other jobs need no accelerator, and finding one takes a while
+    if "boot" in job["stages"]:  # other jobs need no accelerator, and detection takes a while
         host += ", KVM" if kvm.usable()["usable"] else ", TCG"
     return {
         "job": name,

@@ -1,7 +1,7 @@
 """Run `ansible-test sanity` on a copy of the tree, without anything from outside PyPI.
 
-ansible-test wants its get-pip from a site of its own; a HOME with a stand-in in ansible-test's cache, which has
-ensurepip do the same, spares that download.
+ansible-test wants its get-pip from a site of its own; a HOME with a replacement in ansible-test's cache, which lets
+ensurepip do the same, avoids that download.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sanity"
-STAND_IN = "import ensurepip\nensurepip.bootstrap(upgrade=True, default_pip=True)\n"
+REPLACEMENT = "import ensurepip\nensurepip.bootstrap(upgrade=True, default_pip=True)\n"
 
 
 def copy_tree() -> Path:
@@ -40,7 +40,7 @@ def main() -> int:
     cache.mkdir(parents=True, exist_ok=True)
     requirements = Path(ansible_test.__file__).parent / "_internal" / "python_requirements.py"
     for version in set(re.findall(r"pip='([\d.]+)'", requirements.read_text())):
-        (cache / f"get_pip_{version.replace('.', '_')}.py").write_text(STAND_IN)
+        (cache / f"get_pip_{version.replace('.', '_')}.py").write_text(REPLACEMENT)
     environment = os.environ | {"HOME": str(home), "PIP_QUIET": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     command = ["ansible-test", "sanity", "--venv", "--python", python, "--color", "no", *sys.argv[1:]]

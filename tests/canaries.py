@@ -40,7 +40,7 @@ class Canaries:
         return names
 
     def read(self, run_dir: Path) -> None:
-        """Add the secrets that a run made, and those of its install-config: as they lie in its directory."""
+        """Add the secrets that a run made, and those of its install-config: as they are in its directory."""
         for path in (*run_dir.glob("tls/*.key"), *run_dir.glob("ssh/id_*"), *run_dir.glob("auth/kubeadmin-password")):
             if path.suffix != ".pub":
                 lines = [line for line in path.read_text().splitlines() if not line.startswith("-----")]

@@ -24,7 +24,7 @@ LOG = logging.getLogger("assisted-service")
 
 
 async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[list[str]], None] | None = None) -> int:
-    """Serves until a signal, or, with the ending `abi`, until the rendezvous host reboots. Exit code 0.
+    """Serve until a signal, or with the ending `abi` until the rendezvous host reboots. The exit code is 0.
 
     `ready` is called with the URLs when all addresses are listened on.
     """
@@ -48,20 +48,20 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
                 if cluster.get("control_plane_count") == 1
                 else engine.seconds("REBOOT_DELAY_SECONDS", str(cluster["id"]))
             )
-            LOG.info("the rendezvous host reboots, the service goes with it in %.0f s", delay)
+            LOG.info("the rendezvous host reboots; the service stops in %.0f s", delay)
             loop.call_later(delay, done.set)
 
         engine.on_bootstrap_reboot = ended  # type: ignore[assignment]
-    # Documents live long: walking them again and again would hold requests up for tens of milliseconds.
+    # Documents are long-lived: garbage collection over them would delay requests by tens of milliseconds.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     logging.getLogger("aiohttp.server").addFilter(_brief)
     service = Service(engine)
-    service.doors.most = limits.most_connections()
+    service.connections.most = limits.most_connections()
     runner = web.AppRunner(service.app(), access_log=None, keepalive_timeout=limits.KEEPALIVE_SECONDS)
     await runner.setup()
     assert runner.server is not None
-    opened = functools.partial(service.doors.open, runner.server)
+    opened = functools.partial(service.connections.open, runner.server)
     servers: list[asyncio.Server] = []
     try:
         for host, port in listen:
@@ -74,7 +74,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
         if ready is not None:
             ready([_url(socket.getsockname()) for server in servers for socket in server.sockets])
         await done.wait()
-        LOG.info("the service stops")
+        LOG.info("stopping the service")
     finally:
         for server in servers:
             server.close()
@@ -83,12 +83,12 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
     return 0
 
 
-#: What aiohttp says when a caller speaks no HTTP, or stops amid a body; what fails in the service is logged by its own logger.
+#: aiohttp's messages when a client does not speak HTTP or stops within a body; the service's own errors have their own logger.
 _CALLERS_FAULT = ("Error handling request from %s", "Unhandled exception")
 
 
 def _brief(record: logging.LogRecord) -> bool:
-    """What is no HTTP is worth one line of the log, whoever sends it as often as he likes."""
+    """Input that is not HTTP gets one line in the log, however often it is sent."""
     if record.exc_info and record.exc_info[1] is not None and record.msg in _CALLERS_FAULT:
         what = " ".join(str(record.exc_info[1]).split())[:200]
         record.msg, record.args, record.exc_info = f"{record.getMessage()}: {what}", (), None
@@ -102,7 +102,7 @@ def _url(address: Any) -> str:
 
 
 def notify(message: str) -> None:
-    """Tells systemd, when it wants to be told."""
+    """Notify systemd if it asks for notifications."""
     import socket
 
     path = os.environ.get("NOTIFY_SOCKET")
@@ -122,7 +122,7 @@ def main() -> int:
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     data = Path(os.environ.get("WORK_DIR") or "/data")
-    # The unit replaces the container when it restarts. Of what it mounts only the TLS folder can be written, so the
+    # The unit replaces the container when it restarts. Only the TLS folder of its mounts is writable, so the
     # state goes there (upstream's is in the database's container).
     tls = os.environ.get("EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR") or ""
     folder = Path(tls) if tls and os.access(tls, os.W_OK) else data

@@ -160,7 +160,7 @@ _TRUE = frozenset({"true", "1", "yes", "ok", "y", "on", "selected", "checked", "
 
 
 def query_value(name: str, kind: str, texts: list[str], place: str = "query") -> Any:
-    """A query parameter's value, of a list `[kind]` each that was given; Invalid when it is not what the description asks for."""
+    """Return a query parameter's value, or all values of a list `[kind]`; Invalid if it does not match the description."""
     if kind.startswith("["):
         return [query_value(name, kind[1:-1], [text], place) for text in texts]
     text = texts[-1]

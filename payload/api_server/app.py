@@ -1,4 +1,4 @@
-"""HTTP side of the service: routes, authentication, request checks and the two shapes of errors.
+"""HTTP side of the service: routes, authentication, request checks and the two error formats.
 
 Runs on Debian 12's aiohttp 3.8. One request is one transaction: changes are committed before the answer goes out.
 """
@@ -32,35 +32,35 @@ from .models import MODELS, Invalid, read_json
 from .store import Unwritable
 
 LOG = logging.getLogger("assisted-service")
-#: How names of log archives begin that are being uploaded.
+#: Prefix of the names of log archives during the upload.
 UNFINISHED = ".upload-"
 JSON_TYPES = ("application/json",)
 FILE_TYPE = "application/octet-stream"
 PAGE = Path(__file__).with_name("page.html")
-#: They enter their operations into HANDLERS when they are imported.
+#: They register their operations in HANDLERS when they are imported.
 ENTERED = (catalog, handlers, images)
 
 
 def error(status: int, reason: str) -> web.Response:
-    """A refusal by an operation: the description's `error`, but `infra_error` for 401 and 403."""
+    """An error response of an operation: the description's `error`, or `infra_error` for 401 and 403."""
     if status in (401, 403):
         return refusal(status, reason)
     return _json({"kind": "Error", "id": status, "href": "", "code": str(status), "reason": reason}, status)
 
 
 def refusal(status: int, message: str) -> web.Response:
-    """A refusal before any operation is reached (who calls, path, type, schema): the description's `infra_error`."""
+    """An error response before an operation is reached (authentication, path, type, schema): the description's `infra_error`."""
     return _json({"code": status, "message": message}, status)
 
 
 def accepted(headers: list[str], wanted: str) -> bool:
-    """Whether a caller with these Accept headers takes a type; one that does not say takes any."""
+    """Return whether a client with these Accept headers accepts a type; without the header it accepts any."""
     ranges = [part.partition(";")[0].strip().lower() for text in headers for part in text.split(",")]
     return not any(ranges) or not {"*/*", f"{wanted.partition('/')[0]}/*", wanted}.isdisjoint(ranges)
 
 
 def most(op: Operation) -> int:
-    """How many bytes the JSON body of an operation may have."""
+    """Return the maximum size of an operation's JSON body, in bytes."""
     usual = limits.MAX_NOTICE if op.schemes == ("agentAuth",) else limits.MAX_BODY
     return limits.LARGER.get(op.handler, usual)
 
@@ -81,13 +81,13 @@ def _json(value: Any, status: int = 200) -> web.Response:
     return web.Response(body=text.encode("utf-8", "replace"), status=status, content_type="application/json")
 
 
-class Nothing(web.Response):
-    """An answer without content."""
+class NoContent(web.Response):
+    """A response without content."""
 
 
 async def _no_type_of_nothing(request: web.Request, response: web.StreamResponse) -> None:
-    """As Go's server, which says a type only of what there is."""
-    if isinstance(response, Nothing):
+    """As Go's server, which sends Content-Type only with content."""
+    if isinstance(response, NoContent):
         response.headers.popall("Content-Type", None)
 
 
@@ -96,7 +96,7 @@ async def _no_guesses(request: web.Request, response: web.StreamResponse) -> Non
 
 
 async def _expect(request: web.Request) -> None:
-    """As aiohttp's own, which repeats the header in its answer and fails of bytes that are no text."""
+    """Replace aiohttp's handler, which repeats the header in its response and fails for bytes that are not text."""
     if request.version == HttpVersion11:
         if request.headers.get("Expect", "").lower() != "100-continue":
             raise web.HTTPExpectationFailed(text="the Expect header is not 100-continue")
@@ -105,7 +105,7 @@ async def _expect(request: web.Request) -> None:
 
 
 async def _nowhere(request: web.Request) -> web.StreamResponse:
-    """What is no operation; a route of its own, because aiohttp's has no Expect handler of ours."""
+    """Handle unknown paths; a route of its own, because aiohttp's default has no Expect handler of ours."""
     allowed: set[str] = set()
     for resource in request.app.router.resources():
         if resource.canonical != "/{tail}":
@@ -114,15 +114,15 @@ async def _nowhere(request: web.Request) -> web.StreamResponse:
 
 
 class Service:
-    """The engine behind HTTP. `app()` gives the aiohttp application; monitors run as long as it does."""
+    """The engine behind HTTP. `app()` returns the aiohttp application; monitors run while it runs."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         key = engine.config.get("EC_PUBLIC_KEY_PEM")
         self.auth = Local(key) if engine.config.auth_type == "agent-installer-local" else None
-        self.doors = limits.Doors()
-        self.bodies = limits.Bodies()
-        #: Requests that are handled now.
+        self.connections = limits.Connections()
+        self.bodies = limits.RequestBodies()
+        #: Requests in progress.
         self.inflight = 0
         #: Log archives that are being uploaded: path -> the stream they come from.
         self._uploads: dict[Path, Any] = {}
@@ -144,7 +144,7 @@ class Service:
         for leftover in self.engine.config.data_dir.glob(f"logs/*/{UNFINISHED}*"):
             leftover.unlink()
         loop = asyncio.get_running_loop()
-        task, watch = loop.create_task(self.engine.run()), loop.create_task(self.doors.watch())
+        task, watch = loop.create_task(self.engine.run()), loop.create_task(self.connections.watch())
         yield
         watch.cancel()
         await self.engine.stop()
@@ -156,7 +156,7 @@ class Service:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        self.doors.entered(request.protocol)
+        self.connections.entered(request.protocol)
         self.inflight, began, code = self.inflight + 1, time.perf_counter(), "0"
         try:
             answer = await self._guarded(request, handler)
@@ -164,11 +164,11 @@ class Service:
             return answer
         finally:
             self.inflight -= 1
-            self.doors.left(request.protocol)
+            self.connections.left(request.protocol)
             self._timed(request, code, time.perf_counter() - began)
 
     def _timed(self, request: web.Request, code: str, seconds: float) -> None:
-        """Counts a request by its route, never by what the caller made of the path."""
+        """Count a request by its route, never by the path that the client sent."""
         resource = request.match_info.route.resource
         route = resource.canonical if resource is not None and resource.canonical != "/{tail}" else "unknown"
         method = request.method if request.method in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other"
@@ -176,7 +176,7 @@ class Service:
 
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
         if self.auth is None and not self._is_served(request):
-            return refusal(421, f"{request.host} is no name of this service: ask it by its address")
+            return refusal(421, f"{request.host} is not a name of this service: use its address")
         try:
             answer: web.StreamResponse = await handler(request)
             return answer
@@ -237,7 +237,7 @@ class Service:
             self.engine.store.begin()
             began = time.perf_counter()
             result = function(self.engine, call)
-            if inspect.isawaitable(result):  # it waits only before it changes anything
+            if inspect.isawaitable(result):  # awaits happen only before any change
                 result = await result
             self.engine.metrics.observe("operation_duration_miliseconds", (time.perf_counter() - began) * 1000, op.handler)
             if op.method == "GET":
@@ -252,13 +252,13 @@ class Service:
     def _answer(op: Operation, result: Any) -> web.StreamResponse:
         if isinstance(result, Download):
             if result.status:
-                return Nothing(status=result.status)
+                return NoContent(status=result.status)
             if result.json:
                 headers = {**result.headers, "Content-Type": "application/json"}
                 return web.Response(body=result.content if result.stream is None else result.stream, status=op.status, headers=headers)
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-            # No FileResponse: it gives parts and answers conditions, which the description does not know.
+            # Not a FileResponse: it supports ranges and conditions, which the description does not have.
             body: Any = result.content if result.stream is None else result.stream
             if result.path:
                 body = open(result.path, "rb")  # noqa: SIM115 closed when it was sent
@@ -266,16 +266,16 @@ class Service:
                 body=body, status=op.status, headers={**headers, "Content-Type": FILE_TYPE}
             )
         if result is None:
-            return Nothing(status=op.status)
+            return NoContent(status=op.status)
         return _json(result, op.status)
 
     async def _receive(self, request: web.Request, call: Call) -> None:
-        """Writes the file field `upfile` of a form to its place; what the sender calls it does not matter."""
+        """Write the form's file field `upfile` to its path; the file name that the sender gives is ignored."""
         path = logs_path(self.engine, call)
         if not request.content_type.startswith("multipart/"):
             raise Invalid("the body should be multipart/form-data with a file field upfile")
         if path in self._uploads:
-            # Its sender may have gone without a word; and nobody fills the disk by uploads of one host.
+            # Its sender may be gone; and uploads of one host must not fill the disk.
             self._uploads[path].set_exception(Invalid("another upload of these logs began"))
         self._uploads[path] = request.content
         try:
@@ -286,10 +286,10 @@ class Service:
                     await self._save(part, path)
                     return
         except TimeoutError:
-            raise Invalid(f"nothing of the form came for {limits.PIECE_SECONDS:.0f} seconds") from None
+            raise Invalid(f"no data of the form arrived for {limits.PIECE_SECONDS:.0f} seconds") from None
         except OSError as err:
             LOG.error("logs of %s: %s", path.name, err)
-            raise ApiError(503, f"the logs cannot be kept: {err.strerror}") from None
+            raise ApiError(503, f"the logs cannot be stored: {err.strerror}") from None
         except (
             ValueError,
             AssertionError,
@@ -315,7 +315,7 @@ class Service:
                     if size > limits.MAX_LOGS:
                         raise Invalid(f"the log archive is larger than {limits.MAX_LOGS} bytes")
                     if shutil.disk_usage(path.parent).free < limits.LEAST_FREE + len(chunk):
-                        raise ApiError(503, "no room is left for logs")
+                        raise ApiError(503, "no space left for logs")
                     file.write(chunk)
             os.replace(temporary, path)
         except BaseException:

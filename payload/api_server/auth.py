@@ -1,6 +1,6 @@
-"""Who may call: local authentication with ES256 tokens of three schemes.
+"""Authentication and authorization: local authentication with ES256 tokens of three schemes.
 
-A token's one claim `auth_scheme` names the scheme it is for; it is accepted in that scheme's header alone. Source:
+The claim `auth_scheme` of a token names its scheme; the token is accepted only in that scheme's header. Source:
 `agent-installer-local` of assisted-service.
 """
 
@@ -46,7 +46,7 @@ class Local:
         self._known: dict[str, dict[str, Any]] = {}
 
     def claims(self, token: str) -> dict[str, Any]:
-        """The claims of a token with a good signature; Refused 401 otherwise."""
+        """Return the claims of a token with a valid signature; raise Refused (401) otherwise."""
         known = self._known.get(token)
         if known is None:
             known = self._verify(token)
@@ -87,7 +87,7 @@ class Local:
         return claims
 
     def authorize(self, schemes: Iterable[str], headers: Mapping[str, str]) -> str:
-        """The scheme under which a call with these headers may use a route that allows `schemes`; Refused otherwise."""
+        """Return the scheme that authorizes a call with these headers for a route that allows `schemes`; raise Refused otherwise."""
         refused = Refused(401, "unauthenticated for invalid credentials")
         for scheme in schemes:
             token = headers.get(HEADERS.get(scheme, ""))
@@ -110,7 +110,7 @@ class Local:
 
 
 def make_tokens(claims: Mapping[str, Any] | None = None) -> tuple[str, dict[str, str]]:
-    """A fresh key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme with further claims."""
+    """Generate a key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme with additional claims."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature

@@ -1,4 +1,4 @@
-"""Requests and answers as handlers see them, and the table that handlers enter themselves into."""
+"""Requests and responses as handlers see them, and the table in which handlers register."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Call:
 
 @dataclass
 class Download:
-    """A file as answer: content, a stream of it, or a path on disk."""
+    """A file as response: content, a stream, or a path on disk."""
 
     name: str
     content: bytes = b""
@@ -32,7 +32,7 @@ class Download:
     headers: dict[str, str] = field(default_factory=dict)
     #: The content or stream is JSON, and no file.
     json: bool = False
-    #: Another status than the operation's own.
+    #: A status other than the operation's default.
     status: int = 0
 
 

@@ -1,4 +1,4 @@
-"""What the service knows of the world: versions, architectures, support levels, operators and their bundles."""
+"""Catalogs: versions, architectures, support levels, operators and their bundles."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def operator_properties(e: Engine, call: Call) -> Any:
 
 
 def _filters(call: Call) -> features.Filters:
-    """The filters of a query; ApiError 400 when version, architecture or platform cannot be had."""
+    """Return the filters of a query; ApiError 400 when version, architecture or platform are not supported."""
     version, given = call.query["openshift_version"], call.query.get("cpu_architecture", "x86_64")
     cpu = features.architecture(given)
     if versions.numbers(version) is None:

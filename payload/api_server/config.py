@@ -1,4 +1,4 @@
-"""What the service is told from outside: environment, the cluster's settings, and the defaults of upstream.
+"""Configuration of the service: environment, settings of clusters, and upstream's defaults.
 
 Source of names and defaults: the environment variables of assisted-service.
 """
@@ -20,7 +20,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: Name of a setting -> upstream's default. Intervals are Go durations or plain seconds.
 DEFAULTS: dict[str, str] = {
     "AGENT_NEXT_INSTRUCTION_SECONDS": "60",
-    "STEP_REPEAT_SECONDS": "0",  # our own: upstream repeats every check at each poll
+    "STEP_REPEAT_SECONDS": "0",  # ours: upstream repeats every check at each poll
     "HOST_MONITOR_INTERVAL": "8s",
     "CLUSTER_MONITOR_INTERVAL": "10s",
     "REBOOT_DELAY_SECONDS": "60",
@@ -96,7 +96,7 @@ def _bounded(value: float, text: str) -> float:
     return value
 
 
-#: Least resources per role (`data/default_hw_requirements.json` of upstream); `sno` from 4.22 needs 4 CPUs.
+#: Minimum resources per role (`data/default_hw_requirements.json` of upstream); `sno` from 4.22 needs 4 CPUs.
 DEFAULT_REQUIREMENTS: list[dict[str, Any]] = [
     {
         "version": "default",
@@ -135,7 +135,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, dict[str, Any]]:
-    """Thresholds per role for an OpenShift version: the default entry, then every entry that matches, over it."""
+    """Thresholds per role for an OpenShift version: the default entry, overridden by every matching entry."""
     merged: dict[str, dict[str, Any]] = {}
     for entry in table:
         name = str(entry.get("version", "default"))
@@ -155,12 +155,12 @@ def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, dic
 
 @dataclass(frozen=True)
 class Config:
-    """The service's environment, parsed once. Errors name the variable and what it should hold."""
+    """The service's environment, parsed once. Errors name the variable and its valid values."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     data_dir: Path = Path("/data")
     state_file: Path = Path("/data/assisted.sqlite")
-    #: `abi`: the service ends when the rendezvous host reboots; `hub`: it goes on to installed.
+    #: `abi`: the service ends when the rendezvous host reboots; `hub`: it continues until installed.
     ending: str = "hub"
 
     def get(self, name: str, default: str = "") -> str:
@@ -186,7 +186,7 @@ class Config:
 
     @property
     def abi(self) -> bool:
-        """Whether the agent-based installer runs this service."""
+        """Return whether the agent-based installer runs this service."""
         return self.get("INSTALL_INVOKER") == "agent-installer"
 
     def setting(self, name: str, cluster: Mapping[str, str] | None = None) -> str:
@@ -194,14 +194,14 @@ class Config:
         return self.env.get(name) or (cluster or {}).get(name) or DEFAULTS[name]
 
     def duration(self, name: str, cluster: Mapping[str, str] | None = None) -> float:
-        """A setting as seconds; a bad value of a cluster counts as unset, so that no upload stops the service."""
+        """A setting as seconds; an invalid value of a cluster counts as unset, so that no upload can stop the service."""
         try:
             return seconds(self.setting(name, cluster))
         except ValueError:
             return seconds(DEFAULTS[name])
 
     def number(self, name: str, cluster: Mapping[str, str] | None = None) -> int:
-        """A setting as a whole number; a bad value of a cluster counts as unset."""
+        """A setting as an integer; an invalid value of a cluster counts as unset."""
         text = self.setting(name, cluster)
         return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else int(DEFAULTS[name])
 
@@ -221,7 +221,7 @@ class Config:
         return list(self._json("OS_IMAGES", []))
 
     def check(self) -> Config:
-        """Parses everything once, so that a bad variable stops the service at its start and not later."""
+        """Parse everything once, so that an invalid variable stops the service at start and not later."""
         self.requirements(), self.release_images(), self.os_images()
         for name, default in DEFAULTS.items():
             if name.endswith(("TIMEOUT", "INTERVAL", "TIME", "SECONDS")) and default:

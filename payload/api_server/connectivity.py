@@ -1,4 +1,4 @@
-"""Who reaches whom in a cluster, kept as bit sets so that a report costs O(its size) and a group O(hosts).
+"""Connectivity between the hosts of a cluster, as bit sets: a report costs O(its size), a group O(hosts).
 
 `Reach` holds, per network, the peers that each host reached and the peers that reached it. A host belongs to the
 majority group when it and the others of the group reach each other, both ways.
@@ -39,7 +39,7 @@ class Reach:
         return 1 << number
 
     def report(self, host: str, report: Mapping[str, Any], networks: Iterable[str]) -> None:
-        """Takes in a host's connectivity report; `networks` are the CIDRs that matter."""
+        """Process a host's connectivity report; `networks` are the relevant CIDRs."""
         cidrs = tuple(networks)
         masks: dict[str, int] = dict.fromkeys((*cidrs, "IPv4", "IPv6"), 0)
         reached: set[str] = set()
@@ -104,10 +104,10 @@ class Reach:
             table.pop(host, None)
 
     def group(self, name: str, hosts: Iterable[str], least: int) -> list[str]:
-        """The largest set of hosts, all of which reach each other on the network; empty when smaller than `least`.
+        """Return the largest set of hosts that all reach each other on the network; empty if smaller than `least`.
 
-        The exact answer is a maximum clique. Hosts with equal neighbourhoods are taken together, largest first, which
-        is exact for what happens in practice (islands, single hosts off) and cheap for a thousand hosts.
+        The exact answer is a maximum clique. Hosts with equal neighbourhoods are grouped, largest group first, which
+        is exact for the cases in practice (islands, single unreachable hosts) and cheap for a thousand hosts.
         """
         allowed = 0
         members = list(hosts)
@@ -135,7 +135,7 @@ class Reach:
         return [host for host in members if best >> self.index[host] & 1] if best.bit_count() >= least else []
 
     def connected_addresses(self, addresses: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        """Per host those of its addresses (without prefix) that every other host reaches."""
+        """Return for each host its addresses (without prefix) that every other host reaches."""
         others = len(addresses) - 1
         return {
             host: [text for text in own if others > 0 and self.count[text] >= others] for host, own in addresses.items()

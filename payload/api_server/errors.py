@@ -1,10 +1,10 @@
-"""The refusal of an operation."""
+"""Error responses of operations."""
 
 from __future__ import annotations
 
 
 class ApiError(Exception):
-    """A request that cannot be done: HTTP status and reason. Without a reason the answer's body is null."""
+    """A refused request: HTTP status and reason. Without a reason the response body is null."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)

@@ -1,6 +1,6 @@
-"""Events: a table that only grows. Whatever is asked of it is done in windows, between which the event loop goes on.
+"""Events: an append-only table. Queries run in windows, between which the event loop continues.
 
-Counts are kept in memory by all that can be asked for, but for a text in the message. Events of what was deleted are hidden at
+Counts are kept in memory for every filter except a text in the message. Events of deleted objects are hidden at
 once and removed, or marked, a window at a time.
 """
 
@@ -24,20 +24,20 @@ CREATE INDEX IF NOT EXISTS event_host ON event (host_id);
 CREATE TABLE IF NOT EXISTS forgotten (owner TEXT, id TEXT, upto INTEGER, PRIMARY KEY (owner, id)) WITHOUT ROWID;
 """
 FIELDS = ("name", "cluster_id", "host_id", "infra_env_id", "severity", "category", "message", "event_time", "props")
-#: What of an event the API shows, where it has it: upstream's keeps the category to itself.
+#: Fields of an event in the API, if set; upstream does not show the category.
 SHOWN = tuple(name for name in FIELDS if name != "category")
 T = TypeVar("T")
 #: Values of the columns SHOWN.
 Row = tuple[str | None, ...]
-#: Events that are looked at without a pause, and counts: some milliseconds each.
+#: Number of events processed without a pause, and of counts: some milliseconds each.
 WINDOW, COUNTS = 1000, 10_000
 #: Columns by which events are forgotten; those of a host are only marked.
 OWNERS = ("cluster_id", "infra_env_id", "host_id")
-_FORGOTTEN = "EXISTS (SELECT 1 FROM forgotten f WHERE f.owner = '{0}' AND f.id = event.{0} AND event.seq <= f.upto)"
+_DELETED = "EXISTS (SELECT 1 FROM forgotten f WHERE f.owner = '{0}' AND f.id = event.{0} AND event.seq <= f.upto)"
 
 
 class Key(NamedTuple):
-    """By what events are counted."""
+    """Key of an event counter."""
 
     cluster_id: str | None
     infra_env_id: str | None
@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter:
-    """Which events are asked for. `hosts` and `cluster_level` add up; empty fields do not matter."""
+    """Filter of events. `hosts` and `cluster_level` are combined by OR; empty fields do not filter."""
 
     cluster_id: str = ""
     infra_env_id: str = ""
@@ -63,7 +63,7 @@ class Filter:
     severities: tuple[str, ...] = ()
 
     def takes(self, key: Key) -> bool:
-        """Whether it takes the events that are counted under a key, but for their messages."""
+        """Return whether the filter includes the events of a counter, ignoring their messages."""
         return (
             (not self.cluster_id or key.cluster_id == self.cluster_id)
             and (not self.infra_env_id or key.infra_env_id == self.infra_env_id)
@@ -74,7 +74,7 @@ class Filter:
         )
 
     def index(self) -> tuple[str, list[Any]]:
-        """The clause that an index answers."""
+        """Return the part of the WHERE clause that an index serves."""
         for name in ("cluster_id", "infra_env_id"):
             if value := getattr(self, name):
                 return f"{name} = ?", [value]
@@ -83,7 +83,7 @@ class Filter:
         return "1", []
 
     def where(self) -> tuple[str, list[Any]]:
-        """All of it as SQL."""
+        """Return the whole WHERE clause."""
         clauses, values = list[str](), list[Any]()
 
         def add(clause: str, *more: Any) -> None:
@@ -121,7 +121,7 @@ def as_text(row: Row) -> str:
     """An event as the API shows it, as JSON.
 
     For lists of any length: it leaves no containers behind. A million of them make Python's garbage collector walk all
-    objects of the process again and again, which holds the event loop for tens of milliseconds each time.
+    objects of the process repeatedly, which holds the event loop for tens of milliseconds each time.
     """
     pairs = [name + _encoded(value) for (key, name), value in zip(_NAMES, row, strict=True) if value or key == "message"]
     return f"{{{','.join(pairs)}}}"
@@ -140,7 +140,7 @@ class Events:
         #: Owners whose events are to be forgotten with the next commit.
         self.leaving: list[tuple[str, str]] = []
         self._pending = bool(db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone())
-        deleted = f"max(deleted_host, {_FORGOTTEN.format('host_id')})" if self._pending else "deleted_host"
+        deleted = f"max(deleted_host, {_DELETED.format('host_id')})" if self._pending else "deleted_host"
         self.counts: Counter[Key] = Counter()
         columns = "cluster_id, infra_env_id, host_id, severity, category, cluster_level"
         for *key, count in db.execute(
@@ -149,7 +149,7 @@ class Events:
             self.counts[Key(*key)] = count
 
     def add(self, fields: Mapping[str, Any], cluster_level: bool) -> None:
-        """One more event, with the next commit."""
+        """Add an event with the next commit."""
         self.new.append((*(fields.get(name) for name in FIELDS), int(cluster_level)))
 
     def forget(self, owner: str, ident: str) -> None:
@@ -157,12 +157,12 @@ class Events:
         self.leaving.append((owner, ident))
 
     def clear(self) -> None:
-        """The next commit has nothing of events."""
+        """Drop the pending events of the next commit."""
         self.new.clear()
         self.leaving.clear()
 
     def write(self) -> None:
-        """What is new, inside of a transaction."""
+        """Write pending events, inside a transaction."""
         if self.new:
             self.db.executemany(f"INSERT INTO event ({', '.join(FIELDS)}, cluster_level) VALUES ({_marks(FIELDS)},?)", self.new)
         for owner, ident in self.leaving:
@@ -182,13 +182,13 @@ class Events:
         self.clear()
 
     def _present(self) -> str:
-        """Leaves out what is forgotten and not removed yet."""
+        """Exclude events that are deleted but not removed yet."""
         if not self._pending:
             return "1"
-        return " AND ".join(f"NOT {_FORGOTTEN.format(owner)}" for owner in OWNERS if owner != "host_id")
+        return " AND ".join(f"NOT {_DELETED.format(owner)}" for owner in OWNERS if owner != "host_id")
 
     def sweep(self) -> bool:
-        """Removes or marks a window of what is forgotten. Returns whether more is left. sqlite3.Error: not now."""
+        """Remove or mark a window of deleted events. Return whether more are left. sqlite3.Error: try again later."""
         found = self.db.execute("SELECT owner, id, upto FROM forgotten LIMIT 1").fetchone()
         if found is None:
             self._pending = False
@@ -203,7 +203,7 @@ class Events:
         return True
 
     async def count(self, wanted: Filter) -> Counter[str]:
-        """How many there are of each severity."""
+        """Return the number of events per severity."""
         found: Counter[str] = Counter()
         if not wanted.message:
             for at, (key, count) in enumerate(list(self.counts.items())):
@@ -246,11 +246,11 @@ class Events:
         where, values = wanted.where()
         where = f"{where} AND {self._present()}"
         if not wanted.deleted_hosts and self._pending:
-            where += f" AND NOT {_FORGOTTEN.format('host_id')}"
+            where += f" AND NOT {_DELETED.format('host_id')}"
         return where, values
 
     async def _windows(self, wanted: Filter, descending: bool) -> AsyncIterator[tuple[int, int]]:
-        """First and last number of at most WINDOW events that the filter's index has, until the end as it is now; a pause between them."""
+        """Yield the first and last number of windows of at most WINDOW events, up to the current end, with a pause between them."""
         index, values = wanted.index()
         (end,) = self.db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         low, high = 1, end

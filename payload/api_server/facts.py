@@ -1,4 +1,4 @@
-"""What the fields of a cluster and a host mean: topology, roles, names. Nothing here looks further than its arguments."""
+"""Meaning of a cluster's and a host's fields: topology, roles, names. Pure functions of their arguments."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def machine_cidrs(cluster: Mapping[str, Any]) -> list[str]:
 
 
 def is_dual(cluster: Mapping[str, Any]) -> bool:
-    """Whether networks or VIPs of one kind are of both families."""
+    """Return whether networks or VIPs of one kind have both address families."""
     lists = [[entry["cidr"] for entry in cluster.get(f"{kind}_networks") or ()] for kind in ("machine", "service", "cluster")]
     lists += [[vip["ip"] for vip in cluster.get(f"{kind}_vips") or ()] for kind in ("api", "ingress")]
     return any(len({*map(version, texts)}) == 2 for texts in lists)
 
 
 def role_of(host: Mapping[str, Any]) -> str:
-    """The role a host has or is going to have; `auto-assign` when nothing is known."""
+    """Return the host's role, or its suggested one; `auto-assign` when unknown."""
     role = host.get("role", "auto-assign")
     return str(host.get("suggested_role", role) if role == "auto-assign" else role)
 
 
 def schedulable_masters(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether control plane nodes run workloads: a single node, or fewer than two workers."""
+    """Return whether control plane nodes run workloads: a single node, or fewer than two workers."""
     return is_sno(cluster) or sum(role_of(host) == "worker" for host in hosts) < 2
 
 

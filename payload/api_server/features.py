@@ -94,7 +94,7 @@ EXTERNAL_PLATFORM External Platform Integration | <4.14: supported
   x TNA TNF CLUSTER_MANAGED_NETWORKING VIP_AUTO_ALLOC USER_MANAGED_LOAD_BALANCER NMSTATE DUAL_STACK_PRIMARY_IPV6
 """
 
-#: Platform type -> the feature that stands for it; `oci`: external with that name.
+#: Platform type -> its feature; `oci`: external with that name.
 PLATFORMS: dict[str, str] = {
     "baremetal": "BAREMETAL_PLATFORM",
     "none": "NONE_PLATFORM",
@@ -118,7 +118,7 @@ UNAVAILABLE = "unavailable"
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What support levels are asked for. `platform`: a key of PLATFORMS, empty when none was given."""
+    """Query for support levels. `platform`: a key of PLATFORMS, empty if not given."""
 
     version: str
     cpu: str = "x86_64"
@@ -134,14 +134,14 @@ class Feature:
     architectures: tuple[str, ...]
 
     def level(self, filters: Filters) -> tuple[str, str]:
-        """(support level, reason); the reason is empty unless something stands against it."""
+        """Return (support level, reason); the reason is empty if the feature is supported."""
         return _decide(self.rules, filters, self.incompatible_cpu(filters))
 
     def incompatible_cpu(self, filters: Filters) -> bool:
         return filters.cpu in _below(self.architectures, filters.version)
 
     def incompatible(self, version: str) -> list[str]:
-        """Features that cannot go with this one."""
+        """Return the features that are incompatible with this one."""
         return _below(self.features, version)
 
 
@@ -151,7 +151,7 @@ def _below(words: Iterable[str], version: str) -> list[str]:
 
 
 def _holds(condition: str, filters: Filters, incompatible_cpu: bool) -> tuple[bool, str]:
-    """(whether a condition holds, the reason it stands for)."""
+    """Return (whether a condition holds, its reason)."""
     if condition == "arch":
         return incompatible_cpu, "cpuArchitecture"
     if condition.startswith("on="):
@@ -205,7 +205,7 @@ def architecture_level(name: str, version: str) -> str:
 
 
 def _relevant(ident: str, filters: Filters) -> bool:
-    """Platforms are no features of a given platform, and without one its networking is none."""
+    """Return whether a feature is left out: platform features with a given platform, platform networking without one."""
     return ident not in _PLATFORM_FEATURES if filters.platform else ident != "PLATFORM_MANAGED_NETWORKING"
 
 

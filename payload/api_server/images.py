@@ -1,6 +1,6 @@
-"""What discovery images of an infra-env are made of: URLs of the image service, Ignition config, iPXE script, network files.
+"""Parts of an infra-env's discovery images: URLs of the image service, Ignition config, iPXE script, network files.
 
-The service makes no ISO: it says where the image service would have one. What such an image takes from here is real.
+The service creates no ISO: it returns the URL at which the image service would have one. The parts of the image are real.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .errors import ApiError
 from .tables import AFTER_REBOOT
 
 T = TypeVar("T")
-#: "Never": URLs that carry no token do not expire.
+#: "Never": URLs without a token do not expire.
 NO_EXPIRY = "0001-01-01T00:00:00.000Z"
-#: How long the image of an infra-env may be had after a change (IMAGE_EXPIRATION_TIME of upstream).
+#: Lifetime of an infra-env's image URL after a change (IMAGE_EXPIRATION_TIME of upstream).
 IMAGE_SECONDS = 4 * 3600.0
 _ISO = {"full-iso": "full.iso", "minimal-iso": "minimal.iso", "disconnected-iso": "disconnected.iso"}
 _KARGS = (
@@ -73,7 +73,7 @@ def _os_version(e: Engine, infra_env: Mapping[str, Any]) -> str:
 
 
 def download_url(e: Engine, infra_env: Mapping[str, Any]) -> str:
-    """Where the image service has the discovery image of an infra-env; ApiError 400 without image service or image."""
+    """Return the URL of an infra-env's discovery image; ApiError 400 without image service or image."""
     base = e.config.get("IMAGE_SERVICE_BASE_URL")
     if not base:
         raise ApiError(400, "image service is disabled")
@@ -149,7 +149,7 @@ def _network_archive(infra_env: Mapping[str, Any]) -> bytes:
 
 
 def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Name -> text for each host of a static network configuration. ValueError says what is wrong with it."""
+    """Name -> text for each host of a static network configuration. ValueError describes the problem."""
     from ...plugins.module_utils.installer.network import static_files
     from ...plugins.module_utils.nmstate import NmstateError, load
 
@@ -165,12 +165,12 @@ def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]
     return static_files(specs)
 
 
-#: Names that udev gives to physical interfaces, so that no MAC address has to.
+#: udev's names of physical interfaces, which need no MAC address.
 _PREDICTABLE = re.compile("en[PsvxXbucaipod]")
 
 
 def unmapped_interface(text: str, names: frozenset[str]) -> str:
-    """The first interface of a network config that neither a MAC address nor its name ties to hardware; "" without one.
+    """Return the first interface of a network config that neither a MAC address nor its name maps to hardware; "" if there is none.
 
     `names`: the interfaces of the MAC address map. The config is one that `static_networks` takes.
     """
@@ -227,7 +227,7 @@ def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
 def _proxy_lines(infra_env: Mapping[str, Any]) -> str:
     proxy = infra_env.get("proxy") or {}
     values = {name: str(proxy.get(name) or "") for name in ("http_proxy", "https_proxy", "no_proxy")}
-    # What an older service accepted may be no single word: it must not become a line of its own in a unit.
+    # A value that an older service accepted may have several words: it must not add lines to a unit.
     pairs = [(name, text.replace("%", "%%") if _WORD.fullmatch(text) else "") for name, text in values.items()]
     if not any(value for __, value in pairs):
         return ""
@@ -251,7 +251,7 @@ def _initrd(infra_env: Mapping[str, Any]) -> bytes:
         unit = f"etc/systemd/system/{_NETWORK_UNIT}"
         files[f"usr/local/bin/{_NETWORK_SCRIPT}"] = cpio.File((_LIVE / _NETWORK_SCRIPT).read_bytes(), 0o755)
         files[unit] = cpio.File(_INITRD_UNIT.encode(), 0o644)
-        # An archive of files alone: the unit is wanted by a copy of itself where upstream's has a link.
+        # The archive has files only: the .wants directory has a copy of the unit where upstream has a link.
         files[f"etc/systemd/system/initrd.target.wants/{_NETWORK_UNIT}"] = files[unit]
     lines = _proxy_lines(infra_env)
     if lines:

@@ -1,4 +1,4 @@
-"""What the service makes of a host's inventory: usable interfaces, eligible disks, installation disk, roles."""
+"""Evaluation of a host's inventory: usable interfaces, eligible disks, installation disk, roles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .network import network
 Inventory = Mapping[str, Any]
 
 VIRTUAL_TYPES = frozenset({"bridge", "dummy", "tun", "tap", "veth", "macvlan", "macvtap", "ipvlan", "vxlan", "device"})
-#: Kinds of disks that an installation may be written to, in the order that messages have, and those of s390x besides.
+#: Eligible kinds of disks, in the order of messages, and additional ones of s390x.
 DRIVE_TYPES = ("HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC")
 _DRIVE_TYPES_S390X = ("ECKD (ESE)", "ECKD", "FBA")
 _OWN_REASONS = ("Disk is too small (", "Drive type is ")
@@ -56,15 +56,15 @@ def hostname_allowed(name: str) -> bool:
 
 
 def disk_id(disk: Mapping[str, Any]) -> str:
-    """The identifier of a disk that survives a reboot, where it has one."""
+    """Return the identifier of a disk that survives a reboot, if it has one."""
     return str(disk.get("id") or disk.get("by_id") or disk.get("by_path") or disk.get("path") or "")
 
 
 def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[str, Any]:
-    """The inventory as the service keeps it: virtual interfaces and unusable names and addresses left out (other hosts
-    get them as arguments), disks judged.
+    """Return the inventory as stored: without virtual interfaces and unusable names and addresses (other hosts
+    get them as arguments), with the eligibility of disks.
 
-    `least_gb` is the smallest disk (10^9 bytes) the host's role may have.
+    `least_gb` is the minimum disk size of the host's role (10^9 bytes).
     """
     interfaces = []
     for nic in raw.get("interfaces", []):
@@ -111,7 +111,7 @@ def kept(
 
 
 def eligible_disks(inventory: Inventory) -> list[Mapping[str, Any]]:
-    """Disks an installation may be written to, the default first."""
+    """Return the eligible disks, the default first."""
     disks = [disk for disk in inventory.get("disks", ()) if disk.get("installation_eligibility", {}).get("eligible")]
     return sorted(
         disks,
@@ -126,7 +126,7 @@ def eligible_disks(inventory: Inventory) -> list[Mapping[str, Any]]:
 
 
 def find_disk(inventory: Inventory, ident: str) -> Any:
-    """The disk that an identifier of any kind (id, by-id, by-path, path) names, or None."""
+    """Return the disk with an identifier of any kind (id, by-id, by-path, path), or None."""
     for disk in inventory.get("disks", ()):
         if ident and ident in (disk.get("id"), disk.get("by_id"), disk.get("by_path"), disk.get("path")):
             return disk
@@ -141,7 +141,7 @@ RAM_TOLERANCE_MIB = 100.0
 
 
 def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
-    """Whether the host has the RAM, with upstream's tolerance: 100 MiB, plus 2 % where only /proc/meminfo tells."""
+    """Return whether the host has the RAM, with upstream's tolerance: 100 MiB, plus 2 % if only /proc/meminfo has the size."""
     tolerance = RAM_TOLERANCE_MIB
     if inventory.get("memory", {}).get("physical_bytes_method") == "meminfo":
         tolerance += needed_mib * 0.02
@@ -149,7 +149,7 @@ def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
 
 
 def fits(inventory: Inventory, requirement: Mapping[str, Any]) -> bool:
-    """Whether CPU, RAM and a disk meet a role's requirement."""
+    """Return whether CPU, RAM and a disk meet a role's requirement."""
     return (
         inventory.get("cpu", {}).get("count", 0) >= requirement.get("cpu_cores", 0)
         and ram_fits(inventory, requirement.get("ram_mib", 0))
@@ -161,7 +161,7 @@ def fits(inventory: Inventory, requirement: Mapping[str, Any]) -> bool:
 
 
 def weight(inventory: Inventory) -> float:
-    """Strength of a host: the weakest that fit become control plane nodes, hosts without GPU first."""
+    """Sort key of a host: the smallest sufficient hosts become control-plane nodes, those without GPU first."""
     largest = max((disk.get("size_bytes", 0) for disk in eligible_disks(inventory)), default=0)
     return float(
         (inventory.get("cpu", {}).get("count", 0) - 4)
@@ -181,9 +181,9 @@ def assign_roles(
     control_planes: int,
     bootstrap_mac: str = "",
 ) -> dict[str, str]:
-    """Role per host id: what a user set stays, the rest is filled up.
+    """Return role per host id: roles set by users stay, the others are assigned.
 
-    `hosts` are (host, inventory) pairs; hosts without inventory are left out by the caller. `requirement` says what a host
+    `hosts` are (host, inventory) pairs; hosts without inventory are left out by the caller. `requirement` returns what a host
     needs to have a role.
     """
     roles: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""What one caller may take of the service, as data, and the keeper of its connections.
+"""Limits of what one client may use of the service, as data, and the management of its connections.
 
-Sizes are in bytes, times in seconds. Most callers are strangers' machines: one that says nothing, or says it forever,
-must cost the others neither memory nor disk nor a connection.
+Sizes are in bytes, times in seconds. Most clients are untrusted machines: one that is silent, or never stops sending,
+must not use up memory, disk or connections.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_BODY = 2**20
 MAX_MANIFEST_BODY = 2 * 2**20
 #: Largest one of an infra-env: static networks of a thousand hosts have a megabyte.
 MAX_INFRA_ENV = 4 * 2**20
-#: Largest reply of an agent to a step: a connectivity report of a thousand hosts has about a megabyte.
+#: Maximum size of a step reply: a connectivity report of a thousand hosts has about a megabyte.
 MAX_REPLY = 4 * 2**20
 #: Most characters of an inventory.
 MAX_INVENTORY = 2 * 2**20
@@ -32,13 +32,13 @@ LARGER = {
     "create_manifest": MAX_MANIFEST_BODY,
     "update_manifest": MAX_MANIFEST_BODY,
 }
-#: Largest of all else that only agents and controllers say; each change of a progress text is kept as an event.
+#: Maximum size of all other requests of agents and controllers; each change of a progress text is stored as an event.
 MAX_NOTICE = 256 * 2**10
 #: Largest log archive: the description's `maxLength` of upfile.
 MAX_LOGS = 262_144_000
 #: Bytes of the file system that logs leave free: the service's state is kept there, too.
 LEAST_FREE = 64 * 2**20
-#: All bodies together that are held while the rest of them is awaited; the largest gives way.
+#: Maximum total of incomplete bodies; beyond it the largest is dropped.
 MAX_HELD = 256 * 2**20
 #: Largest manifest: a ConfigMap may not be larger.
 MAX_MANIFEST = 2**20
@@ -49,23 +49,23 @@ MAX_STATIC_HOSTS = 5000
 #: Most kernel arguments of an infra-env: Linux takes 2,048 characters.
 MAX_KERNEL_ARGUMENTS = 1000
 
-#: How long a connection may take to its first whole request.
+#: Timeout until the first complete request of a connection.
 HEAD_SECONDS = 30.0
-#: How long a JSON body may take, and how long the next piece of a log archive.
+#: Timeout of a JSON body, and of the next piece of a log archive.
 BODY_SECONDS = 60.0
 PIECE_SECONDS = 60.0
-#: How long a connection without a request is kept; those of Go's client are given up after 90.
+#: How long an idle connection is kept; Go's client gives up its own after 90.
 KEEPALIVE_SECONDS = 75.0
-#: Connections at a time; when there are more, the one that has said nothing for longest is closed.
+#: Maximum number of connections; beyond it, the one idle for longest is closed.
 MAX_CONNECTIONS = 10_000
-#: How long requests that are worked on may take to end when the service stops.
+#: Timeout of requests in progress when the service stops.
 STOP_SECONDS = 3.0
-#: Descriptors for all that is no connection.
+#: Descriptors reserved for everything except connections.
 SPARE_FILES = 100
 
 
 def most_connections() -> int:
-    """MAX_CONNECTIONS, or fewer where the system allows fewer descriptors; takes as many as it may have."""
+    """Raise the limit of descriptors; return MAX_CONNECTIONS, or fewer if the system allows fewer."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_CONNECTIONS + SPARE_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -74,15 +74,15 @@ def most_connections() -> int:
     return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(1, min(MAX_CONNECTIONS, soft - SPARE_FILES))
 
 
-class Doors:
-    """Makes the protocols of a server's connections, and closes those that wait for nothing.
+class Connections:
+    """Create the protocols of a server's connections, and close idle ones.
 
-    `entered` and `left` tell when a connection has a request that is worked on.
+    `entered` and `left` mark a connection with a request in progress.
     """
 
     def __init__(self) -> None:
         self.most = MAX_CONNECTIONS
-        #: Connections without a request -> when they must have one, 0 after the first; the longest silent is first.
+        #: Idle connections -> deadline of the first request, 0 after it; the one idle for longest is first.
         self._waiting: dict[Any, float] = {}
         self._busy: set[Any] = set()
 
@@ -108,7 +108,7 @@ class Doors:
         self._waiting[protocol] = 0.0
 
     async def watch(self) -> None:
-        """Closes connections that never ask, and forgets those that are gone; runs until it is cancelled."""
+        """Close connections that never send a request, and forget closed ones; run until cancelled."""
         while True:
             await asyncio.sleep(min(5.0, HEAD_SECONDS / 3))
             now = asyncio.get_running_loop().time()
@@ -117,15 +117,15 @@ class Doors:
                     self._close(protocol)
 
 
-class Bodies:
-    """Reads bodies in pieces, and sees to it that those which are not whole yet stay small together."""
+class RequestBodies:
+    """Reads bodies in pieces, and bounds the total of incomplete ones."""
 
     def __init__(self) -> None:
         self._held: dict[Any, int] = {}
         self._total = 0
 
     async def read(self, request: web.Request, most: int) -> bytes:
-        """The body; Invalid says that it is larger than `most`, too slow, broken, or gave way to others."""
+        """Return the body; Invalid if it is larger than `most`, too slow, malformed, or dropped in favour of others."""
         too_large = Invalid(f"the body is larger than {most} bytes")
         if (request.content_length or 0) > most:
             raise too_large
@@ -144,9 +144,9 @@ class Bodies:
                         largest = max(self._held, key=self._held.__getitem__)
                         self._total -= self._held[largest]
                         self._held[largest] = 0
-                        largest.set_exception(Invalid("the service has too many bodies to read, try again"))
+                        largest.set_exception(Invalid("the service is reading too many bodies, try again"))
         except TimeoutError:
-            raise Invalid(f"the body did not come within {BODY_SECONDS:.0f} seconds") from None
+            raise Invalid(f"the body did not arrive within {BODY_SECONDS:.0f} seconds") from None
         except web.RequestPayloadError as err:
             raise Invalid(f"the body cannot be read: {str(err)[:200]}") from None
         finally:

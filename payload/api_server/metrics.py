@@ -1,6 +1,6 @@
 """Metrics in the text format of Prometheus, with the names, labels and buckets of assisted-service (`internal/metrics`).
 
-What the service has no counterpart of (release cache, blacklist of clusters, scopes of signed URLs) is named without values.
+Metrics without a counterpart (release cache, blacklist of clusters, scopes of signed URLs) are listed without values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Metric:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     values: dict[tuple[str, ...], float] = field(default_factory=dict)
-    #: Of a histogram how many values each bucket has, by labels.
+    #: Number of values in each bucket of a histogram, by labels.
     counts: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
 
 
@@ -79,12 +79,12 @@ def _table() -> dict[str, Metric]:
     for kind in ("host", "cluster"):
         label = f"{kind}ValidationType"
         found[_DELETION.format(kind)] = _counter(f"Validations of a {kind} that fail when the cluster is deleted", label)
-        found[_VALIDATION.format(kind)] = _counter(f"Validations of a {kind} that fail after they held", label)
+        found[_VALIDATION.format(kind)] = _counter(f"Validations of a {kind} that fail after a success", label)
     http = ("service", "handler", "method", "code")
     return {
         **{_PREFIX + name: metric for name, metric in found.items()},
         "http_request_duration_seconds": _histogram("The latency of the HTTP requests.", _REQUEST, *http),
-        "http_requests_inflight": Metric("gauge", "The number of requests that are handled now."),
+        "http_requests_inflight": Metric("gauge", "The number of inflight requests being handled at the same time."),
     }
 
 
@@ -98,7 +98,7 @@ class Metrics:
         return self.table.get(_PREFIX + name) or self.table[name]
 
     def count(self, name: str, *labels: str) -> None:
-        """One more."""
+        """Count one more."""
         values = self._find(name).values
         values[labels] = values.get(labels, 0) + 1
 
@@ -106,7 +106,7 @@ class Metrics:
         self._find(name).values[labels] = value
 
     def observe(self, name: str, value: float, *labels: str) -> None:
-        """A value of a histogram."""
+        """Add a value to a histogram."""
         metric = self._find(name)
         counts = metric.counts.get(labels)
         if counts is None:
@@ -115,7 +115,7 @@ class Metrics:
         metric.values[labels] = metric.values.get(labels, 0) + value
 
     def host_done(self, host: Mapping[str, Any], inventory: Mapping[str, Any], role: str, result: str) -> None:
-        """The hardware of a host whose installation came to an end (`Done`, `Failed`)."""
+        """Observe the hardware of a host whose installation ended (`Done`, `Failed`)."""
         self.count("cluster_hosts", role, result)
         self.observe("cluster_host_cores", inventory.get("cpu", {}).get("count", 0), role, result)
         self.observe("cluster_host_ram_gb", inventory.get("memory", {}).get("physical_bytes", 0) / 2**30, role, result)

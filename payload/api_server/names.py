@@ -1,7 +1,7 @@
-"""The host names that the service answers to when it asks for no token.
+"""Host names that the service accepts when it requires no token.
 
-A page of an attacker whose name was made to lead to this address ("DNS rebinding") may read whatever a service without
-authentication says; the browser sends the attacker's name as `Host`. Nobody owns an address or a name of one label.
+An attacker's page whose name resolves to this address ("DNS rebinding") could read everything that a service without
+authentication returns; the browser sends the attacker's name as `Host`. Addresses and single-label names cannot be owned.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _LOCAL = (".localhost", ".localdomain", ".test", ".internal", ".svc", ".cluster.
 
 
 def is_served(host: str, urls: Iterable[str], domains: Iterable[str]) -> bool:
-    """Whether the `Host` of a request names this service.
+    """Return whether the `Host` of a request names this service.
 
-    urls: its own addresses, as it gives them to others; domains: those of its clusters.
+    urls: its own URLs, as it gives them to clients; domains: those of its clusters.
     """
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")

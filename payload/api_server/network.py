@@ -1,4 +1,4 @@
-"""Address arithmetic over inventories, with caches: the same few networks are asked for again and again."""
+"""Address arithmetic over inventories, with caches: the same few networks are requested repeatedly."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def network(text: str) -> Network | None:
 
 @lru_cache(maxsize=65536)
 def address(text: str) -> Address | None:
-    """The address in a text, its prefix dropped; None when it is none."""
+    """Return the address in a string, without prefix; None if it is not an address."""
     try:
-        # Python takes any text for the zone of an IPv6 address, line breaks included.
+        # Python accepts any text as the zone of an IPv6 address, including line breaks.
         return ipaddress.ip_address(text.partition("/")[0]) if _ZONE.fullmatch(text.partition("%")[2]) else None
     except ValueError:
         return None
@@ -36,7 +36,7 @@ def address(text: str) -> Address | None:
 
 @lru_cache(maxsize=65536)
 def contains(cidr: str, text: str) -> bool:
-    """Whether the network holds the address (with or without prefix)."""
+    """Return whether the network holds the address (with or without prefix)."""
     net, addr = network(cidr), address(text)
     return net is not None and addr is not None and addr.version == net.version and addr in net
 

@@ -1,7 +1,7 @@
 """OLM operators: what they are, need and depend on, the bundles that group them, and the manifests that install them.
 
 Source of names, numbers and messages: `internal/operators` of assisted-service. The simulated cluster has no OLM; what it does
-with the manifests is its own affair.
+with the manifests is up to the cluster.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ BUNDLES: dict[str, tuple[str, str]] = {
 }
 
 
-#: Names that requests may use for others: those that operators had, or have elsewhere.
-#: Operators whose validation has another name than they.
+#: Aliases of operators in requests: former names, and names elsewhere.
+#: Operators whose validation has a different name.
 _VALIDATION_NAMES = {"numaresources": "numa-resources"}
 _ALIASES = {"ocs": "odf", "numa-resources": "numaresources"}
 _PACKAGES = {"cnv": "kubevirt-hyperconverged"}
@@ -96,7 +96,7 @@ OPERATORS: dict[str, Operator] = {op.name: op for op in map(_parse, TEXT.strip()
 
 
 class View(Protocol):
-    """The cluster an operator is judged in."""
+    """The cluster in which an operator is validated."""
 
     @property
     def cluster(self) -> Mapping[str, Any]: ...
@@ -120,7 +120,7 @@ def _needs(name: str, cluster: Mapping[str, Any]) -> list[str]:
 
 
 def bundle(ident: str, with_features: Iterable[str] = ()) -> dict[str, Any]:
-    """A bundle as the API shows it; KeyError when there is none of this id."""
+    """Return a bundle as the API shows it; KeyError if the id is unknown."""
     title, description = BUNDLES[ident]
     given = set(with_features)
     required: list[str] = []
@@ -140,7 +140,7 @@ def bundle(ident: str, with_features: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def bundles(filters: features.Filters | None, with_features: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """Bundles whose operators are all available; optional ones that are not are left out of them."""
+    """Return bundles whose required operators are all available, without unavailable optional ones."""
     given = set(with_features)
 
     def good(name: str) -> bool:
@@ -177,7 +177,7 @@ def _monitored(name: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
 def choose(
     cluster: Mapping[str, Any], standalone: Iterable[Mapping[str, Any]], chosen_bundles: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """`monitored_operators` entries for what a user asked for, with what that needs; ValueError says what cannot be."""
+    """Return `monitored_operators` entries for requested operators and their dependencies; ValueError for invalid requests."""
     sources: dict[str, list[str]] = {}
     wanted: dict[str, dict[str, Any]] = {}
     for entry in chosen_bundles:
@@ -217,7 +217,7 @@ def chosen_bundles(cluster: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _dependencies(names: Iterable[str], cluster: Mapping[str, Any]) -> list[str]:
-    """What the named operators need besides each other, nearest first."""
+    """Return the dependencies of the named operators, nearest first."""
     known = list(names)
     found: list[str] = []
     for name in known:
@@ -229,7 +229,7 @@ def _dependencies(names: Iterable[str], cluster: Mapping[str, Any]) -> list[str]
 
 
 def check(cluster: Mapping[str, Any], chosen: Iterable[Mapping[str, Any]], cpu: str) -> None:
-    """ValueError unless the operators go with the release, the architecture and each other."""
+    """Raise ValueError unless the operators are compatible with the release, the architecture and each other."""
     names = [op["name"] for op in chosen]
     version = str(cluster.get("openshift_version", ""))
     if {"lvm", "cnv"} <= set(names) and not versions.at_least(version, "4.15.0"):
@@ -264,7 +264,7 @@ def check(cluster: Mapping[str, Any], chosen: Iterable[Mapping[str, Any]], cpu: 
 
 
 def active(cluster: Mapping[str, Any], names: Iterable[str]) -> set[str]:
-    """Features in use that operators may not go with: the other operators, the topology and the platform."""
+    """Return features in use that may be incompatible with operators: other operators, topology and platform."""
     platform = cluster.get("platform") or {}
     kind = platform.get("type", "")
     found = {OPERATORS[name].feature for name in names} | ({"SNO"} if is_sno(cluster) else set())
@@ -380,19 +380,19 @@ _NEEDS: dict[str, Callable[[View, Mapping[str, Any], str, Mapping[str, Any]], Ne
 
 
 def need(name: str, v: View, host: Mapping[str, Any], role: str) -> Need:
-    """What one operator asks of a host in a role, besides what OpenShift does."""
+    """Return what one operator requires of a host in a role, in addition to OpenShift."""
     found = _NEEDS.get(name)
     return found(v, host, role, v.inventories.get(host["id"], {})) if found else (0, 0)
 
 
 def needs(v: View, host: Mapping[str, Any], role: str) -> Need:
-    """What all operators of the cluster ask of a host together."""
+    """Return what all operators of the cluster together require of a host."""
     found = [need(name, v, host, role) for name in selected(v.cluster)]
     return sum(cpu for cpu, __ in found), sum(ram for __, ram in found)
 
 
 def preflight(name: str, v: View) -> dict[str, Any]:
-    """`operator-hardware-requirements`: what can be said of an operator before the hosts are known."""
+    """Return `operator-hardware-requirements`: requirements of an operator before the hosts are known."""
     version = str(v.cluster.get("openshift_version", ""))
     odf = ["At least 3 {hosts}", "At least 1 non-boot SSD or HDD disk on 3 {hosts}"]
     lvm = _lvm_memory(version)
@@ -471,7 +471,7 @@ def _cnv_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) ->
 
 
 def _extra_disk_gb(cluster: Mapping[str, Any]) -> int:
-    """The disk that mce's own storage takes on top, when lvm or odf serve it."""
+    """Return the additional disk space of mce's storage when lvm or odf provide it."""
     names = set(selected(cluster))
     if "mce" not in names or not names & {"lvm", "odf"}:
         return 0
@@ -494,7 +494,7 @@ def _lvm_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) ->
 
 
 def _odf_disks(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any], extra: int) -> tuple[int, str]:
-    """(disks for odf, why there are none)."""
+    """Return (disks for odf, why there are none)."""
     large, small = _spare_disks(host, inventory, _ODF_LEAST_GB + extra)
     if large or not small:
         return large, ""
@@ -571,7 +571,7 @@ _NO_INVENTORY = {
 
 
 def validate_host(name: str, v: View, host: Mapping[str, Any]) -> Result:
-    """Whether a host meets what a selected operator asks of it."""
+    """Return whether a host meets the requirements of a selected operator."""
     inventory = v.inventories.get(host["id"])
     if name == "odf":
         return _odf_host(v, host, inventory)
@@ -643,7 +643,7 @@ def _gpu_cluster(v: View, name: str) -> Result:
 
 
 def validate_cluster(name: str, v: View) -> Result:
-    """Whether a cluster meets what a selected operator asks of it."""
+    """Return whether a cluster meets the requirements of a selected operator."""
     version, cpu = str(v.cluster.get("openshift_version", "")), str(v.cluster.get("cpu_architecture", "x86_64"))
     filters = features.Filters(version, features.architecture(cpu))
     if name in _BY_ARCHITECTURE and features.FEATURES[OPERATORS[name].feature].incompatible_cpu(filters):
@@ -666,7 +666,7 @@ def validate_cluster(name: str, v: View) -> Result:
 
 
 def validate_ai_gpu(v: View) -> Result:
-    """`openshift-ai-gpu-requirements-satisfied`: GPUs are welcome, not required."""
+    """`openshift-ai-gpu-requirements-satisfied`: GPUs are optional."""
     if set(selected(v.cluster)) & set(_GPU_VENDORS):
         return SUCCESS, ""
     return SUCCESS, "No GPU vendor selected - OpenShift AI will be installed without GPU support"
@@ -721,9 +721,9 @@ def _document(api: str, kind: str, name: str, namespace: str, **rest: Any) -> di
 
 
 def manifests(cluster: Mapping[str, Any]) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, str]]]:
-    """What installs the cluster's operators: manifests of the installation by file name, and `custom_manifests.json`.
+    """Return the manifests that install the cluster's operators, by file name, and `custom_manifests.json`.
 
-    The second are those the controller applies when the operator's own kinds are there: {"name", "content": base64 of YAML}.
+    The latter are applied by the controller when the operator's own kinds exist: {"name", "content": base64 of YAML}.
     """
     import yaml
 

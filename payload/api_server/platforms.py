@@ -1,6 +1,6 @@
-"""Which platform and networking a cluster gets: what users ask for and what they leave, by upstream's rules.
+"""Platform and networking of a cluster, from what users request and leave unset, by upstream's rules.
 
-`user_managed_networking` and the platform decide each other. Source: `internal/provider/platform.go` of assisted-service.
+`user_managed_networking` and the platform depend on each other. Source: `internal/provider/platform.go` of assisted-service.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .facts import control_planes
 
 Platform = dict[str, Any]
 _BARE_METAL, _NONE, _EXTERNAL = "baremetal", "none", "external"
-#: Platforms that do their own networking, and those of architectures without a network of the cluster's.
+#: Platforms with their own networking, and those of architectures without cluster-managed networking.
 _USERS_ONLY = frozenset({_NONE, _EXTERNAL})
 _CLUSTERS_ONLY = frozenset({_BARE_METAL, "nutanix"})
 _USERS_CPUS = frozenset({"s390x", "ppc64le"})
@@ -24,7 +24,7 @@ def _refuse(text: str) -> ApiError:
 
 
 def _external(platform: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    """The settings of an external platform that is asked for on top of the platform before."""
+    """Return the settings of a requested external platform, merged with those of the current one."""
     kind, external = platform["type"], platform.get("external") or {}
     if kind == _EXTERNAL and before.get("type") != _EXTERNAL:
         if platform.get("external") is None:
@@ -58,7 +58,7 @@ def _with_defaults(platform: Platform) -> Platform:
 
 
 def for_new(platform: Platform | None, managed: bool | None, count: int, cpu: str) -> tuple[Platform, bool]:
-    """Platform and user-managed networking of a new cluster; ApiError 400 when they cannot be had together."""
+    """Return platform and user-managed networking of a new cluster; ApiError 400 if they are incompatible."""
     _check(platform, managed, None)
     platform = platform and _with_defaults(platform)
     kind = platform and platform["type"]
@@ -82,7 +82,7 @@ def for_new(platform: Platform | None, managed: bool | None, count: int, cpu: st
 
 
 def for_update(platform: Platform | None, managed: bool | None, cluster: Mapping[str, Any]) -> tuple[Platform | None, bool | None]:
-    """What of platform and user-managed networking an update changes, None what it leaves; ApiError 400 as above."""
+    """Return the changes of platform and user-managed networking by an update, None if unchanged; ApiError 400 as above."""
     if platform is None and managed is None:
         return None, None
     _check(platform, managed, cluster)

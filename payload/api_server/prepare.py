@@ -26,12 +26,12 @@ ADMIN_SIGNER = "admin-kubeconfig-signer"
 _LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
 
 TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/additional-trust-bundle.pem"
-"""Where an installed node keeps the infra-env's additional trust bundle."""
+"""Path of the infra-env's additional trust bundle on an installed node."""
 
 
 @dataclass
 class Job:
-    """Everything the preparation of one cluster reads."""
+    """Input of one cluster's preparation."""
 
     cluster: dict[str, Any]
     hosts: list[dict[str, Any]]
@@ -44,7 +44,7 @@ class Job:
     dummy: bool
     service: dict[str, str]
     trust: str = ""
-    #: `custom_manifests.json`: what the controller applies once the operators' own kinds are there.
+    #: `custom_manifests.json`: what the controller applies once the operators' own kinds exist.
     custom: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -85,7 +85,7 @@ def _configs(task: Job) -> dict[str, dict[str, Any]]:
     render = task.render or ignition.render
     if task.tls_dir is None:
         raise ValueError(
-            "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR is not set: it should name the folder of the signers"
+            "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR is not set: set it to the directory of the signers"
         )
     node_files = ignition.live_node_files() | ({TRUST_ANCHOR: task.trust} if task.trust else {})
     return render(
@@ -101,7 +101,7 @@ def _configs(task: Job) -> dict[str, dict[str, Any]]:
 
 
 def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[str, Any]:
-    """An Ignition config with one more file; one at the same path is replaced."""
+    """Return an Ignition config with a file added; a file with the same path is replaced."""
     storage = dict(config.get("storage") or {})
     others = [entry for entry in storage.get("files") or [] if entry.get("path") != path]
     source = "data:;base64," + base64.b64encode(text.encode()).decode()
@@ -110,7 +110,7 @@ def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[st
 
 
 def host_config(config: dict[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, Any]:
-    """A role's config for one host: with its name, and its NetworkManager keyfiles when its network is static."""
+    """Return a role's config for one host: with its hostname, and its NetworkManager keyfiles for a static network."""
     made = add_file(config, "/etc/hostname", 0o644, f"{host['requested_hostname']}\n")
     for name, text in keyfiles(load_json(host.get("inventory") or "{}", name="inventory"), networks).items():
         made = add_file(made, f"/etc/NetworkManager/system-connections/{quote(name, safe='._-')}", 0o600, text)
@@ -155,7 +155,7 @@ def rename(texts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]
 
 
 def override(content: bytes, text: str) -> bytes:
-    """A host's config with the user's override: lists of files, units and users are joined, the rest replaced."""
+    """Return a host's config merged with the user's override: lists of files, units and users are joined, the rest replaced."""
     config, extra = load_json(content, name="ignition"), load_json(text, name="ignition override")
     for section, key in (("storage", "files"), ("systemd", "units"), ("passwd", "users")):
         names = {"files": "path", "units": "name", "users": "name"}
@@ -188,7 +188,7 @@ def day2_ignition(
 
 
 def _password(tls_dir: Path | None) -> bytes | None:
-    """The kubeadmin password. The installer's ISO carries only its hash, then nobody here can know it."""
+    """Return the kubeadmin password. The installer's ISO has only its hash; then the password is unknown here."""
     if tls_dir is not None and (tls_dir / "kubeadmin-password").is_file():
         return (tls_dir / "kubeadmin-password").read_bytes().strip()
     if tls_dir is not None and (tls_dir / "kubeadmin-password.hash").is_file():
@@ -197,7 +197,7 @@ def _password(tls_dir: Path | None) -> bytes | None:
 
 
 def kubeconfig(task: Job) -> bytes:
-    """kubeconfig-noingress: the installer's own form, by the signers that it put into the ISO."""
+    """Return kubeconfig-noingress: in the installer's format, signed by the signers of the ISO."""
     from ...plugins.module_utils.installer import credentials
 
     folder = task.tls_dir
@@ -215,11 +215,11 @@ def kubeconfig(task: Job) -> bytes:
 
 
 def add_ca(plain: bytes, pem: str) -> bytes:
-    """A kubeconfig whose clusters also trust the given certificates; ValueError when the text holds none."""
+    """Return a kubeconfig whose clusters also trust the given certificates; ValueError if the text has none."""
     from cryptography import x509
 
     if "-----BEGIN CERTIFICATE-----" not in pem:
-        raise ValueError("the text holds no PEM block CERTIFICATE")
+        raise ValueError("the text has no PEM block CERTIFICATE")
     for block in pem.split("-----BEGIN CERTIFICATE-----")[1:]:
         try:
             x509.load_pem_x509_certificate(("-----BEGIN CERTIFICATE-----" + block).encode())
@@ -241,13 +241,13 @@ _ROLE_ORDER = ("master", "arbiter", "worker")
 
 
 def _threads(cluster: Mapping[str, Any], roles: str) -> str:
-    """Whether nodes of some roles (`masters`, `workers`, `arbiters`) have hyperthreading."""
+    """Return whether nodes of some roles (`masters`, `workers`, `arbiters`) have hyperthreading."""
     wanted = str(cluster.get("hyperthreading") or "all").split(",")
     return "Enabled" if "all" in wanted or roles in wanted else "Disabled"
 
 
 def _no_proxy(cluster: Mapping[str, Any]) -> str:
-    """What is reached without the proxy: what the user says, the cluster's own names and its networks."""
+    """Return noProxy: the user's entries, the cluster's own names and its networks."""
     given = str(cluster.get("no_proxy") or "").strip()
     if given == "*":
         return given
@@ -258,7 +258,7 @@ def _no_proxy(cluster: Mapping[str, Any]) -> str:
 
 
 def install_config_text(task: Job) -> str:
-    """install-config.yaml as the service sees the cluster, with the overrides merged in: JSON, as upstream writes it."""
+    """Return install-config.yaml of the cluster with the overrides merged in: JSON, as upstream writes it."""
     cluster = task.cluster
     roles = [host.get("role") for host in task.hosts]
     kind = str((cluster.get("platform") or {}).get("type", "baremetal"))
@@ -324,7 +324,7 @@ def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wrong_override(overrides: Any) -> str:
-    """Why overrides of the install config cannot be merged into one, in the words of the decoder; "" when they can."""
+    """Return why install-config overrides cannot be merged, as the decoder's message; "" if they can."""
     try:
         MODELS.strict("install-config", overrides)
     except Invalid as err:

@@ -1,4 +1,4 @@
-"""What users may not ask for: the rules that the API description does not tell, with upstream's words for their breach.
+"""Validation of requests beyond the API description, with upstream's messages.
 
 Every function raises ApiError, 400 unless it says otherwise. Source: `internal/bminventory`, `internal/cluster/validations`,
 `internal/network`, `internal/manifests` and `pkg/validations` of assisted-service.
@@ -28,7 +28,7 @@ _NAME = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?)?")
 _NAME_NONE = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
 _LABEL = re.compile(r"[a-z\d](-*[a-z\d])+")
 _DOMAIN = re.compile(r"([a-z\d](-*[a-z\d])*\.)+[a-z\d](-*[a-z\d])+")
-#: As upstream writes it in its message.
+#: As in upstream's message.
 _DOMAIN_SHOWN = r"^([a-z\d]([\-]*[a-z\d]+)*\.)+[a-z\d]+([\-]*[a-z\d]+)+$"
 _SSH_KEYS = {
     "ssh-rsa": "AAAAB3NzaC1yc2",
@@ -58,12 +58,12 @@ _SUBDOMAIN_RULE = (
 )
 _TAG = re.compile(r"\w+( \w+)*", re.ASCII)
 _DNS_NAME = re.compile(r"([a-zA-Z0-9_][a-zA-Z0-9_-]{0,62})(\.[a-zA-Z0-9_][a-zA-Z0-9_-]{0,62})*[._]?")
-#: Least part of an address that is the host's, in bits, of networks by what they are for.
+#: Minimum host part of an address, in bits, by kind of network.
 _SERVICE_BITS, _MACHINE_BITS, _USERS_BALANCER_BITS, _SNO_BITS = 7, 4, 2, 1
 
 
 def together(problems: Iterable[str]) -> None:
-    """Refuses with all problems, in the form of Go's multierror; not at all without one."""
+    """Raise ApiError with all problems, in the format of Go's multierror; do nothing without problems."""
     found = list(problems)
     if found:
         count = "1 error" if len(found) == 1 else f"{len(found)} errors"
@@ -84,7 +84,7 @@ def cluster_name(name: str, platform: str | None) -> None:
 
 
 def dns_name(cluster: str, domain: str) -> None:
-    """Base domain, and what it makes with the cluster's name."""
+    """Validate the base domain, alone and with the cluster's name."""
     if not domain:
         return
     if not (_LABEL.fullmatch(domain) and len(domain) < 63) and (
@@ -104,7 +104,7 @@ def dns_name(cluster: str, domain: str) -> None:
 
 
 def pull_secret(text: str, of: str = "") -> None:
-    """`of` is put before the reason: whose pull secret it is."""
+    """Validate a pull secret. `of` precedes the reason: whose pull secret it is."""
 
     def refuse(reason: str) -> ApiError:
         return ApiError(400, f"{of}: {reason}" if of else reason)
@@ -203,7 +203,7 @@ def ntp_sources(additional: str | None, sources: str | None, name: str = "additi
 
 
 def kernel_arguments(entries: Sequence[Mapping[str, Any]]) -> None:
-    """The description's pattern lets line breaks through in quotes; in an iPXE script they would begin a command."""
+    """Refuse control characters: the description's pattern allows quoted line breaks, which would start a command in an iPXE script."""
     if len(entries) > limits.MAX_KERNEL_ARGUMENTS:
         raise ApiError(400, f"more than {limits.MAX_KERNEL_ARGUMENTS} kernel arguments")
     for entry in entries:
@@ -247,7 +247,7 @@ def single_node(dhcp: bool, network_type: str | None, platform: str) -> None:
 
 
 def release_version(version: str, sno: bool, platform: str) -> None:
-    """Versions that cannot have what is asked for, whatever releases there are."""
+    """Refuse versions that do not support the request, regardless of the available releases."""
     if sno and not versions.at_least(version, "4.8"):
         reason = "Single node OpenShift is supported for version 4.8 and above"
         raise ApiError(400, f"Invalid OCP version ({version}) for Single node, {reason}")
@@ -256,7 +256,7 @@ def release_version(version: str, sno: bool, platform: str) -> None:
 
 
 def _uri(text: str) -> bool:
-    """What Go's `url.ParseRequestURI` takes: an absolute URI, or a path."""
+    """Return whether Go's `url.ParseRequestURI` accepts it: an absolute URI, or a path."""
     return bool(re.match(r"([a-zA-Z][a-zA-Z0-9+.-]*:|/)", text)) and not re.search(r"[\s\x00-\x1f\x7f]", text)
 
 
@@ -300,7 +300,7 @@ def ignition_endpoint(wanted: Mapping[str, Any] | None) -> None:
 
 
 def certificates(data: bytes) -> bool:
-    """Whether there are PEM certificates in a text, each of which can be read."""
+    """Return whether a text has PEM certificates, all of them valid."""
     from cryptography import x509
 
     # One by one: the image's cryptography (38 in Debian 12) has no load_pem_x509_certificates.
@@ -319,7 +319,7 @@ def trust_bundle(text: str) -> None:
 
 
 def labels(found: Mapping[str, str]) -> None:
-    """Labels of a node, by the rules of Kubernetes."""
+    """Validate node labels, by the rules of Kubernetes."""
     problems = []
     for key, value in found.items():
         prefix, slash, name = key.rpartition("/")
@@ -337,7 +337,7 @@ _KINDS = {"machine_networks": "Machine", "service_networks": "Service", "cluster
 
 
 def networks(body: Mapping[str, Any]) -> None:
-    """The CIDRs of a request, and that dual-stack ones are."""
+    """Validate the CIDRs of a request, and that dual-stack ones have both families."""
     problems = []
     for key, kind in _KINDS.items():
         for index, entry in enumerate(body.get(key) or ()):
@@ -357,7 +357,7 @@ def networks(body: Mapping[str, Any]) -> None:
 
 
 def networks_strict(cluster: Mapping[str, Any]) -> None:
-    """CIDRs of a new cluster without host bits, which upstream takes and the installer of OpenShift refuses later."""
+    """Refuse CIDRs with host bits, which upstream accepts and the OpenShift installer refuses later."""
     for key, kind in _KINDS.items():
         for entry in cluster.get(key) or ():
             net = network(entry["cidr"])
@@ -366,7 +366,7 @@ def networks_strict(cluster: Mapping[str, Any]) -> None:
 
 
 def vips_in_use(api: list[str], ingress: list[str], cidrs: list[str], taken: Mapping[str, frozenset[str]]) -> None:
-    """VIPs that hosts found not to be free; `taken` has, for each network that all hosts looked at, the addresses that are free."""
+    """Refuse VIPs that hosts reported as not free; `taken` has the free addresses of each network that all hosts scanned."""
     for first, second, cidr in zip(api, ingress, cidrs, strict=False):
         for ip, name in ((first, "api-vip"), (second, "ingress-vip")):
             if cidr in taken and ip not in taken[cidr]:
@@ -382,7 +382,7 @@ def _dual(items: list[str], what: str, unit: str) -> None:
 
 
 def vips(api: list[str], ingress: list[str], cluster: Mapping[str, Any]) -> None:
-    """The VIPs that a cluster with these fields would have; `user_managed_networking` counts when the request speaks of it."""
+    """Validate the VIPs of a cluster with these fields; `user_managed_networking` counts if the request sets it."""
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     problems = []
     for listed, plural, name in ((api, "apiVIPs", "API"), (ingress, "ingressVips", "Ingress")):
@@ -437,7 +437,7 @@ def _vip_of_any(api: str, ingress: str, machine: list[str]) -> None:
 
 
 def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno: bool) -> None:
-    """Sizes of the networks that an update brings, and that none of the cluster's overlap."""
+    """Validate the sizes of the networks in an update, and that none of the cluster's networks overlap."""
     names = set(changed)
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     machine_bits = _SNO_BITS if sno else _USERS_BALANCER_BITS if users else _MACHINE_BITS
@@ -493,7 +493,7 @@ def _cluster_size(prefix: int, bits: int, host_prefix: int, hosts: int) -> None:
 
 
 def downloadable(ident: str, status: str, file: str = "files", more: tuple[str, ...] = ()) -> None:
-    """Refuses with 409 what an installation makes as long as a cluster has none; `more`: statuses that do for this file, too."""
+    """Refuse with 409 files of an installation that has not started; `more`: additional statuses that allow this file."""
     allowed = (*DOWNLOADABLE, *more)
     if status not in allowed:
         raise ApiError(409, f"cluster {ident} is in {status} state, {file} can be downloaded only when status is one of: {go_list(allowed)}")
@@ -509,7 +509,7 @@ def hostname(name: str) -> None:
 
 
 def manifest_name(name: str, cluster_id: str) -> None:
-    """422, as upstream answers."""
+    """Refuse with 422, as upstream does."""
     stem = name.rpartition(".")[0] if "." in name else name
     if name[:1] in ("", ".") or not stem.strip() or re.search(r"[\x00-\x1f\x7f]", name) or len(name.encode()) > 255:
         raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} has an invalid filename.")

@@ -1,4 +1,4 @@
-"""Component images of a release, read from its image in the registry, by the mirrors and trust of the host."""
+"""Component images of a release, read from its image in the registry, with the mirrors and trust anchors of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CA_BUNDLE = Path("/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem")
 
 
 def mirrors(text: str, first: str = "") -> Callable[[str], list[str]]:
-    """Pullspec -> pullspecs to try before it, from a registries.conf; `first` is the release's own mirror."""
+    """Return pullspec -> mirrors to try first, from a registries.conf; `first` is the release's own mirror."""
     table: list[tuple[str, list[str]]] = []
     for entry in tomllib.loads(text).get("registry", []):
         source = str(entry.get("prefix") or entry.get("location") or "")
@@ -32,7 +32,7 @@ def mirrors(text: str, first: str = "") -> Callable[[str], list[str]]:
 
 
 def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, str]:
-    """Component -> pullspec. ValueError when the release image cannot be read."""
+    """Return component -> pullspec. ValueError if the release image cannot be read."""
     from ...plugins.module_utils.release.payload import Release
     from ...plugins.module_utils.release.registry import Registry
 

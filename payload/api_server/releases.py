@@ -1,6 +1,6 @@
-"""Which release image and which OS image serve a version and an architecture: look-ups in the lists of the environment.
+"""Release image and OS image of a version and an architecture, looked up in the lists of the environment.
 
-Source: `internal/versions` of assisted-service. Without a list any version is taken, so that the service also runs alone.
+Source: `internal/versions` of assisted-service. Without a list any version is accepted, so that the service also runs alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OTHER_NAMES = {"amd64": "x86_64", "aarch64": "arm64"}
 
 
 def architecture(name: str) -> str:
-    """An architecture by the one name that the lists have for it."""
+    """Return the name of an architecture in the lists."""
     return _OTHER_NAMES.get(name, name) or DEFAULT_CPU
 
 
@@ -57,7 +57,7 @@ def release(images: Sequence[Image], os_images: Sequence[Image], version: str, c
 
 
 def os_image(images: Sequence[Image], version: str, cpu: str) -> Image:
-    """The OS image of a version, the newest of all without one; ApiError 400 with the reason that upstream has."""
+    """Return the OS image of a version, the newest without a version; ApiError 400 with upstream's reason."""
     cpu = architecture(cpu)
     fitting = [image for image in images if cpu in architectures(image)]
     if not fitting:

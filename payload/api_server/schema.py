@@ -1,8 +1,8 @@
-"""Bodies, parameters and outputs against models, in two passes as the framework of the real service makes them.
+"""Validation of bodies, parameters and outputs against models, in two passes as in the real service's framework.
 
-First a JSON value is decoded by the model's types: an unknown field, another type or bad JSON ends it, null counts as absent. Then
-constraints are checked, fields by name. Texts of refusals are those of Go's `encoding/json` and go-openapi's `validate`, which people
-look up. A field of a type without null has its zero value (`""`, 0) when it is absent, so a zero value there breaks no constraint.
+First a JSON value is decoded by the model's types: an unknown field, a wrong type or invalid JSON ends it, null counts as absent. Then
+constraints are checked, fields by name. Error messages are those of Go's `encoding/json` and go-openapi's `validate`, which users
+look up. An absent field of a type without null has its zero value (`""`, 0), so a zero value there violates no constraint.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _CIDR = (
 )
 #: Characters that are looked through without a pause.
 _PIECE = 1 << 16
-#: Longest part of a value that a refusal repeats.
+#: Maximum length of a value in an error message.
 SHOWN = 200
 
 
 class Invalid(ValueError):
-    """A value that the API description refuses; the text names the field and what would be right."""
+    """A value that the API description does not allow; the message names the field and the valid values."""
 
 
 def _ip(value: str) -> bool:
@@ -53,7 +53,7 @@ def _format(name: str, test: Callable[[str], Any]) -> Callable[[str], str]:
     return lambda text: "" if test(text) else f"must be of type {name}: {quoted(text)}"
 
 
-#: Name of a kind of string -> what is wrong with a text, "" when it is good.
+#: String format -> function that returns what is wrong with a string, "" if it is valid.
 FORMATS: dict[str, Callable[[str], str]] = {
     "uuid": _format("uuid", UUID.fullmatch),
     "ip": _pattern(rf"^(?:{_V4}|{_V6})?$"),
@@ -62,13 +62,13 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "mac": _format("mac", MAC_OR_HYPHENS.fullmatch),
     "time": _format("date-time", _TIME.fullmatch),
 }
-#: Kinds that decode by a method of their own in Go, which forgets where it was.
+#: Formats with a decoding method of their own in Go, whose errors have no field name.
 _OWN_DECODER = frozenset({"uuid", "time"})
 _GO_TYPES = {"str": "string", "int": "int64", "num": "float64", "bool": "bool"}
 
 
 def quoted(text: str) -> str:
-    """A text as Go's %q writes it, cut to SHOWN characters."""
+    """Return a string as Go's %q prints it, truncated to SHOWN characters."""
     return json.dumps(text[:SHOWN], ensure_ascii=False)
 
 
@@ -89,7 +89,7 @@ def _json_type(value: Any) -> str:
 
 @dataclass(frozen=True)
 class At:
-    """Where in a body a value is: the type it began with, and the fields on the way."""
+    """Location of a value in a body: the root type, and the fields on the path."""
 
     root: str
     path: str = ""
@@ -105,12 +105,12 @@ class At:
 
 @dataclass
 class Kind:
-    """One compiled type. `zero`: its zero value, which breaks no constraint where null cannot be said."""
+    """One compiled type. `zero`: its zero value, which violates no constraint if the type has no null."""
 
     go: str
     #: (value, where, strict) -> value; strict refuses unknown fields.
     decode: Callable[[Any, At, bool], Any]
-    #: (value, path, place) -> what is wrong first, "" when nothing.
+    #: (value, path, place) -> the first problem, "" if there is none.
     wrong: Callable[[Any, str, str], str]
 
 
@@ -199,7 +199,7 @@ def _object(name: str, fields: dict[str, Field]) -> Kind:
             raise at.refuse(value, go)
         found: dict[str, Any] = {}
         for key, entry in value.items():
-            known = fields.get(key) or fields.get(key.lower())  # Go's decoder looks at the case last
+            known = fields.get(key) or fields.get(key.lower())  # Go's decoder falls back to a case-insensitive match
             if known is None:
                 if strict:
                     raise Invalid(f"json: unknown field {quoted(key)}")
@@ -274,7 +274,7 @@ class Models:
         return {"bool": _bool, "any": _any}[name]()
 
     def body(self, kind: str, value: Any, name: str) -> Any:
-        """A request's body as the model describes it; Invalid. `name` is the body's name in the API description."""
+        """Return a request's body, validated against the model; raise Invalid. `name` is the body's name in the API description."""
         compiled = self.compile(kind)
         try:
             found = compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
@@ -286,12 +286,12 @@ class Models:
         return found
 
     def strict(self, kind: str, value: Any) -> Any:
-        """A value by types alone, without fields that the model does not know; Invalid in the decoder's words."""
+        """Return a value decoded by types only, without unknown fields; raise Invalid with the decoder's message."""
         compiled = self.compile(kind)
         return compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
 
     def output(self, kind: str, value: Any) -> Any:
-        """What an agent reports: by types, what is required, unknown fields dropped; Invalid."""
+        """Return an agent's report: types and required fields are checked, unknown fields dropped; raise Invalid."""
         compiled = self.compile(kind)
         found = compiled.decode(value, At(compiled.go.removeprefix("models.")), False)
         reason = compiled.wrong(found, "", "body")
@@ -300,7 +300,7 @@ class Models:
         return found
 
     def parameter(self, kind: str, value: Any, name: str, place: str) -> Any:
-        """A value of a query, path or header; Invalid."""
+        """Return a value of a query, path or header; raise Invalid."""
         reason = self.compile(kind).wrong(value, name, place)
         if reason:
             raise Invalid(reason)
@@ -322,7 +322,7 @@ def _length(low: float | None, high: float | None) -> Callable[[str], str]:
     return test
 
 
-#: What Python's decoder misses -> how Go names the place of a character that it did not expect there.
+#: Error of Python's decoder -> Go's description of the position of an unexpected character.
 _PLACES = {
     "Expecting value": "looking for beginning of value",
     "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
@@ -337,9 +337,9 @@ _PLACES = {
 
 
 def parse_json(raw: bytes | str, end: str = "unexpected end of JSON input") -> Any:
-    """JSON as the service accepts it: no NaN, bounded in size, values and depth. Invalid otherwise, in Go's words.
+    """Return JSON as the service accepts it: no NaN, bounded in size, values and depth. Raise Invalid with Go's message.
 
-    `end` is the word for a text that stops in the middle: decoders of a stream have another than those of a text.
+    `end` is the message for truncated input: stream decoders have a different one.
     """
     try:
         return load_json(raw, name="the body")

@@ -1,7 +1,7 @@
 """Settings of one cluster: the data of its manifest ConfigMap `agentlab-settings`.
 
-They are validated when the manifest is posted. What a state file of an older service has is read with the same bounds, and
-what is no setting in it counts as unset: no manifest may stop the cluster's hosts from being answered.
+They are validated when the manifest is posted. The state file of an older service is read with the same bounds, and
+invalid settings in it count as unset: no manifest may keep the cluster's hosts from getting responses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAGS = ("1", "true", "yes", "0", "false", "no", "")
 
 
 def of(documents: Iterable[Any]) -> dict[str, Any] | None:
-    """The settings in the documents of a manifest, as they stand there; None: it has no such ConfigMap."""
+    """Return the settings in the documents of a manifest, unvalidated; None if it has no such ConfigMap."""
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") != "ConfigMap":
             continue
@@ -33,7 +33,7 @@ def of(documents: Iterable[Any]) -> dict[str, Any] | None:
 
 
 def read(content: bytes) -> dict[str, str] | None:
-    """The settings in a manifest that was kept; values that are none are left out. None: it has no such ConfigMap."""
+    """Return the settings in a stored manifest, without invalid ones; None if it has no such ConfigMap."""
     if NAME.encode() not in content or len(content) > MOST_BYTES:
         return None
     try:
@@ -46,7 +46,7 @@ def read(content: bytes) -> dict[str, str] | None:
 
 
 def problem(name: str, value: Any) -> str:
-    """What is wrong with a setting; empty when it is one. Names that this service does not know are for others."""
+    """Return what is wrong with a setting; empty if valid. Names unknown to this service are for other programs."""
     if not isinstance(value, str | int | float | bool):
         return f"data.{name} should be a string, got {type(value).__name__}"
     text = _text(value)

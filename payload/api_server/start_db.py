@@ -1,4 +1,4 @@
-"""`start_db.sh` of the image: the unit of the database waits for nothing, because the service keeps SQLite."""
+"""`start_db.sh` of the image: the database unit has nothing to do, because the service uses SQLite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    """Waits until it is told to stop."""
+    """Wait for a signal to stop."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *__: sys.exit(0))
     while True:

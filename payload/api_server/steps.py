@@ -1,6 +1,6 @@
 """Steps for an agent: which types, in which order, per host status, and their arguments.
 
-A producer gives the arguments of a step or None when it has nothing to ask. Source: instruction manager of
+A producer returns the arguments of a step, or None if it is not needed. Source: instruction manager of
 assisted-service.
 """
 
@@ -20,26 +20,26 @@ from .network import address, contains, in_networks, network
 from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
 
 CONTINUE, EXIT = "continue", "exit"
-#: So many addresses of a host the others are asked to reach at most, whatever its inventory says.
+#: Maximum number of a host's addresses that other hosts probe, regardless of its inventory.
 PROBED = 256
 _CHECKS = ("tang-connectivity-check", "free-network-addresses", "dhcp-lease-allocate")
 _LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
-#: Steps that look at the same things at each poll.
+#: Steps that check the same at each poll.
 CHECKS = frozenset({"inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS})
 
-#: Steps that are not ordered again while their reply is outstanding, and the setting that says how long that may take.
+#: Steps that are not ordered again while their reply is outstanding, and the setting with their timeout.
 ONCE: dict[str, str] = {
     "installation-disk-speed-check": "DISK_CHECK_TIMEOUT",
     "container-image-availability": "IMAGE_AVAILABILITY_TIMEOUT",
     "install": "HOST_INSTALLING_TIMEOUT",
     "logs-gather": "HOST_LOG_COLLECTION_TIMEOUT",
 }
-#: Seconds for the way there and back.
+#: Seconds for the round trip.
 GRACE = 60.0
-#: Seconds between polls of upstream's agents. Who polls less often has each step ordered at each poll, as upstream does.
+#: Seconds between polls of upstream's agents. Agents that poll less often get each step at each poll, as upstream.
 UPSTREAM_POLL = 60.0
 
-#: Host status -> step types in order (day 1). Statuses that are not here get none.
+#: Host status -> step types in order (day 1). Other statuses get none.
 DAY1: dict[str, tuple[str, ...]] = {
     "discovering": ("inventory",),
     "disconnected": ("inventory",),
@@ -72,20 +72,20 @@ UNBOUND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("discovering-unbound", "insufficient-unbound", "known-unbound"), ("inventory", "ntp-synchronizer")),
     "disconnected-unbound": ("inventory",),
 }
-#: Statuses whose agents are asked to call half as often.
+#: Statuses whose agents poll half as often.
 SLOW: frozenset[str] = frozenset({"disconnected", "disconnected-unbound", "disabled", "resetting", "error", "cancelled"})
 LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-user-action"})
 
 
 @dataclass
 class StepView:
-    """What the arguments of steps are made of."""
+    """Input of step arguments."""
 
     host: Mapping[str, Any]
     cluster: Mapping[str, Any]
     infra_env: Mapping[str, Any]
     inventory: Mapping[str, Any]
-    #: JSON text of the other hosts for connectivity-check, or None when there is none to check now.
+    #: JSON of the other hosts for connectivity-check, or None if there is none to check now.
     peers: Callable[[], str | None]
     images: Mapping[str, str]
     needed_images: tuple[str, ...]
@@ -215,14 +215,14 @@ def _api_vip(v: StepView) -> list[str] | None:
 
 
 def installer_args(v: StepView) -> list[str]:
-    """Arguments of coreos-installer for a host: the user's, and what keeps its network after the reboot."""
+    """Return arguments of coreos-installer for a host: the user's, and those that keep its network after the reboot."""
     args = [str(arg) for arg in load_json(v.host.get("installer_args") or "[]", name="installer_args")]
     if v.infra_env.get("static_network_config"):
         return args if "--copy-network" in args else [*args, "--copy-network"]
     for nic in v.inventory.get("interfaces", ()):
         for kind, families in (("dhcp", "ipv4_addresses"), ("dhcp6", "ipv6_addresses")):
             if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in nic.get(families, ())):
-                # By MAC address: the installed system may call the interface otherwise.
+                # By MAC address: the installed system may name the interface differently.
                 karg = f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
                 if karg not in args and not any(arg.startswith("ip=") for arg in args):
                     args += ["--append-karg", karg]
@@ -323,7 +323,7 @@ def step(kind: str, args: list[str]) -> dict[str, Any]:
 def instructions(
     v: StepView, day2: bool, interval: int, disabled: frozenset[str], upgrade_to: str = ""
 ) -> dict[str, Any]:
-    """The `steps` answer for a host. `interval`: seconds between polls; `upgrade_to`: the image an old agent gets told."""
+    """Return the `steps` response for a host. `interval`: seconds between polls; `upgrade_to`: the image for an outdated agent."""
     status = v.host["status"]
     if status in LEAVING:
         return {"next_instruction_seconds": 0, "post_step_action": EXIT, "instructions": []}
@@ -341,7 +341,7 @@ def instructions(
 
 
 def peer_entry(host: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
-    """JSON of one host in the arguments of connectivity-check, with its first PROBED addresses."""
+    """Return JSON of one host for the arguments of connectivity-check, with its first PROBED addresses."""
     nics, left = [], PROBED
     for nic in inventory.get("interfaces", ()):
         texts = [*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ())][:left]

@@ -1,9 +1,9 @@
 """State of the service: documents in memory, written through to one SQLite file.
 
 Documents are read at the start and changed only in the event loop. A request changes top-level fields of documents;
-`commit` writes what changed in one transaction, and `durable` waits until the disk has it: what was acknowledged survives a
-loss of power. Requests that commit while the disk is busy share its next flush (SQLite's WAL is not flushed at each commit
-with synchronous=NORMAL, so a commit costs no wait). What cannot be written is undone: it was refused, and is not done later.
+`commit` writes changes in one transaction, and `durable` waits until they are on disk: acknowledged changes survive a
+power loss. Requests that commit while the disk is busy share the next flush (SQLite's WAL is not flushed at each commit
+with synchronous=NORMAL, so a commit does not wait). A change that cannot be written is undone: the request was refused.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ CREATE TABLE IF NOT EXISTS field (kind TEXT, id TEXT, name TEXT, value TEXT, PRI
 CREATE TABLE IF NOT EXISTS file (owner TEXT, name TEXT, content BLOB, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
 
-#: Field of a document that keeps the order in which documents were made: two may be made in one millisecond.
+#: Field with the order in which documents were created: two may be created in the same millisecond.
 NTH = "_nth"
 
 
 class Unwritable(Exception):
-    """The state cannot be written to its file now: the disk is full, broken or read-only. What was to be written is undone."""
+    """The state file cannot be written: the disk is full, broken or read-only. The change is undone."""
 
 
 class Document(dict[str, Any]):
-    """A dictionary that knows which top-level fields changed since the last commit. Replace values, never mutate them."""
+    """A dictionary that tracks which top-level fields changed since the last commit. Replace values, never mutate them."""
 
     def __init__(self, store: Store, kind: str, ident: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Document(dict[str, Any]):
             self._mark()
 
     def _mark(self) -> None:
-        """Part of the next commit, unless it was deleted; another may have its id by now."""
+        """Add it to the next commit, unless it was deleted; another document may have its id."""
         if self._store.kinds[self.kind].get(self.ident) is self:
             self._store.dirty[(self.kind, self.ident)] = self
 
@@ -71,18 +71,18 @@ class Document(dict[str, Any]):
                 self._mark()
 
     def touch(self, name: str, value: Any) -> None:
-        """Sets a field that is not worth a write of its own; it is written with the next change of the document."""
+        """Set a field without a commit of its own; it is written with the next change of the document."""
         super().__setitem__(name, value)
         self.changed.add(name)
 
     def flush(self) -> None:
-        """Makes what was touched part of the next commit."""
+        """Add the touched fields to the next commit."""
         if self.changed:
             self._mark()
 
 
 class Store:
-    """Documents by kind and id, events and small files. Not for use from several threads."""
+    """Documents by kind and id, events and small files. Not thread-safe."""
 
     def __init__(self, path: Path | str) -> None:
         if str(path) != ":memory:":
@@ -93,9 +93,9 @@ class Store:
         self._gone: list[tuple[str, str]] = []
         self._files: dict[tuple[str, str], bytes | None] = {}
         self._later: list[tuple[str, tuple[Any, ...]]] = []
-        #: What documents were before the changes that are not committed: (kind, id) -> document, its fields, what was touched.
+        #: Documents before uncommitted changes: (kind, id) -> document, its fields, touched fields.
         self._before: dict[tuple[str, str], tuple[Document, dict[str, Any], set[str]] | None] = {}
-        #: Called after changes were undone, with the kinds and ids of their documents.
+        #: Called with the kinds and ids of documents whose changes were undone.
         self.on_undo: Callable[[set[tuple[str, str]]], None] | None = None
         self._version = self._flushed = 0
         self._flushing: asyncio.Task[None] | None = None
@@ -109,12 +109,12 @@ class Store:
             hint = "another service has it open" if "locked" in str(err) else str(err)
             raise OSError(f"{self.path}: {hint}") from None
         except (sqlite3.DatabaseError, ValueError, KeyError) as err:
-            raise OSError(f"{self.path} is damaged ({' '.join(str(err).split())[:200]}): move it away to begin anew") from None
+            raise OSError(f"{self.path} is corrupt ({' '.join(str(err).split())[:200]}): move it aside to start over") from None
 
     def _load(self) -> None:
         if self.path != ":memory:":
             Path(self.path).chmod(0o600)
-        # No second service shares the file: each has its documents in memory.
+        # Services cannot share the file: each has its documents in memory.
         self.db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self.db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; BEGIN EXCLUSIVE; COMMIT;")
         if (found := self.db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
@@ -133,13 +133,13 @@ class Store:
         return self.kinds[kind].setdefault(ident, Document(self, kind, ident))
 
     def remember(self, document: Document) -> None:
-        """Keeps what a document is, should its first change since the last commit have to be undone."""
+        """Save a document before its first change since the last commit, so that the change can be undone."""
         key = (document.kind, document.ident)
         if key not in self._before and self.kinds[document.kind].get(document.ident) is document:
             self._before[key] = (document, dict(document), set(document.changed))
 
     def _undo(self) -> None:
-        """Makes everything what it was at the last commit."""
+        """Restore everything to the last commit."""
         undone = set(self._before)
         for (kind, ident), state in self._before.items():
             documents = self.kinds[kind]
@@ -165,7 +165,7 @@ class Store:
         self.events.clear()
 
     def create(self, kind: str, ident: str, fields: Mapping[str, Any]) -> Document:
-        """A new document in place of any with the same id."""
+        """Add a document; it replaces one with the same id."""
         self.delete(kind, ident)
         self._before.setdefault((kind, ident), None)
         document = self._document(kind, ident)
@@ -191,7 +191,7 @@ class Store:
         self.events.forget(column, ident)
 
     def put_file(self, owner: str, name: str, content: bytes | None) -> None:
-        """Keeps a small file (manifest, ignition, credential); None deletes it."""
+        """Store a small file (manifest, ignition, credential); None deletes it."""
         self._files[(owner, name)] = content
 
     def file(self, owner: str, name: str) -> bytes | None:
@@ -212,7 +212,7 @@ class Store:
         return [name for (name,) in rows if name.startswith(prefix)]
 
     def files_with(self, owner: str, prefix: str, word: bytes, most: int) -> list[bytes]:
-        """Contents of the files of at most `most` bytes that have a word in them."""
+        """Return the contents of files of at most `most` bytes that contain a word."""
         self._settle()
         rows = self.db.execute(
             "SELECT name, content FROM file WHERE owner = ? AND length(content) <= ? AND instr(content, ?) ORDER BY name",
@@ -224,23 +224,23 @@ class Store:
         self._later.append(("DELETE FROM file WHERE owner = ?", (owner,)))
 
     def try_commit(self) -> None:
-        """A commit for who only reads: that the file cannot be written now does not keep him from it."""
+        """Commit before a read; a file that cannot be written does not prevent reading."""
         with contextlib.suppress(Unwritable):
             self.commit()
 
     def _settle(self) -> None:
-        """A commit before the file is read in the middle of a request. That it was not possible is said at the request's end."""
+        """Commit before the file is read within a request. A failure is reported at the end of the request."""
         try:
             self.commit()
         except Unwritable as err:
             self._refusal = err
 
     def begin(self) -> None:
-        """A request begins: what was refused to another is not its concern."""
+        """Start a request: failed commits of other requests do not affect it."""
         self._refusal = None
 
     def commit(self) -> None:
-        """Writes every change since the last commit in one transaction; Unwritable when that is not possible: it is undone."""
+        """Write all changes since the last commit in one transaction; raise Unwritable and undo them if that fails."""
         if self._refusal is not None:
             refusal, self._refusal = self._refusal, None
             self._undo()
@@ -263,7 +263,7 @@ class Store:
         self._version += 1
 
     async def durable(self) -> None:
-        """A commit, and a wait until the disk has it; Unwritable likewise. Those who wait at the same time share a flush."""
+        """Commit and wait until it is on disk; raise Unwritable likewise. Concurrent callers share a flush."""
         self.commit()
         wanted = self._version
         while self._flushed < wanted:
@@ -280,7 +280,7 @@ class Store:
                 await asyncio.get_running_loop().run_in_executor(None, os.fdatasync, self._wal)
             self._flushed = version
         except OSError as err:
-            # After an error the kernel may forget what it could not write: nothing says what the disk has.
+            # After an error the kernel may drop what it could not write: the content of the disk is unknown.
             self._broken = f"the disk failed ({err.strerror}); start the service again"
             raise Unwritable(f"the state cannot be written: {self._broken}") from None
         finally:
@@ -321,7 +321,7 @@ class Store:
         return await self.events.count(wanted)
 
     def event_pages(self, wanted: Filter, **options: Any) -> AsyncIterator[list[dict[str, Any]]]:
-        """Events in pieces; see `Events.pages`."""
+        """Yield events in pieces; see `Events.pages`."""
         return self._pages(wanted, as_document, **options)
 
     def event_texts(self, wanted: Filter, **options: Any) -> AsyncIterator[list[str]]:
@@ -334,14 +334,14 @@ class Store:
             yield page
 
     def sweep(self) -> bool:
-        """Removes a part of the events that are forgotten; whether more are left. Unwritable: not now."""
+        """Remove some of the deleted events; return whether more are left. Unwritable: try again later."""
         try:
             return not self._broken and self.events.sweep()
         except sqlite3.Error as err:
             raise Unwritable(f"the state cannot be written: {err}") from None
 
     def close(self) -> None:
-        """Writes what is left and closes the file; Unwritable when it could not be written."""
+        """Write pending changes and close the file; raise Unwritable if that fails."""
         try:
             self.commit()
         finally:

@@ -1,4 +1,4 @@
-"""Names, orders and texts of the service, as data: stages, timeouts, events, validation categories.
+"""Names, orders and messages of the service, as data: stages, timeouts, events, validation categories.
 
 Source: assisted-service's API description, `docs/events.yaml` and its state machines.
 """
@@ -27,15 +27,15 @@ STAGES: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-#: Stages in which the live system is gone: the host is not expected to call.
+#: Stages after the live system: the host is not expected to poll.
 AFTER_REBOOT: frozenset[str] = frozenset({Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING, Stage.JOINED, Stage.DONE})
-#: Stages whose time counts from the last report inside the stage.
+#: Stages whose timeout starts with the last report inside the stage.
 PROGRESSING: frozenset[str] = frozenset({Stage.WRITING, Stage.COPYING})
 
-#: Stages whose time does not run while the cluster waits for a user.
+#: Stages whose timeout pauses while the cluster waits for a user.
 WAITING_FOR_OTHERS: frozenset[str] = frozenset({Stage.CONTROL_PLANE, Stage.CONTROLLER, Stage.BOOTKUBE, Stage.REBOOTING})
 
-#: Finalizing stages whose timeout does not fail the cluster: the controller moves on.
+#: Finalizing stages whose timeout does not fail the cluster: the controller continues.
 FINALIZING_NOT_FAILING: frozenset[str] = frozenset(
     {Finalizing.OLM_MANIFESTS, Finalizing.CSV_INITIALIZATION, Finalizing.CSV}
 )
@@ -196,7 +196,7 @@ EVENTS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
-#: Severity of the event that a host has this status now; of all others it is `info`.
+#: Severity of the event for a host's new status; `info` for all others.
 STATUS_SEVERITY: dict[str, str] = {
     "disconnected": "warning",
     "installing-pending-user-action": "warning",
@@ -218,7 +218,7 @@ CLUSTER_FILES: tuple[str, ...] = (
     "custom_manifests.json",
     "custom_manifests.yaml",
 )
-#: Statuses of a cluster in which the files of its installation may be downloaded, in the order that messages have.
+#: Statuses of a cluster in which the files of its installation may be downloaded, in the order of messages.
 DOWNLOADABLE: tuple[str, ...] = (
     "installing",
     "finalizing",
@@ -228,5 +228,5 @@ DOWNLOADABLE: tuple[str, ...] = (
     "cancelled",
     "installing-pending-user-action",
 )
-#: What the agent-based installer may fetch earlier: credentials.
+#: Files that the agent-based installer may download earlier: credentials.
 ABI_EARLY: tuple[str, ...] = ("ready", "preparing-for-installation")

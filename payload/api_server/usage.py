@@ -1,6 +1,6 @@
-"""Which features a cluster uses: the field `feature_usage`, a JSON text of names. Source: `internal/usage` of assisted-service.
+"""Features that a cluster uses: the field `feature_usage`, a JSON string of names. Source: `internal/usage` of assisted-service.
 
-A feature is noted when it is asked for, as upstream does it, and not derived: some stay noted when they are given up.
+As upstream, a feature is recorded when it is requested, not derived: some stay recorded after they are no longer used.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _text(features: Features) -> str:
 
 
 def note(cluster: Document | None, name: str, on: object = True, **data: Any) -> None:
-    """Notes a feature of a cluster, or that it is used no more; `data` joins what was noted of it before."""
+    """Record a feature of a cluster, or remove it; `data` is merged with the recorded data."""
     if cluster is None or not cluster.get("feature_usage"):
         return
     features: Features = load_json(cluster["feature_usage"], name="feature_usage")
@@ -55,14 +55,14 @@ def note(cluster: Document | None, name: str, on: object = True, **data: Any) ->
 
 
 def ignition(cluster: Document | None, level: str, text: str) -> None:
-    """Notes an override of Ignition at a level (`host`, `infra-env`)."""
+    """Record an Ignition override at a level (`host`, `infra-env`)."""
     if cluster is not None and cluster.get("feature_usage"):
         levels = {**load_json(cluster["feature_usage"], name="feature_usage").get(IGNITION, {}).get("data", {}), level: bool(text)}
         note(cluster, IGNITION, any(levels.values()), **levels)
 
 
 def install_config(cluster: Document, overrides: Mapping[str, Any]) -> None:
-    """Notes which keys of the install config are overridden, with the keys below them."""
+    """Record which keys of the install-config are overridden, with the keys below them."""
     if overrides:
         keys = {" ".join([key, *(value if isinstance(value, dict) else ())]): True for key, value in overrides.items()}
         note(cluster, OVERRIDES, True, **keys)
@@ -76,7 +76,7 @@ def _proxies(features: Features, given: Mapping[str, Any]) -> None:
 
 
 def _common(features: Features, cluster: Mapping[str, Any]) -> None:
-    """What depends on the cluster's state alone."""
+    """Record features that depend only on the cluster's state."""
     ntp, kind = cluster.get("additional_ntp_source") or "", (cluster.get("platform") or {}).get("type")
     _set(features, NTP, ntp, {"source_count": len(ntp.split(","))})
     _set(features, VIP_DHCP, cluster.get("vip_dhcp_allocation"))
@@ -101,7 +101,7 @@ def _common(features: Features, cluster: Mapping[str, Any]) -> None:
 
 
 def registered(cluster: Mapping[str, Any]) -> str:
-    """The features of a new cluster. Upstream counts its HTTP proxy as the HTTPS proxy, too."""
+    """Record the features of a new cluster. Upstream counts its HTTP proxy as the HTTPS proxy, too."""
     features: Features = {}
     _common(features, cluster)
     _set(features, SNO, cluster.get("control_plane_count") == 1)
@@ -110,7 +110,7 @@ def registered(cluster: Mapping[str, Any]) -> str:
 
 
 def updated(cluster: Document, body: Mapping[str, Any], gone: frozenset[str]) -> None:
-    """Notes what an update changed; `gone` are the OLM operators that it took away."""
+    """Record the changes of an update; `gone` are the OLM operators that it removed."""
     features: Features = load_json(cluster.get("feature_usage") or "{}", name="feature_usage")
     _common(features, cluster)
     for name in gone:

@@ -1,4 +1,4 @@
-"""Comparison of OpenShift versions: the numbers before the first dash, and what cannot be read is older than all."""
+"""Comparison of OpenShift versions: the numbers before the first dash. An invalid version is older than all others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _VERSION = re.compile(r"v?\d+(\.\d+)*([-+][0-9A-Za-z.+~-]+)?")
 
 @functools.lru_cache(maxsize=1024)
 def numbers(version: str) -> tuple[int, int, int] | None:
-    """Major, minor and patch; missing ones are 0. None when the text is no version."""
+    """Return major, minor and patch; missing ones are 0. None if the text is not a version."""
     if len(version) > 100 or not _VERSION.fullmatch(version):
         return None
     found = [*(int(part) for part in re.findall(r"\d+", version.partition("-")[0])), 0, 0]

@@ -1,6 +1,6 @@
-"""Builds the lab payload: base ISO, component images, release image. Every step is kept by the hash of what it is made of.
+"""Builds the lab payload: base ISO, component images, release image. Every step is cached by the hash of its inputs.
 
-$XDG_CACHE_HOME/agentlab/parts/<step>-<hash>/     what takes long: packages, root file system, ISO, base layer
+$XDG_CACHE_HOME/agentlab/parts/<step>-<hash>/     slow steps: packages, root file system, ISO, base layer
 $XDG_CACHE_HOME/agentlab/payload/<hash>/          payload.json, coreos-x86_64.iso, oci/
 $XDG_CACHE_HOME/agentlab/payload/current          link to the newest
 """
@@ -28,8 +28,8 @@ from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
 
 
-VOLUME_ID = "lab-os-4.22.0"  # at most 16 characters: what Joliet has room for
-KEPT = 8  # payloads: run directories refer to the base ISO of theirs
+VOLUME_ID = "lab-os-4.22.0"  # at most 16 characters, Joliet's limit
+KEPT = 8  # payloads: run directories refer to the base ISO of their payload
 ISO_NAME = "coreos-x86_64.iso"
 _HERE = Path(__file__).resolve()
 _MACHINE_OS = _HERE.parents[1] / "machine_os"
@@ -39,13 +39,13 @@ Say = Callable[[str], None]
 
 
 def cache_root() -> Path:
-    """Where payloads and base ISOs are kept, shared by all clones."""
+    """Return the cache of payloads and base ISOs, shared by all checkouts."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
 
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> pullspec, OCI layout directory, directory whose files are laid over the component's image, or `FAILS`."""
+    """One build. `overrides`: component -> pullspec, OCI layout directory, directory of files that are added to the component's image, or `FAILS`."""
 
     cache: Path
     overrides: Mapping[str, str]
@@ -53,11 +53,11 @@ class Builder:
     distro: Distro
     force: bool = False
 
-    # What each step is made of
+    # Inputs of each step
 
     @property
     def keys(self) -> dict[str, str]:
-        """step -> hash; the last, "payload", is the payload's."""
+        """Return step -> hash; the last one, "payload", is the payload's."""
         distro, scripts = self.distro, _digest_files(_MACHINE_OS)
         made_of: dict[str, Any] = {
             "packages": (
@@ -114,7 +114,7 @@ class Builder:
     # Steps
 
     def _step(self, name: str, key: str, text: str, make: Callable[[Path], None]) -> Path:
-        """The directory of a step, made when it is not there yet."""
+        """Return the directory of a step, building it if it does not exist."""
         target = self.cache / "parts" / f"{name}-{key[:16]}"
         if target.exists() and not self.force:
             os.utime(target)
@@ -128,7 +128,7 @@ class Builder:
 
     @contextlib.contextmanager
     def _made(self, name: str, target: Path) -> Iterator[Path]:
-        """A new directory beside `target` that takes its name when all went well; a broken build leaves nothing under that name."""
+        """Yield a new directory beside `target` that is renamed to it on success; a failed build leaves nothing under that name."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.parent / f".{name}.building"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -142,13 +142,13 @@ class Builder:
         shutil.rmtree(old, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Removes what interrupted builds left."""
+        """Remove the leftovers of interrupted builds."""
         for folder in ("parts", "payload"):
             for path in (self.cache / folder).glob(".*"):
                 shutil.rmtree(path, ignore_errors=True)
 
     def _prune(self) -> None:
-        """Forgets what was not used for longest: all but some payloads, and all but two of each step."""
+        """Remove the least recently used: all but some payloads, and all but two of each step."""
         kinds: dict[str, list[Path]] = {}
         for path in [*(self.cache / "parts").iterdir(), *(self.cache / "payload").iterdir()]:
             if path.is_dir() and not path.is_symlink():
@@ -218,7 +218,7 @@ class Builder:
 
     @staticmethod
     def _share(root: Path, bottom: Path, work: Path) -> None:
-        """Puts the layers that images have in common into a store of the OS: unpacking them is most of a pull's time in an emulated machine."""
+        """Put the images' common layers into the OS's image store: unpacking them takes most of a pull in an emulated machine."""
         layout, lowest = oci.Layout.create(work / "shared"), _load(bottom / "base")
         layout.link_blob(bottom / "base.tar", lowest.digest)
         images = {}
@@ -281,7 +281,7 @@ class Builder:
     def _components(
         self, layout: oci.Layout, work: Path, image: Path, bottom: Path
     ) -> tuple[dict[str, oci.Descriptor], dict[str, str]]:
-        """Writes the component images; returns their descriptors, and every component's pullspec."""
+        """Write the component images; return their descriptors, and the pullspec of every component."""
         work.mkdir()
         lowest = _load(bottom / "base")
         layout.link_blob(bottom / "base.tar", lowest.digest)
@@ -355,7 +355,7 @@ class Builder:
                 )
             if source == FAILS:
                 if not components.COMPONENTS.get(name, components.Component()).programs:
-                    raise BuildError(f"payload_overrides: {name}: has no programs that could fail")
+                    raise BuildError(f"payload_overrides: {name}: has no programs, so it cannot fail")
             elif not Path(source).is_dir() and (
                 "/" not in source or source.startswith((".", "/")) or "@sha256:" not in source
             ):
@@ -371,7 +371,7 @@ def ensure(
     say: Say = lambda text: None,
     cache: Path | None = None,
 ) -> dict[str, Any]:
-    """Builds the payload unless it is there; returns payload.json's content with "directory" (str) and "built" (bool).
+    """Build the payload if necessary; return payload.json's content with "directory" (str) and "built" (bool).
 
     Raises `BuildError`.
     """
@@ -381,7 +381,7 @@ def ensure(
 
 
 def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = None) -> dict[str, Any] | None:
-    """What `ensure` would return without building; None when it would have to build."""
+    """Return what `ensure` would return without building; None if it would have to build."""
     builder = Builder(cache or cache_root(), dict(overrides or {}), lambda text: None, host())
     builder._check_overrides()
     directory = builder.cache / "payload" / builder.keys["payload"]
@@ -394,7 +394,7 @@ def describe(directory: Path) -> dict[str, Any]:
         value: dict[str, Any] = load_json(read_file(directory / "payload.json"), name=str(directory / "payload.json"))
     except FileNotFoundError:
         raise BuildError(
-            f"{directory} holds no payload: payload.json is missing; run 'agentlab payload build'"
+            f"{directory} has no payload: payload.json is missing; run 'agentlab payload build'"
         ) from None
     return value | {"directory": str(directory.resolve()), "iso": str(directory.resolve() / value["iso"])}
 
@@ -406,7 +406,7 @@ def _lock(path: Path, say: Say) -> Iterator[None]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another build is running; waiting for it ...")
+            say("waiting for another build to finish ...")
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
@@ -419,11 +419,11 @@ def _point(link: Path, target: Path) -> None:
 
 
 def _adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
-    """Takes the image out of another layout: the one tagged `name`, or its only one."""
+    """Copy the image from another layout: the one tagged `name`, or the only one."""
     other = oci.Layout(source)
     found = other.tags()
     if name not in found and len(found) != 1:
-        raise BuildError(f"payload_overrides: {name}: {source} holds {len(found)} images and none is tagged {name}")
+        raise BuildError(f"payload_overrides: {name}: {source} has {len(found)} images and none is tagged {name}")
     image = found.get(name) or next(iter(found.values()))
     parts = (*other.blobs_of(image.digest), image.digest)
     other.verify(parts)

@@ -14,27 +14,27 @@ from . import cache_root, describe, ensure, lookup
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentlab payload", description="Build the lab payload, and look into it.")
+    parser = argparse.ArgumentParser(prog="agentlab payload", description="Build and inspect the lab payload.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     build = verbs.add_parser(
         "build",
-        help="build it, or say where it is when it is built",
-        description="Build the lab payload unless it is there.",
+        help="build the payload if necessary, and print its directory",
+        description="Build the lab payload if it does not exist.",
     )
-    build.add_argument("--force", action="store_true", help="build every step anew, with today's packages")
+    build.add_argument("--force", action="store_true", help="rebuild every step, with current packages")
     build.add_argument(
-        "--check", action="store_true", help="only say whether it is there: exit 1 when it would have to be built"
+        "--check", action="store_true", help="only check whether it exists: exit 1 if it would have to be built"
     )
     build.add_argument(
         "--override",
         action="append",
         default=[],
         metavar="COMPONENT=SOURCE",
-        help="replace a component: a pullspec with a digest, an OCI layout directory, or a directory of files laid over its image",
+        help="replace a component: a pullspec with a digest, an OCI layout directory, or a directory of files that are added to its image",
     )
     show = verbs.add_parser("show", help="print payload.json of the newest payload, or of a directory")
     show.add_argument("directory", nargs="?", type=Path)
-    push = verbs.add_parser("push", help="put the images into the storage directory of a registry")
+    push = verbs.add_parser("push", help="write the images into the storage directory of a registry")
     push.add_argument("storage", type=Path, help="the registry's storage directory")
     push.add_argument("--payload", type=Path, metavar="DIRECTORY", help="the payload; default: the newest")
     push.add_argument("--check", action="store_true", help="only count what would be added")
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs a verb; 0, or 1 with one message on stderr."""
+    """Run a verb; return 0, or 1 with one message on stderr."""
     arguments = _parser().parse_args(argv)
     try:
         return _run(arguments)

@@ -40,7 +40,7 @@ _PLAIN_TYPES = (JSON, "application/yaml", "application/octet-stream", protobuf.C
 
 @dataclass(frozen=True)
 class User:
-    """Who sends a request."""
+    """The user of a request."""
 
     name: str
     groups: tuple[str, ...]
@@ -52,7 +52,7 @@ MASTERS = "system:masters"
 
 @dataclass(frozen=True)
 class Target:
-    """What a request is about, read from its URL."""
+    """The target of a request, parsed from its URL."""
 
     resource: Resource
     namespace: str
@@ -61,7 +61,7 @@ class Target:
 
 
 class ApiError(Exception):
-    """An error that is answered as a Status object."""
+    """An error that is returned as a Status object."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ class ApiError(Exception):
 
 @dataclass
 class Access:
-    """Bearer tokens and what groups may do; the group `system:masters` may do everything."""
+    """Bearer tokens and the permissions of groups; the group `system:masters` has full access."""
 
     tokens: dict[str, User] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class Access:
     )
 
     def user(self, request: web.Request) -> User:
-        """Return who sent the request: client certificate (CN, O), bearer token, or nobody."""
+        """Return the user of a request: from the client certificate (CN, O) or bearer token, or anonymous."""
         user = self._authenticated(request)
         as_user = request.headers.get("Impersonate-User")
         if as_user and MASTERS in user.groups:
@@ -132,7 +132,7 @@ class Access:
         return ANONYMOUS
 
     def allowed(self, user: User, verb: str, resource: Resource) -> bool:
-        """Tell whether the user may do this to the resource."""
+        """Return whether the user may do this to the resource."""
         for group in user.groups:
             if group == MASTERS:
                 return True
@@ -142,7 +142,7 @@ class Access:
         return False
 
 
-# Called with the request when this member may not write; answers in the leader's name.
+# Called with the request when this member may not write; forwards it to the leader.
 Forward = Callable[[web.Request, User], Awaitable[web.StreamResponse]]
 # Called after a write with its revision; returns when the other members have it.
 Replicate = Callable[[int], Awaitable[None]]
@@ -151,7 +151,7 @@ Replicate = Callable[[int], Awaitable[None]]
 class Api:
     """Request handling of one member.
 
-    `writable` tells whether this member is the leader right now, `ready` whether its state may be read; `log_of` returns the log
+    `writable` returns whether this member is the leader, `ready` whether its state may be read; `log_of` returns the log
     text of a pod, or None if this member does not have it.
     """
 
@@ -295,7 +295,7 @@ class Api:
         return None
 
     def _openapi(self, group: str, version: str) -> dict[str, Any]:
-        """Say of every kind that the server validates fields, so that clients do not ask for schemas."""
+        """Declare server-side field validation for every kind, so that clients do not request schemas."""
         prefix = f"/apis/{group}/{version}" if group else "/api/v1"
         paths = {}
         for r in self.registry:
@@ -340,7 +340,7 @@ class Api:
                     raise ApiError(
                         404,
                         "NotFound",
-                        f'the log of pod "{target.name}" is kept on node "{obj["spec"].get("nodeName", "")}"',
+                        f'the log of pod "{target.name}" is on node "{obj["spec"].get("nodeName", "")}"',
                     )
                 return web.Response(text=text)
             return _json(self._shown(request, resource, [obj], single=True))
@@ -616,7 +616,7 @@ class Api:
             new = _PATCHES[content_type](old, body)
         except PatchError as error:
             raise _invalid(target.resource, target.name, str(error)) from None
-        # Without a resourceVersion in the patch itself the patch meets whatever is there.
+        # Without a resourceVersion the patch applies to the current object.
         given = body.get("metadata", {}).get("resourceVersion", "") if isinstance(body, dict) else ""
         new = {**new, "metadata": {**new["metadata"], "resourceVersion": given}}
         return self._update(target, old, new, dry), 200
@@ -653,7 +653,7 @@ def _verb(request: web.Request, target: Target | None) -> str:
 
 
 def _seen(event: Event, key: str, namespace: str, chosen: Matcher) -> tuple[str, Object] | None:
-    """Return what a watch shows of an event: an object that enters the selection is ADDED, one that leaves it DELETED."""
+    """Return a watch event: an object that enters the selection is ADDED, one that leaves it DELETED."""
     obj, old = event["object"], event["old"]
     if event["resource"] != key or (namespace and obj["metadata"].get("namespace") != namespace):
         return None
@@ -666,7 +666,7 @@ def _seen(event: Event, key: str, namespace: str, chosen: Matcher) -> tuple[str,
 
 
 def _self_review(path: str, user: User) -> Object | None:
-    """Answer what `oc whoami` and `kubectl auth` ask about the caller."""
+    """Answer the requests of `oc whoami` and `kubectl auth`."""
     if path == "/apis/user.openshift.io/v1/users/~":
         return {
             "kind": "User",
@@ -713,7 +713,7 @@ async def _body(request: web.Request) -> Any:
 
 def _object(body: Any) -> Object:
     if not isinstance(body, dict):
-        raise ApiError(400, "BadRequest", "the body is no object")
+        raise ApiError(400, "BadRequest", "the body is not an object")
     return dict(body)
 
 

@@ -30,10 +30,10 @@ def merged(old: list[Object], new: list[Object]) -> list[Object]:
 
 
 def status(obj: Mapping[str, Any], kind: str) -> str:
-    """Return the status of a condition, empty if the object has none such."""
+    """Return the status of a condition, empty if the object does not have it."""
     return next((str(c["status"]) for c in obj.get("status", {}).get("conditions", ()) if c["type"] == kind), "")
 
 
 def is_true(obj: Mapping[str, Any], kind: str) -> bool:
-    """Tell whether a condition is True."""
+    """Return whether a condition is True."""
     return status(obj, kind) == "True"

@@ -1,4 +1,4 @@
-"""Ignition configs as dictionaries: merging them, and files in them. Light: the installer needs no more than this."""
+"""Ignition configs as dictionaries: merging them, and files in them. Kept small, because the installer imports it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Config = dict[str, Any]
 
 
 def merge(base: Config, *others: Mapping[str, Any]) -> Config:
-    """Return `base` with the files, links, directories, units and users of `others`; the last that has an entry wins."""
+    """Return `base` with the files, links, directories, units and users of `others`; the last one with an entry wins."""
     merged: Config = copy.deepcopy(dict(base))
     for other in others:
         for section, lists in (
@@ -32,7 +32,7 @@ def merge(base: Config, *others: Mapping[str, Any]) -> Config:
 
 
 def data_file(path: str, data: bytes, mode: int, compress: bool = False) -> Config:
-    """Return a file of an Ignition config that holds `data`."""
+    """Return a file with content `data` for an Ignition config."""
     contents = {
         "source": "data:;base64," + base64.b64encode(gzip.compress(data, mtime=0) if compress else data).decode()
     }

@@ -1,6 +1,6 @@
 """The process of one control-plane member: API, store, machine-config server, and while it leads, the controllers.
 
-On the bootstrap host it also begins the cluster and hands it over to the masters.
+On the bootstrap host it also starts the cluster and hands it over to the masters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ log = logging.getLogger("control-plane")
 
 
 class ControlPlane:
-    """Everything one member runs. Paths are options, so that several members can run on one machine."""
+    """One control-plane member. Paths are options, so that several members can run on one machine."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -82,7 +82,7 @@ class ControlPlane:
         self.keepalived: Keepalived | None = None
 
     def peers(self) -> Iterable[str]:
-        """Return the addresses where members may be: those of the control-plane nodes, and of hosts as they were discovered."""
+        """Return possible addresses of members: those of the control-plane nodes, and of hosts as they were discovered."""
         found = [
             a
             for n in self.store.items("nodes")
@@ -93,12 +93,12 @@ class ControlPlane:
         return dict.fromkeys(found)
 
     def pod_log(self, pod: Object) -> str | None:
-        """Return the log of a pod that this process plays: the machine-config server."""
+        """Return the log of a pod that is part of this process: the machine-config server."""
         mine = pod["metadata"]["name"] == f"machine-config-server-{socket.gethostname()}"
         return "\n".join(self.mcs.lines) if mine else None
 
     def learn(self) -> None:
-        """Serve every kind that the store has objects of."""
+        """Serve every kind of the objects in the store."""
         for items in list(self.store.objects.values()):
             for obj in items.values():
                 self.registry.for_object(obj)
@@ -118,7 +118,7 @@ class ControlPlane:
             try:
                 controllers.step()
             except Exception:
-                # One object that a user wrote must not stop the cluster; the next step tries again.
+                # One object of a user must not stop the cluster; the next step retries.
                 log.exception("a controller failed")
             await asyncio.sleep(STEP_SECONDS)
 
@@ -180,7 +180,7 @@ class ControlPlane:
     # The bootstrap host
 
     def seed(self) -> None:
-        """Begin the cluster with the objects that were rendered for it, unless it has begun already."""
+        """Initialize the cluster with its rendered objects, unless it is initialized already."""
         if self.store.uid:
             return
         self.store.begin_epoch(1)
@@ -192,7 +192,7 @@ class ControlPlane:
             self.store.put(resource.key, obj)
             if obj["kind"] == "CustomResourceDefinition":
                 self.registry.add_definition(obj)
-        log.info("the cluster begins with %d objects", sum(map(len, self.store.objects.values())))
+        log.info("the cluster starts with %d objects", sum(map(len, self.store.objects.values())))
 
     def _ensure_namespace(self, name: str) -> None:
         if not self.store.find("namespaces", "", name):
@@ -213,7 +213,7 @@ class ControlPlane:
         log.info("bootkube is done")
 
     def write_single_node(self) -> None:
-        """Write the disk config of the single node, which holds the store."""
+        """Write the disk config of the single node, which includes the store."""
         base = load_json(read_file(self.options.bootstrap_dir / "master-base.ign"), name=str(self.options.bootstrap_dir / "master-base.ign"))
         snapshot = json.dumps(self.store.snapshot(), separators=(",", ":")).encode()
         machine_config = self.store.get(
@@ -235,7 +235,7 @@ class ControlPlane:
         return name
 
     async def hand_over(self) -> None:
-        """Wait for the masters, let go of the API's address, and report when one of them leads."""
+        """Wait for the masters, release the API's address, and report when one of them leads."""
         wanted = max(1, min(cluster_facts.count(self.facts, "master") - 1, 2))
         said = None
         while True:
@@ -293,7 +293,7 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="hyperkube kube-apiserver", description="control plane member: API, store, machine-config server"
     )
-    options.add_argument("--bootstrap", action="store_true", help="begin the cluster and hand it over")
+    options.add_argument("--bootstrap", action="store_true", help="initialize the cluster and hand it over")
     options.add_argument("--config-dir", type=Path, default=Path("/etc/kubernetes"))
     options.add_argument("--data-dir", type=Path)
     options.add_argument("--run-dir", type=Path, default=Path("/run/agentlab"))
@@ -311,7 +311,7 @@ def main(argv: list[str] | None = None) -> int:
         options.data_dir = options.bootstrap_dir / "etcd" if options.bootstrap else Path(STORE)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     if options.bootstrap:
-        # Where the installer sees which hosts have fetched their config.
+        # The installer reads here which hosts have fetched their config.
         machine_config_server.log.addHandler(logging.FileHandler(options.bootstrap_dir / "machine-config-server.log"))
     asyncio.run(ControlPlane(options).run())
     return 0

@@ -1,4 +1,4 @@
-"""What the leader does besides answering: signs certificates, watches leases, places pods, counts pools."""
+"""Controllers of the leader: sign certificates, watch leases, schedule pods, count pools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MCO = "machineconfiguration.openshift.io"
 
 @dataclass
 class Controllers:
-    """All controllers of one leader; operators take a step every `settle` seconds. The bootstrap host's approves all certificate requests."""
+    """All controllers of one leader; operators take a step every `settle` seconds. On the bootstrap host they approve all certificate requests."""
 
     store: Store
     facts: ClusterFacts
@@ -52,7 +52,7 @@ class Controllers:
         self._lifecycle = Lifecycle(self.store, self.facts)
 
     def step(self) -> None:
-        """Do whatever is due; called about once a second."""
+        """Run what is due; called about once a second."""
         steps: tuple[Callable[[], None], ...] = (
             self._sign,
             self._watch_leases,
@@ -71,7 +71,7 @@ class Controllers:
             self._lifecycle.step()
 
     def _approves(self) -> bool:
-        # A single node has nobody else to let it in: upstream's post-reboot script does this.
+        # On a single node no other member can approve it: upstream's post-reboot script does this.
         started = self.store.find("configmaps", "kube-system", "bootstrap")
         return self.bootstrap or (single_node(self.facts) and not started)
 
@@ -106,7 +106,7 @@ class Controllers:
             self._update_status(CSR, csr, {**csr["status"], "certificate": base64.b64encode(pem.encode()).decode()})
 
     def _watch_leases(self) -> None:
-        # A new leader gives every node one period before it judges.
+        # A new leader gives every node one lease period before it evaluates leases.
         if time.monotonic() - self._since < GRACE_SECONDS:
             return
         for node in self.store.items("nodes"):
@@ -120,7 +120,7 @@ class Controllers:
             self._update_status("nodes", node, {**node["status"], "conditions": conditions})
 
     def _initialize_nodes(self) -> None:
-        # The cloud provider's part, which needs somebody to log in as.
+        # The cloud provider's part, which needs credentials.
         tainted = [node for node in self.store.items("nodes") if cloud.tainted(node)]
         config = self.store.find("configmaps", "kube-system", "cluster-config-v1")
         if not (tainted and config and cloud.credentials(load_yaml(config["data"]["install-config"], name="install-config"))):
@@ -189,12 +189,12 @@ class Controllers:
         names = {pool["metadata"]["name"] for pool in pools}
         for pool in pools:
             role = pool["metadata"]["name"]
-            # A node is of one pool only: that of the control plane, else one that somebody made, else the workers'.
+            # A node belongs to one pool: the control plane's, else a custom pool, else the workers'.
             before = {"master"} if role != "worker" else names - {"worker"}
             members = [
                 n for n in known if node_list.has_role(n, role) and (role == "master" or not any(node_list.has_role(n, r) for r in before))
             ]
-            if "configuration" not in pool["spec"]:  # somebody's own, whose nodes run what the workers do
+            if "configuration" not in pool["spec"]:  # a custom pool, whose nodes run the workers' config
                 worker = self.store.get(POOLS, "", "worker")
                 pool = {**pool, "spec": {**pool["spec"], "configuration": worker["spec"]["configuration"]}}
             known_status = pool.get("status") or {"conditions": []}
@@ -257,7 +257,7 @@ class Controllers:
         self.store.put("configmaps", config_map("openshift-config-managed", "console-public", {"consoleURL": f"https://{host}"}))
 
     def _finish_bootstrap(self) -> None:
-        """Say that the cluster stands without its bootstrap host; only a member on a disk can."""
+        """Record that the cluster no longer needs its bootstrap host; only an installed member can."""
         wanted = max(1, min(count(self.facts, "master") - 1, 2))
         if self.bootstrap or self.store.find("configmaps", "kube-system", "bootstrap"):
             return
@@ -269,7 +269,7 @@ class Controllers:
 
 
 def is_unknown(node: Object) -> bool:
-    """Tell whether a node was given up because its lease ran out."""
+    """Return whether a node is unknown because its lease expired."""
     return any(c["type"] == "Ready" and c["status"] == "Unknown" for c in node.get("status", {}).get("conditions", ()))
 
 

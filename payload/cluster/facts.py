@@ -1,4 +1,4 @@
-"""What the programs on a node know of their cluster: `/etc/kubernetes/cluster.json`, made once from the service's models."""
+"""Facts about the cluster for programs on a node: `/etc/kubernetes/cluster.json`, created once from the service's models."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def build(
         "platform": (cluster.get("platform") or {}).get("type", "none"),
         "topology": topology,
         "schedulable_masters": bool(cluster.get("schedulable_masters")) or not workers,
-        # A single node, and a user-managed balancer, have no address that moves between nodes.
+        # A single node and a user-managed load balancer have no virtual address.
         "api_vips": [] if single else [v["ip"] for v in cluster.get("api_vips") or () if v["ip"] not in own],
         "ingress_vips": [] if single else [v["ip"] for v in cluster.get("ingress_vips") or () if v["ip"] not in own],
         "machine_networks": [n["cidr"] for n in cluster.get("machine_networks") or ()],
@@ -84,7 +84,7 @@ def build(
 
 
 def host_facts(host: Mapping[str, Any]) -> HostFacts:
-    """Return what matters of one `host` model."""
+    """Return the facts of one `host` model."""
     inventory = host.get("inventory") or {}
     if isinstance(inventory, str):
         inventory = load_json(inventory, name="inventory")
@@ -119,7 +119,7 @@ def count(facts: ClusterFacts, role: str) -> int:
 
 
 def single_node(facts: ClusterFacts) -> bool:
-    """Tell whether there is one control-plane node only."""
+    """Return whether there is one control-plane node only."""
     return facts["topology"] == "SingleReplica"
 
 

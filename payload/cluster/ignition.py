@@ -1,8 +1,8 @@
-"""Ignition configs of an installation: what the bootstrap host runs, what is written to disks, what new nodes fetch.
+"""Ignition configs of an installation: for the bootstrap host, for disks, and for new nodes.
 
 Three layers, as in OpenShift:
 - `bootstrap.ign` is applied to the live system of the bootstrap host: keys, the first objects, the role configs, `bootkube.service`;
-- `<role>.ign` goes to disk and is small: who am I, whom do I trust, `machine-config-daemon-firstboot.service`;
+- `<role>.ign` goes to disk and is small: identity, trust anchors, `machine-config-daemon-firstboot.service`;
 - the rendered config of a role is served by the machine-config server: credentials, registries, `kubelet.service` and,
   on the control plane, `kube-apiserver.service`. A single node gets it on its disk together with the store.
 """
@@ -92,16 +92,16 @@ def render(
 ) -> dict[str, Config]:
     """Return the Ignition 3.2 configs `bootstrap.ign`, `master.ign`, `worker.ign`, `arbiter.ign`.
 
-    `cluster` and `hosts` are the service's models (the cluster also with `pull_secret`); `tls_dir` holds the installer's signers;
+    `cluster` and `hosts` are the service's models (the cluster also with `pull_secret`); `tls_dir` has the installer's signers;
     `images` maps components to pullspecs; `settings` is the flat map of intervals; `manifests` maps file names to YAML.
-    `node_files` maps paths to text that every installed node gets, by default the registries.conf and trust anchors found here.
-    `service` tells the controller where the assisted service is: `base_url`, `token`, `invoker`.
-    Keys in it are random: render once per installation. Raises ValueError for a missing image and a manifest that is no
+    `node_files` maps paths to text for every installed node, by default the local registries.conf and trust anchors.
+    `service` is the assisted service for the controller: `base_url`, `token`, `invoker`.
+    The keys are random: render once per installation. Raises ValueError for a missing image and a manifest that is not
     YAML, OSError for a missing signer.
     """
     service = service or {}
     if not images.get(Component.HYPERKUBE):
-        raise ValueError("images: the component hyperkube is missing, which every node runs")
+        raise ValueError("images: the component hyperkube, which every node runs, is missing")
     facts = build(cluster, hosts, images, service.get("invoker", "agent-installer"))
     extra = _documents(manifests)
     trust = dict(node_files) if node_files is not None else live_node_files()
@@ -210,7 +210,7 @@ def render(
 
 
 def live_node_files() -> dict[str, str]:
-    """Return registries.conf and trust anchors of the system this runs on, path to text."""
+    """Return registries.conf and trust anchors of this system, path to text."""
     found = {}
     for path in (Path("/etc/containers/registries.conf"), *sorted(Path("/etc/pki/ca-trust/source/anchors").glob("*"))):
         if path.is_file() and (text := path.read_text()).strip():
@@ -219,7 +219,7 @@ def live_node_files() -> dict[str, str]:
 
 
 def kubeconfig(facts: ClusterFacts, server: str, bundle: str, *, token: str) -> str:
-    """Return a kubeconfig (JSON, which is YAML) that identifies itself by a bearer token."""
+    """Return a kubeconfig (JSON, which is YAML) with a bearer token."""
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -270,7 +270,7 @@ class _Pki:
         self.router_ca = ingress.pair.certificate
 
     def files(self) -> list[Config]:
-        """Return what a control-plane member needs, below `/etc/kubernetes/pki`."""
+        """Return the certificates and keys of a control-plane member, below `/etc/kubernetes/pki`."""
         pairs = {
             "server": self.server,
             "member": self.member,
@@ -300,8 +300,8 @@ def _disk_config(
 
 
 def _single_node(disk: Config, rendered: Config) -> Config:
-    """Return the disk config of a single node, which has nobody to fetch its machine config from."""
-    # Disabled and there: systemd refuses to disable a unit that it does not find.
+    """Return the disk config of a single node, which has no other node to fetch its machine config from."""
+    # Disabled, but it must exist: systemd refuses to disable a missing unit.
     off = _config([], [{**_FIRSTBOOT, "enabled": False}])
     return merge({**disk, "systemd": {"units": []}}, rendered, off)
 
@@ -310,7 +310,7 @@ def _units(facts: ClusterFacts, role: str) -> list[Config]:
     image = facts["images"][Component.HYPERKUBE]
     mounts = " -v /var/lib/kubelet:/var/lib/kubelet"
     start = _CONTAINER.format(name="kubelet", auth=PULL_SECRET, mounts=mounts, image=image, command="hyperkube kubelet")
-    units = [_unit("kubelet.service", "Kubernetes Kubelet (stand-in)", start)]
+    units = [_unit("kubelet.service", "Kubernetes Kubelet (simulator)", start)]
     if role != "worker":
         start = _CONTAINER.format(
             name="kube-apiserver",
@@ -321,7 +321,7 @@ def _units(facts: ClusterFacts, role: str) -> list[Config]:
         )
         extra = "ExecStopPost=/bin/sh -c 'echo -254 > /run/agentlab/api'\n"
         units.append(
-            _unit("kube-apiserver.service", "OpenShift API, store and machine-config server (stand-ins)", start, extra)
+            _unit("kube-apiserver.service", "OpenShift API, store and machine-config server (simulators)", start, extra)
         )
     return units
 
@@ -332,7 +332,7 @@ def _bootkube(facts: ClusterFacts) -> Config:
     start = _CONTAINER.format(
         name="bootkube", auth=LIVE_PULL_SECRET, mounts=mounts, image=facts["images"][Component.HYPERKUBE], command=command
     )
-    return _unit("bootkube.service", "Bootstrap a Kubernetes cluster (stand-in)", start, restart="on-failure")
+    return _unit("bootkube.service", "Bootstrap a Kubernetes cluster (simulator)", start, restart="on-failure")
 
 
 def _unit(name: str, description: str, start: str, extra: str = "", restart: str = "always") -> Config:
@@ -373,7 +373,7 @@ def _documents(manifests: Mapping[str, str]) -> list[Config]:
         try:
             documents = list(load_yaml_all(text, name="text"))
         except DocumentError as error:
-            raise ValueError(f"manifest {name} is no YAML: {error}") from None
+            raise ValueError(f"manifest {name} is not YAML: {error}") from None
         for document in documents:
             if document is None:
                 continue
@@ -385,7 +385,7 @@ def _documents(manifests: Mapping[str, str]) -> list[Config]:
                 and isinstance(metadata.get("name"), str)
                 and isinstance(metadata.get("labels") or {}, dict)
             ):
-                raise ValueError(f"manifest {name} is no object: apiVersion, kind and metadata.name are needed")
+                raise ValueError(f"manifest {name} is not an object: apiVersion, kind and metadata.name are required")
             found.append(document)
     return found
 

@@ -15,9 +15,9 @@ from ...plugins.module_utils.documents import load_json
 
 @dataclass(frozen=True)
 class Instance:
-    """One set of addresses that moves as a whole.
+    """One set of addresses that fails over together.
 
-    `track` is a file with a number that is added to the priority; -254 and less takes this node out.
+    `track` is a file with a number that is added to the priority; -254 or less excludes this node.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Instance:
 
 
 def router_id(cluster: str, name: str) -> int:
-    """Return the VRRP router id (1-254) of an instance; clusters that share a network differ by name."""
+    """Return the VRRP router id (1-254) of an instance; derived from the name, so that clusters can share a network."""
     return zlib.crc32(f"{cluster}/{name}".encode()) % 254 + 1
 
 
@@ -89,7 +89,7 @@ class Keepalived:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Write the configuration and start keepalived; tracked files are made, saying -254, if they are missing."""
+        """Write the configuration and start keepalived; missing tracked files are created with -254."""
         self._directory.mkdir(parents=True, exist_ok=True)
         for instance in self._instances:
             if not instance.track.exists():
@@ -113,12 +113,12 @@ class Keepalived:
         self._process = subprocess.Popen(command)
 
     def keep(self) -> None:
-        """Start it again if it ended by itself."""
+        """Restart it if it has exited."""
         if self._process is not None and self._process.poll() is not None:
             self.start()
 
     def stop(self) -> None:
-        """Give the addresses up and wait for the end."""
+        """Release the addresses and wait for the process to exit."""
         if self._process is None:
             return
         self._process.terminate()

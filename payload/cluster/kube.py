@@ -20,7 +20,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class KubeError(Exception):
-    """The API answered with an error; `code` is the HTTP status, 0 if it could not be reached."""
+    """The API returned an error; `code` is the HTTP status, 0 if it could not be reached."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class KubeError(Exception):
 
 
 class KubeClient:
-    """Talks to one server, with a bearer token or a client certificate (files)."""
+    """Client of one server, with a bearer token or a client certificate (files)."""
 
     def __init__(
         self, server: str, ca: str, *, token: str = "", certificate: Path | None = None, key: Path | None = None
@@ -68,7 +68,7 @@ class KubeClient:
                 return self._exchange(method, path, body, content_type, timeout)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                # A kept connection may have been closed meanwhile; a fresh one that fails is an answer.
+                # A kept-alive connection may have been closed meanwhile; a failure of a new one is final.
                 if fresh or attempt == 2:
                     raise KubeError(0, f"{self.server}: {error or type(error).__name__}") from None
         raise AssertionError
@@ -92,7 +92,7 @@ class KubeClient:
         return self.request("POST", path, obj)
 
     def ensure(self, path: str, obj: Object) -> None:
-        """Create an object in the collection `path` unless it is there."""
+        """Create an object in the collection `path` unless it exists."""
         try:
             self.create(path, obj)
         except KubeError as error:
@@ -104,7 +104,7 @@ class KubeClient:
         return self.request("PATCH", path, patch, content_type)
 
     def watch(self, path: str, seconds: int) -> Iterator[tuple[str, Object]]:
-        """Yield the events of a collection, first what is there, for at most so many seconds."""
+        """Yield the events of a collection, existing objects first, for at most `seconds`."""
         joint = "&" if "?" in path else "?"
         try:
             connection = self._open(seconds + 10)
@@ -136,7 +136,7 @@ class KubeClient:
         if self._connection is None:
             connection = http.client.HTTPSConnection(self._host, self._port, context=self._tls, timeout=timeout)
             connection.connect()
-            # When the server's address has moved, nothing but a probe of ours finds out.
+            # Only a TCP probe detects that the server's address has moved.
             for option, value in ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 3), (socket.TCP_KEEPCNT, 3)):
                 connection.sock.setsockopt(socket.IPPROTO_TCP, option, value)
             connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

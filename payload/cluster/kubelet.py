@@ -1,4 +1,4 @@
-"""Stand-in of the kubelet: joins the node, keeps its lease, runs the few pods there are, and holds virtual addresses.
+"""Simulator of the kubelet: joins the node, renews its lease, runs the controller's pods, and manages virtual addresses.
 
 Joining is the real protocol: a bootstrap token, a request for a client certificate, the Node object, a request for a serving certificate.
 """
@@ -28,14 +28,14 @@ from .conditions import condition, merged
 from .keepalived import Instance, Keepalived, interface_for
 from .kube import STRATEGIC, KubeClient, KubeError, Object
 from .pki import Signer, request
-from .pods import MIRROR, RETRY_SECONDS, ContainerPod, MirrorPods, NodeContext, Pod, RouterPod, insist, write
+from .pods import MIRROR, RETRY_SECONDS, ContainerPod, MirrorPods, NodeContext, Pod, RouterPod, retry, write
 from .settings import seconds
 from .store import now
 
 PORT = Port.KUBELET
 LEASE_SECONDS = 10.0
 STATUS_SECONDS = 60.0
-# With the cgroup namespace: podman makes the cgroups of its containers by their names in it.
+# With the cgroup namespace: podman creates the cgroups of its containers by their names in it.
 NSENTER = "nsenter -t 1 -m -u -i -n -p -C --"
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -46,7 +46,7 @@ log = logging.getLogger("kubelet")
 
 
 def one_per_family(addresses: Sequence[str]) -> list[str]:
-    """Return the first address of each family, the family of the first of all in front, as kubelet's `--node-ip` takes them."""
+    """Return the first address of each family, the family of the very first one leading, in the order of kubelet's `--node-ip`."""
     found: dict[Version, str] = {}
     for address in addresses:
         found.setdefault(version(address), address)
@@ -54,7 +54,7 @@ def one_per_family(addresses: Sequence[str]) -> list[str]:
 
 
 class Kubelet:
-    """One node. `host` is where the host's root file system is seen, `enter` the command prefix that runs something on the host."""
+    """One node. `host` is the mount point of the host's root file system, `enter` the command prefix to run on the host."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -72,10 +72,10 @@ class Kubelet:
         self.initialized = True
 
     def run(self) -> None:
-        """Join and stay."""
+        """Join the cluster and run until stopped."""
         self._start_keepalived()
         self.client = self._join()
-        insist("registering the node", self._register)
+        retry("registering the node", self._register)
         threading.Thread(target=self._serve, daemon=True).start()
         threading.Thread(target=self._keep_pods, daemon=True).start()
         mirrors = None if self.role == "worker" else MirrorPods(self._context(), self.name)
@@ -93,23 +93,23 @@ class Kubelet:
             except KubeError as error:
                 log.info("the API does not answer: %s", error)
                 if error.code == 404:
-                    insist("registering the node", self._register)
+                    retry("registering the node", self._register)
             if self.keepalived:
                 self.keepalived.keep()
             least = 0.1 if self.initialized else 1.0
             time.sleep(LEASE_SECONDS if is_ready else min(LEASE_SECONDS, max(least, became_ready - time.monotonic())))
 
     def stop(self) -> None:
-        """Give up addresses and pods."""
+        """Release addresses and stop pods."""
         if self.keepalived:
             self.keepalived.stop()
         for pod in list(self.pods.values()):
             pod.stop()
 
-    # Who am I
+    # Identity
 
     def _host_name(self) -> str:
-        # As on RHCOS, a node waits for its name: DHCP or the host's configuration may bring it late.
+        # As on RHCOS, a node waits for its hostname: DHCP or the host's configuration may set it late.
         while True:
             name = socket.gethostname()
             if not name.startswith("localhost"):
@@ -137,7 +137,7 @@ class Kubelet:
     # Joining
 
     def _join(self) -> KubeClient:
-        """Return a client with the node's own certificate, asking for one if there is none yet."""
+        """Return a client with the node's own certificate, requesting one if there is none yet."""
         folder: Path = self.options.data_dir / "pki"
         certificate, key = folder / "kubelet-client-current.crt", folder / "kubelet-client-current.key"
         if not certificate.exists():
@@ -159,11 +159,11 @@ class Kubelet:
                 "usages": usages,
             },
         }
-        name = insist(f"requesting a certificate of {signer}", lambda: client.create(CSRS, body))["metadata"]["name"]
+        name = retry(f"requesting a certificate of {signer}", lambda: client.create(CSRS, body))["metadata"]["name"]
         log.info("certificate request %s waits for approval", name)
         while True:
-            # The request may be gone when the store's leader changed before it was replicated: then ask again.
-            csr = insist("waiting for the certificate", lambda: client.find(f"{CSRS}/{name}"))
+            # The request may be lost if the leader changed before it was replicated: then send it again.
+            csr = retry("waiting for the certificate", lambda: client.find(f"{CSRS}/{name}"))
             if csr is None:
                 self._certificate(client, certificate, key, signer, names)
                 return
@@ -237,7 +237,7 @@ class Kubelet:
 
     def _post_status(self, is_ready: bool) -> None:
         status = self.status(is_ready)
-        # Without it the addresses would be merged by their type, and two of one type become one. The real kubelet does the same.
+        # Without it addresses are merged by type, and two of the same type become one. The real kubelet does the same.
         status["addresses"].append({"$patch": "replace"})
         node = self.client.patch(f"{NODES}/{self.name}/status", {"status": status}, STRATEGIC)
         self.initialized = not cloud.tainted(node)
@@ -317,7 +317,7 @@ class Kubelet:
         except OSError:
             return ""
 
-    # Addresses that move
+    # Virtual addresses
 
     def _start_keepalived(self) -> None:
         run: Path = self.options.run_dir

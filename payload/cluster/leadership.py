@@ -1,6 +1,6 @@
-"""Who leads: the control-plane member that holds the API's virtual address; on a single node always this one.
+"""Leadership: the control-plane member with the API's virtual address leads; on a single node always this one.
 
-A cluster behind a user's own balancer has no such address: its members elect.
+A cluster with a user-managed load balancer has no such address: its members elect the leader.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...plugins.module_utils.addresses import in_url, socket_family
 
 
 class Leadership(Protocol):
-    """Answers, at any time and without waiting, whether this member should lead and where the leader is."""
+    """Returns, without blocking, whether this member should lead, and the leader's URL."""
 
     electable: bool
 
     def holds(self) -> bool:
-        """Tell whether this member is to lead right now."""
+        """Return whether this member should lead now."""
 
     def leader_url(self) -> str | None:
         """Return the base URL of the leader, None if it is not known."""
@@ -39,7 +39,7 @@ class Alone:
 
 
 class VirtualAddress:
-    """keepalived moves the API's addresses between members; whoever has the first one leads."""
+    """keepalived moves the API's addresses between members; the one with the first address leads."""
 
     electable = True
 
@@ -48,7 +48,7 @@ class VirtualAddress:
         self._port = port
 
     def holds(self) -> bool:
-        """Tell whether the address is configured here: only then can a socket be bound to it."""
+        """Return whether the address is configured here: only then can a socket be bound to it."""
         family = socket_family(self._address)
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             try:
@@ -63,13 +63,13 @@ class VirtualAddress:
 
 
 class Elected:
-    """The members agree by what they tell each other: who leads goes on; without a leader the newest state leads.
+    """Election by exchanged states: a leader stays; without a leader the member with the newest state leads.
 
-    `expected` is the number of members; a new leader must see more than half of them, of two one is enough.
+    `expected` is the number of members; a new leader must reach more than half of them; of two, one is enough.
     """
 
-    # So many looks without a leader before a new one is chosen.
-    PATIENCE = 3
+    # Number of polls without a leader before an election.
+    GRACE = 3
 
     def __init__(self, expected: int, leads: bool) -> None:
         self._quorum = expected // 2 + 1 if expected > 2 else 1
@@ -77,7 +77,7 @@ class Elected:
         self.electable = True
 
     def holds(self) -> bool:
-        """Tell whether this member won the last look."""
+        """Return whether this member won the last election."""
         return self._holds
 
     def leader_url(self) -> str | None:
@@ -85,11 +85,11 @@ class Elected:
         return self._url or None
 
     def resign(self) -> None:
-        """Give up the lead and never take it again: the bootstrap host does so when it hands over."""
+        """Give up the lead permanently: the bootstrap host does so when it hands over."""
         self._holds, self.electable = False, False
 
     def look(self, own: dict[str, Any], peers: Sequence[dict[str, Any]]) -> None:
-        """Judge by the states of this member and of those it reaches: member, uid, epoch, revision, leader, url."""
+        """Decide by the states of this member and of those that it reaches: member, uid, epoch, revision, leader, url."""
         members = [peer for peer in peers if peer["uid"] in ("", own["uid"]) or not own["uid"]]
         leaders = [peer for peer in members if peer["leader"]]
         best = max(leaders, key=lambda peer: (peer["epoch"], peer["member"]), default=None)
@@ -101,7 +101,7 @@ class Elected:
         if self._holds:
             return
         self._url, self._missed = "", self._missed + 1
-        if self._missed < self.PATIENCE or not self.electable or not own["uid"]:
+        if self._missed < self.GRACE or not self.electable or not own["uid"]:
             return
         candidates = [own, *(peer for peer in members if peer["uid"] and peer["electable"])]
         first = max(candidates, key=lambda peer: (peer["epoch"], peer["revision"], peer["member"]))

@@ -1,8 +1,8 @@
-"""Puts an Ignition config onto a running system, and fetches a new node's config at its first boot from disk.
+"""Applies an Ignition config to a running system, and fetches a new node's config at its first boot from disk.
 
 A real node fetches its config in the initrd; the lab's initrd has no network, so this runs in the real root, as
-`machine-config-daemon-firstboot.service`. It is also a file in every disk config, started by the host's Python: nothing but the standard
-library is used, and nothing of this package.
+`machine-config-daemon-firstboot.service`. It is also a file in every disk config, run by the host's Python: it uses only the standard
+library, and no other module of this package.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def decode(contents: dict[str, Any]) -> bytes:
 
 
 def write(path: Path, data: bytes, mode: int) -> None:
-    """Write a file with its parents, at once."""
+    """Write a file atomically, with its parent directories."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_bytes(data)
@@ -102,7 +102,7 @@ def _units(units: Any, root: Path, run: Run) -> list[str]:
 
 
 def fetch(url: str, ca: str) -> dict[str, Any]:
-    """Return the Ignition config that the machine-config server has at `url`; `ca` is PEM text."""
+    """Return the Ignition config at `url` of the machine-config server; `ca` is PEM text."""
     context = ssl.create_default_context(cadata=ca)
     request = urllib.request.Request(
         url,
@@ -117,7 +117,7 @@ def fetch(url: str, ca: str) -> dict[str, Any]:
 
 
 def firstboot(node_config: Path, root: Path, run: Run) -> int:
-    """Fetch the node's config, as long as it takes (as Ignition does), apply it and start its units."""
+    """Fetch the node's config without a timeout (as Ignition does), apply it and start its units."""
     wanted = load_json(read_file(node_config), name=str(node_config))
     said = ""
     while True:

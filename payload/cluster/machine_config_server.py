@@ -1,4 +1,4 @@
-"""The machine-config server: hands a booting node the rendered config of its pool (port 22623)."""
+"""The machine-config server: serves the rendered config of a pool to booting nodes (port 22623)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger("machine-config-server")
 
 
 class MachineConfigServer:
-    """Serves `/config/<pool>` out of the store; `lines` holds its log, which tells the installer who came."""
+    """Serves `/config/<pool>` from the store; `lines` is its log, in which the installer finds the nodes that fetched it."""
 
     def __init__(self, store: Store, ready: Any) -> None:
         self._store, self._ready = store, ready
@@ -41,7 +41,7 @@ class MachineConfigServer:
 
     async def _config(self, request: web.Request) -> web.Response:
         pool_name, agent = request.match_info["pool"], request.headers.get("User-Agent", "")
-        # The form of the real server's log: the installer looks for address, pool and Ignition's user agent in it.
+        # The format of the real server's log: the installer parses address, pool and Ignition's user agent.
         accept = request.headers.get("Accept", "")
         line = f'Pool {pool_name} requested by address:"{_address(request)}" User-Agent:"{agent}" Accept-Header: "{accept}"'
         self.lines.append(line)

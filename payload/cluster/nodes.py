@@ -1,4 +1,4 @@
-"""Questions about Node objects."""
+"""Queries on Node objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROLE = "node-role.kubernetes.io/"
 
 
 def has_role(node: Object, role: str) -> bool:
-    """Tell whether a node has the role's label."""
+    """Return whether a node has the role's label."""
     return f"{ROLE}{role}" in node["metadata"].get("labels", {})
 
 

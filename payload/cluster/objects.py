@@ -1,4 +1,4 @@
-"""API objects as one writes them down."""
+"""Constructors of API objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def make(
     annotations: dict[str, str] | None = None,
     **fields: Any,
 ) -> Object:
-    """Return an object; `fields` are what stands beside its metadata."""
+    """Return an object; `fields` are those beside its metadata."""
     metadata: Object = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

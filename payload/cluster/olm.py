@@ -1,6 +1,6 @@
-"""Operators that a Subscription asks for: a ClusterServiceVersion appears, installs, and has succeeded.
+"""Operators of Subscriptions: a ClusterServiceVersion is created, installs, and succeeds.
 
-As OLM does it, without catalog, bundle and operator: names, phases and messages are those that clients of an installation
+As OLM does, without catalog, bundle and operator: names, phases and messages are those that clients of an installation
 wait for (`operators.coreos.com/v1alpha1`).
 """
 
@@ -18,7 +18,7 @@ SUBSCRIPTIONS = "subscriptions.operators.coreos.com"
 VERSIONS = "clusterserviceversions.operators.coreos.com"
 OPERATORS = "clusteroperators.config.openshift.io"
 NEEDS = ("operator-lifecycle-manager", "operator-lifecycle-manager-catalog", "marketplace")
-"""ClusterOperators that are OLM itself."""
+"""Names of OLM's own ClusterOperators."""
 # Phase -> the next one, with its reason and message.
 _NEXT = {
     "": ("Pending", "RequirementsUnknown", "requirements not yet checked"),
@@ -30,13 +30,13 @@ _NEXT = {
 
 @dataclass
 class Lifecycle:
-    """Moves every Subscription's version on by one phase in each step."""
+    """Advances every Subscription's version by one phase per step."""
 
     store: Store
     facts: ClusterFacts
 
     def step(self) -> None:
-        """Let versions follow their subscriptions, once OLM is there and a node for workloads is ready."""
+        """Create and advance versions of subscriptions, once OLM is available and a node for workloads is ready."""
         operators = [self.store.find(OPERATORS, "", name) for name in NEEDS]
         if not all(obj and is_true(obj, "Available") for obj in operators) or not node_list.ready(self.store.items("nodes"), "worker"):
             return
@@ -58,9 +58,9 @@ class Lifecycle:
             self.store.update(VERSIONS, {**version, "status": status})
         done = version is not None and version["status"].get("phase") in ("Installing", "Succeeded")
         told = {"installedCSV": name, "state": "AtLatestKnown"} if done else {"state": "UpgradePending"}
-        self._tell(subscription, {"currentCSV": name, **told})
+        self._report(subscription, {"currentCSV": name, **told})
 
-    def _tell(self, subscription: Object, status: Object) -> None:
+    def _report(self, subscription: Object, status: Object) -> None:
         known = subscription.get("status") or {}
         if known | status != known:
             self.store.update(SUBSCRIPTIONS, {**subscription, "status": known | status | {"lastUpdated": now()}})

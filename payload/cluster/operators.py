@@ -1,4 +1,4 @@
-"""ClusterOperators and ClusterVersion: they appear, progress and become available because nodes did."""
+"""ClusterOperators and ClusterVersion: they are created, progress and become available as nodes do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .store import Object, Store, now
 
 RESOURCE = "clusteroperators.config.openshift.io"
 VERSION = "clusterversions.config.openshift.io"
-# Manifests that the cluster-version operator works through; only the ratio shows.
+# Number of manifests of the cluster-version operator; only the ratio is visible.
 MANIFESTS = 963
-# So many operators move in one step.
+# Number of operators that advance in one step.
 PACE = 3
 
 
@@ -23,8 +23,8 @@ PACE = 3
 class Operator:
     """A ClusterOperator.
 
-    `needs` says what its operand waits for: a majority of the control plane, all of it, or a router and a node for workloads.
-    `degraded` is the reason it gives while a control-plane node is not ready; without one it does not care.
+    `needs` is what its operand waits for: a majority of the control plane, all of it, or a router and a node for workloads.
+    `degraded` is its reason while a control-plane node is not ready; empty: it does not depend on that.
     """
 
     name: str
@@ -73,13 +73,13 @@ OPERATORS: tuple[Operator, ...] = (
 
 @dataclass
 class Operators:
-    """Moves a few operators on in each step."""
+    """Advances a few operators per step."""
 
     store: Store
     facts: ClusterFacts
 
     def step(self) -> None:
-        """Look at the nodes and let operators and version follow."""
+        """Update operators and version from the nodes' state."""
         known = self.store.items("nodes")
         if not known:
             return
@@ -101,7 +101,7 @@ class Operators:
 
     def _create(self, operator: Operator) -> None:
         name = operator.name
-        # In the order in which operators write them, which the assisted controller goes by.
+        # In the order in which operators write them, on which the assisted controller relies.
         conditions = [
             condition("Degraded", False),
             condition("Progressing", True, "Initializing", f"Deploying {name} {self.facts['version']}"),
@@ -144,7 +144,7 @@ class Operators:
         return [available, condition("Progressing", False, "AsExpected", f"Deployed {version}"), degraded]
 
     def _lacking(self, operator: Operator, known: list[Object]) -> str:
-        """Say what an operator still waits for; empty if nothing."""
+        """Return what an operator still waits for; empty if nothing."""
         masters = node_list.ready(known, "control-plane")
         if operator.needs != _COMPUTE:
             replicas = count(self.facts, "master")

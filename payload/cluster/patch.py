@@ -7,11 +7,11 @@ from typing import Any
 
 
 class PatchError(ValueError):
-    """A patch cannot be applied to this object."""
+    """The patch cannot be applied to this object."""
 
 
-# Lists that a strategic merge patch merges by a key, as Kubernetes' types mark them (`patchMergeKey`). All others are replaced: a node's
-# taints and a pod's containerStatuses, too.
+# Lists that a strategic merge patch merges by key (`patchMergeKey` of Kubernetes' types). All others are replaced: a node's
+# taints and a pod's containerStatuses, for example.
 _MERGE_KEYS: dict[str, str] = {
     "conditions": "type",
     "addresses": "type",
@@ -109,7 +109,7 @@ def json_patch(target: Any, operations: Any) -> Any:
         except (KeyError, IndexError, ValueError, TypeError) as error:
             if isinstance(error, PatchError):
                 raise
-            raise PatchError(f"operation {operation!r} does not fit the object: {error!r}") from None
+            raise PatchError(f"operation {operation!r} does not match the object: {error!r}") from None
     return result
 
 
@@ -128,7 +128,7 @@ def _operate(document: Any, operation: dict[str, Any]) -> Any:
         if op == "move":
             document = _remove(document, operation["from"])
         return _insert(document, path, value, True)
-    raise PatchError(f"unknown operation {op!r}: add, remove, replace, move, copy and test exist")
+    raise PatchError(f"unknown operation {op!r}: use add, remove, replace, move, copy or test")
 
 
 def _pointer(path: str) -> list[str]:
@@ -170,7 +170,7 @@ def _insert(document: Any, path: str, value: Any, add: bool) -> Any:
         if add:
             index = len(parent) if last == "-" else int(last)
             if not 0 <= index <= len(parent):
-                raise PatchError(f"index {last} of {path} lies outside the list")
+                raise PatchError(f"index {last} of {path} is outside of the list")
             parent.insert(index, value)
         else:
             parent[int(last)] = value

@@ -1,4 +1,4 @@
-"""Keys and certificates of the cluster. Signers of the installer (RSA, `/opt/agent/tls`) are read; ours are P-256, quick to make.
+"""Keys and certificates of the cluster. Signers of the installer (RSA, `/opt/agent/tls`) are read; ours are P-256, which is fast to generate.
 
 Functions take and return PEM text.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
 TEN_YEARS = datetime.timedelta(days=3650)
-# Clocks of hosts that have just booted may be behind.
+# Clocks of newly booted hosts may be behind.
 SLACK = datetime.timedelta(hours=24)
 
 
@@ -46,7 +46,7 @@ class Signer:
 
     @classmethod
     def create(cls, common_name: str) -> Signer:
-        """Make a self-signed authority (OU openshift) that is valid for ten years."""
+        """Create a self-signed authority (OU openshift) that is valid for ten years."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name, unit="openshift")
         builder = _builder(name, name, key.public_key()).add_extension(
@@ -58,14 +58,14 @@ class Signer:
     def issue(
         self, common_name: str, *, organizations: Iterable[str] = (), names: Iterable[str] = (), client: bool = False
     ) -> Pair:
-        """Issue a certificate with a new key; `names` are DNS names and IP addresses, `client` makes it a client's."""
+        """Issue a certificate with a new key; `names` are DNS names and IP addresses, `client` adds client authentication."""
         key = ec.generate_private_key(ec.SECP256R1())
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH] if client else [ExtendedKeyUsageOID.SERVER_AUTH]
         certificate = self._sign(_name(common_name, organizations), key.public_key(), _alternatives(names), usages)
         return Pair(certificate, _key_pem(key))
 
     def sign_request(self, request_pem: str, *, client: bool) -> str:
-        """Sign a certificate request as it is, subject and alternative names; raise ValueError if its signature is bad."""
+        """Sign a certificate request as it is, subject and alternative names; raise ValueError if its signature is invalid."""
         request = x509.load_pem_x509_csr(request_pem.encode())
         if not request.is_signature_valid:
             raise ValueError("the signature of the certificate request is not valid")

@@ -1,4 +1,4 @@
-"""Pods of a node: what runs them, and their status, which says what their container really does."""
+"""Pods of a node: how they run, and their status, which is that of the container."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from .router import Router
 from .store import now
 
 RETRY_SECONDS = 3.0
-# As the kubelet's: the first restart is immediate, the next after 10 s, then twice as long each time; forgotten after 10 minutes of running.
+# As the kubelet's: the first restart is immediate, the next after 10 s, then doubling each time; reset after 10 minutes of running.
 BACKOFF_SECONDS, BACKOFF_LIMIT, BACKOFF_RESET = 10.0, 300.0, 600.0
 LOG_LINES = 10
-"""So many last lines of a container's log are its termination message (`terminationMessagePolicy: FallbackToLogsOnError`)."""
+"""Number of a container's last log lines in its termination message (`terminationMessagePolicy: FallbackToLogsOnError`)."""
 PODMAN_FAILED = 125
-"""Exit code of `podman run` when the container could not be made."""
+"""Exit code of `podman run` when the container could not be created."""
 MIRROR = "kubernetes.io/config.mirror"
 
 
 class Mirror(NamedTuple):
-    """A pod of the control plane: `label` is the key by which it is found, `port` and `path` answer over HTTPS when it works."""
+    """A pod of the control plane: `label` is its key, `port` and `path` answer over HTTPS when it works."""
 
     namespace: str
     name: str
@@ -57,8 +57,8 @@ log = logging.getLogger("kubelet")
 T = TypeVar("T")
 
 
-def insist(what: str, action: Callable[[], T]) -> T:
-    """Return what `action` returns, as soon as the API lets it: a kubelet never gives up."""
+def retry(what: str, action: Callable[[], T]) -> T:
+    """Retry `action` until the API accepts it, and return its result: a kubelet never gives up."""
     said = ""
     while True:
         try:
@@ -74,17 +74,17 @@ def insist(what: str, action: Callable[[], T]) -> T:
 
 
 def waiting(reason: str, message: str = "") -> Object:
-    """Return the state of a container that is to be started."""
+    """Return the state of a container that is waiting to start."""
     return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
 
 
 def running(started: str) -> Object:
-    """Return the state of a container that runs since `started`."""
+    """Return the state of a container that has run since `started`."""
     return {"running": {"startedAt": started}}
 
 
 def terminated(code: int, started: str, message: str = "") -> Object:
-    """Return the state of a container that has ended now with an exit code."""
+    """Return the state of a container that has just ended with an exit code."""
     reason = "Completed" if code == 0 else "Error"
     return {"terminated": {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": now(), **({"message": message} if message else {})}}
 
@@ -123,7 +123,7 @@ def pod_status(
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What a pod needs of its node: `enter` is the command prefix that runs something on the host, which has `run_dir` at the same path."""
+    """What a pod needs of its node: `enter` is the command prefix to run on the host, which has `run_dir` at the same path."""
 
     client: KubeClient
     facts: ClusterFacts
@@ -135,7 +135,7 @@ class NodeContext:
 
 
 class Pod:
-    """A pod of this node, run by a thread of its own."""
+    """A pod of this node, run in a thread of its own."""
 
     def __init__(self, node: NodeContext, pod: Object) -> None:
         self.node, self.pod = node, pod
@@ -148,7 +148,7 @@ class Pod:
         self.last: Object = {}
 
     def run(self) -> None:
-        """Run it to its end."""
+        """Run until it ends."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -166,11 +166,11 @@ class Pod:
                 if error.code != 404:
                     raise
 
-        insist(f"status of {self.path}", patch)
+        retry(f"status of {self.path}", patch)
 
 
 class ContainerPod(Pod):
-    """A pod whose one container podman runs on the host; restarted on failure, as the pod of a Job is."""
+    """A pod whose single container podman runs on the host; restarted on failure, as the pod of a Job."""
 
     def run(self) -> None:
         failures = 0
@@ -199,8 +199,8 @@ class ContainerPod(Pod):
             self.stopped.wait(pause or RETRY_SECONDS * (not made))
 
     def _once(self) -> tuple[bool, Object]:
-        """Run the container to its end; return whether podman could make it, and the state in which it ended."""
-        # podman's monitor writes it when the container is made.
+        """Run the container until it ends; return whether podman could create it, and its final state."""
+        # podman's monitor writes it when the container is created.
         pid_file = self.node.run_dir / f"{self._name()}.pid"
         pid_file.unlink(missing_ok=True)
         command = [
@@ -228,7 +228,7 @@ class ContainerPod(Pod):
         log.info("pod %s starts", self.name)
         started, lines = now(), deque[str](maxlen=LOG_LINES)
         try:
-            # Line by line into this log: what a process of the host's podman writes to our output itself, the journal files elsewhere.
+            # Line by line into this log: the journal attributes direct output of the host's podman to another unit.
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         except OSError as error:
             return False, terminated(PODMAN_FAILED, started, f"podman: {error.strerror}")
@@ -265,7 +265,7 @@ class RouterPod(Pod):
     def run(self) -> None:
         self.post("Pending", waiting("ContainerCreating"))
         folder = self.node.data_dir / "router"
-        secret = insist(
+        secret = retry(
             "reading the router's certificate",
             lambda: self.client.get("/api/v1/namespaces/openshift-ingress/secrets/router-certs-default"),
         )
@@ -279,7 +279,7 @@ class RouterPod(Pod):
             try:
                 router.start(folder / "tls.crt", folder / "tls.key")
             except OSError as error:
-                # The ports are taken, or the certificate is bad.
+                # The ports are in use, or the certificate is invalid.
                 router.stop()
                 self.last = terminated(1, now(), str(error))
                 self.post("Running", waiting("CrashLoopBackOff", str(error)))
@@ -299,13 +299,13 @@ class RouterPod(Pod):
             self.router.stop()
 
 
-# Pods that the node has: mirrors of what systemd runs
+# Mirror pods of systemd units
 
 
 class MirrorPods:
     """The control plane's pods of this node: one systemd unit runs them all.
 
-    They run as long as it does, are Ready as long as they answer here, and were restarted as often as it was.
+    They run while it runs, are Ready while they answer here, and have its restart count.
     """
 
     UNIT = "kube-apiserver.service"
@@ -316,9 +316,9 @@ class MirrorPods:
         self._since = now()
 
     def keep(self, *, look: bool = False) -> None:
-        """Post each pod whose state is another one, creating it if it is missing; KubeError when the API does not let us.
+        """Post each pod whose state has changed, creating it if it is missing; KubeError if the API refuses.
 
-        systemd is asked when one begins or ceases to answer, and with `look`.
+        systemd is queried when a pod starts or stops answering, and with `look`.
         """
         answers = {place: _answers(self.node.address, *place) for place in {(pod.port, pod.path) for pod in MIRRORS}}
         ready = {pod.name: answers[pod.port, pod.path] for pod in MIRRORS}
@@ -356,7 +356,7 @@ class MirrorPods:
             self.node.client.create(path, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
 
     def _unit(self) -> tuple[bool, int]:
-        """Whether the unit is active, and how often systemd has restarted it; (False, 0) where there is no systemd."""
+        """Return whether the unit is active, and its number of restarts; (False, 0) without systemd."""
         command = [*shlex.split(self.node.enter), "systemctl", "show", "-p", "ActiveState", "-p", "NRestarts", self.UNIT]
         try:
             text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
@@ -373,7 +373,7 @@ class _Seen(NamedTuple):
 
 
 def _answers(address: str, port: int, path: str) -> bool:
-    """Tell whether what listens on this node says that it works; it is known by its place, not by its certificate."""
+    """Return whether the local endpoint reports that it is healthy, without verifying its certificate."""
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls))
@@ -385,7 +385,7 @@ def _answers(address: str, port: int, path: str) -> bool:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, readable by its owner."""
+    """Write a file atomically, readable by its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     temporary.touch(0o600)

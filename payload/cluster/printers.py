@@ -1,4 +1,4 @@
-"""Table output, which `kubectl get` and `oc get` ask for (`as=Table;g=meta.k8s.io;v=v1`).
+"""Table output, which `kubectl get` and `oc get` request (`as=Table;g=meta.k8s.io;v=v1`).
 
 Columns are those of the real API server and of the CustomResourceDefinitions of OpenShift; priority 1 shows with `-o wide`.
 """
@@ -34,7 +34,7 @@ def condition(obj: Object, kind: str, field: str = "status") -> str:
 
 
 def age(timestamp: str) -> str:
-    """Return the time since an RFC 3339 timestamp the way kubectl writes durations."""
+    """Return the time since an RFC 3339 timestamp in kubectl's format."""
     if not timestamp:
         return "<unknown>"
     elapsed = max(0, int(time.time() - calendar.timegm(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S"))))
@@ -109,7 +109,7 @@ def _pod_ready(pod: Object) -> str:
 
 
 def _pod_state(pod: Object) -> str:
-    """The phase, or what a container waits for or ended of, as kubectl shows it."""
+    """Return the phase, or the reason of a container's waiting or terminated state, as kubectl shows it."""
     states = [c.get("state") or {} for c in _containers(pod)]
     reasons = [state[kind].get("reason") for state in states for kind in ("waiting", "terminated") if kind in state]
     return str(next((reason for reason in reasons if reason), pod.get("status", {}).get("phase", "")))

@@ -1,8 +1,8 @@
-"""Reads objects in Kubernetes' protobuf form, in which kubectl sends the kinds that it knows by type.
+"""Reads objects in Kubernetes' protobuf format, in which kubectl sends built-in kinds.
 
 Format: the bytes `k8s` and zero, then a `runtime.Unknown` message with the object's own message in it. Field numbers are
-those of the published `generated.proto` files (k8s.io/api, k8s.io/apimachinery). Only the kinds that people create or
-approve by hand are here; answers are always JSON.
+those of the published `generated.proto` files (k8s.io/api, k8s.io/apimachinery). Only the kinds that users create or
+approve by hand are supported; responses are always JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAGIC = b"k8s\x00"
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
 
 # A field is (name, type); a type is string, bytes, int, bool, time, map (of strings), bytes-map, or a message's name.
-# A leading * says that the field repeats.
+# A leading * marks a repeated field.
 _MESSAGES: dict[str, dict[int, tuple[str, str]]] = {
     "TypeMeta": {1: ("apiVersion", "string"), 2: ("kind", "string")},
     "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "raw")},
@@ -125,14 +125,14 @@ _LAST = 253402300799
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Return the object as JSON has it; raise ValueError for other kinds and for what is no such message."""
+    """Return the object as in JSON; raise ValueError for other kinds and invalid messages."""
     if not data.startswith(MAGIC):
-        raise ValueError("the body is no Kubernetes protobuf message")
+        raise ValueError("the body is not a Kubernetes protobuf message")
     unknown = _message(data[len(MAGIC) :], _MESSAGES["Unknown"])
     kind = unknown.get("typeMeta", {}).get("kind", "")
     if kind not in _MESSAGES or kind in ("Unknown", "TypeMeta"):
         raise ValueError(
-            f"kind {kind!r} is not understood as protobuf; send it as JSON, for example with kubectl create -f"
+            f"kind {kind!r} is not supported as protobuf; send it as JSON, for example with kubectl create -f"
         )
     return {**unknown["typeMeta"], **_message(unknown.get("raw", b""), _MESSAGES[kind])}
 
@@ -148,20 +148,20 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif wire == 2:
             length, at = _varint(data, at)
             if at + length > len(data):
-                raise ValueError("the protobuf message is cut short")
+                raise ValueError("the protobuf message is truncated")
             yield tag >> 3, data[at : at + length]
             at += length
         elif wire in (1, 5):
             at += 8 if wire == 1 else 4
         else:
-            raise ValueError(f"wire type {wire} is not known")
+            raise ValueError(f"unknown wire type {wire}")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 64, 7):
         if at >= len(data):
-            raise ValueError("the protobuf message is cut short")
+            raise ValueError("the protobuf message is truncated")
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -186,7 +186,7 @@ def _message(data: bytes, fields: dict[int, tuple[str, str]]) -> dict[str, Any]:
             )
         else:
             decoded = _value(kind, value)
-            # Zero values of optional texts and times are not there at all in JSON.
+            # Zero values of optional strings and times are absent in JSON.
             if decoded not in ("", None):
                 found[name] = decoded
     return found
@@ -194,7 +194,7 @@ def _message(data: bytes, fields: dict[int, tuple[str, str]]) -> dict[str, Any]:
 
 def _value(kind: str, value: int | bytes) -> Any:
     if isinstance(value, int) != (kind in ("int", "bool")):
-        raise ValueError(f"a field of type {kind} has another wire type")
+        raise ValueError(f"a field of type {kind} has a different wire type")
     if isinstance(value, int):
         return bool(value) if kind == "bool" else value
     if kind == "string":

@@ -1,8 +1,8 @@
 """One member of the replicated store: leads while it holds the lead, otherwise follows the leader's log.
 
 A follower opens a WebSocket to the leader, gets a snapshot, then every event, and acknowledges each when it is in its
-own log. The leader answers a write when all connected followers have it, so whichever of them leads next has everything
-that was answered. A new leader first asks every reachable member how far it is and takes the newest state.
+own log. The leader answers a write when all connected followers have it, so the next leader has everything
+that was acknowledged. A new leader first queries the revision of every reachable member and takes the newest state.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PREFIX = "/agentlab/v1"
 TICK_SECONDS = 1.0
 PEER_TIMEOUT = aiohttp.ClientTimeout(total=5)
 CONNECT_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
-# A follower that does not acknowledge for so long is dropped; it connects again and gets a snapshot.
+# A follower that does not acknowledge in time is dropped; it reconnects and gets a snapshot.
 ACK_SECONDS = 5.0
-# A follower whose leader vanished has all there is; its weight stays, so that the choice of the next is made once.
+# A follower whose leader vanished is complete; its weight stays, so that there is only one failover.
 FRESH_SECONDS = 30.0
 MAX_MESSAGE = 256 * 1024 * 1024
 log = logging.getLogger("store")
@@ -81,17 +81,17 @@ class Member:
 
     @property
     def ready(self) -> bool:
-        """Tell whether this member's state may be read."""
+        """Return whether this member's state may be read."""
         return self.leader or self.in_sync
 
     @property
     def writable(self) -> bool:
-        """Tell whether this member may write at this moment."""
+        """Return whether this member may write now."""
         return self.leader and self.leadership.holds()
 
     @property
     def weight(self) -> int:
-        """Return how fit this member is to hold the virtual address: keepalived adds it to the priority, -254 forbids."""
+        """Return this member's weight for the virtual address: keepalived adds it to the priority, -254 excludes the member."""
         if self.leader:
             return 30
         if not self.store.uid:
@@ -142,7 +142,7 @@ class Member:
             await waits[task].socket.close()
 
     async def forward(self, request: web.Request, user: User) -> web.StreamResponse:
-        """Pass a write on to the leader in the caller's name."""
+        """Forward a write to the leader on behalf of the caller."""
         url = self.leadership.leader_url()
         if url is None or self._session is None or self.leadership.holds():
             raise ApiError(503, "ServiceUnavailable", "no control plane member leads at the moment")
@@ -185,10 +185,10 @@ class Member:
                 await duties
             for follower in list(self.followers):
                 await follower.socket.close()
-        log.info("the lead moved on")
+        log.info("another member took the lead")
 
     async def _take_over(self) -> bool:
-        """Take the newest state among the reachable members and begin an epoch; False if nobody has any."""
+        """Take the newest state among the reachable members and begin an epoch; False if none has a state."""
         states = [state async for state in self._peer_states()]
         own = (self.store.epoch, self.store.revision) if self.store.uid else (-1, -1)
         candidates = [s for s in states if s["uid"] and self.store.uid in ("", s["uid"])]

@@ -1,4 +1,4 @@
-"""The kinds that the API stand-in knows, as a table, and their discovery documents.
+"""The kinds that the API simulator serves, as a table, and their discovery documents.
 
 Names, short names and scopes are those of Kubernetes 1.35 and OpenShift 4.22 (`kubectl api-resources`).
 """
@@ -37,7 +37,7 @@ class Resource:
 
     @property
     def singular(self) -> str:
-        """Lower-case kind, as discovery names it."""
+        """Lower-case kind, as in discovery."""
         return self.kind.lower()
 
 
@@ -121,7 +121,7 @@ class Registry:
         return iter(self._by_path.values())
 
     def by_path(self, group: str, version: str, plural: str) -> Resource | None:
-        """Return the resource that is served at this place of the URL."""
+        """Return the resource that is served at this URL."""
         return self._by_path.get((group, version, plural))
 
     def by_kind(self, api_version: str, kind: str) -> Resource | None:
@@ -129,7 +129,7 @@ class Registry:
         return self._by_kind.get((api_version, kind))
 
     def add(self, resource: Resource) -> Resource:
-        """Serve one more kind."""
+        """Serve an additional kind."""
         self._by_path[resource.group, resource.version, resource.plural] = resource
         self._by_kind[resource.api_version, resource.kind] = resource
         return resource

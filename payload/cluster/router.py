@@ -1,4 +1,4 @@
-"""Stand-in of the ingress router: answers for the hosts of Routes with a page that says what this cluster is."""
+"""Simulator of the ingress router: serves the hosts of Routes with a page that describes the cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{name} - agentlab</title></head>
 <body><h1>{name}</h1>
 <p>This is the route <code>{route}</code> of an agentlab cluster with the lab payload, OpenShift {version}.</p>
-<p><strong>The control plane of this cluster is simulated.</strong> Its hosts booted, were discovered and installed for real; the API serves
+<p><strong>The control plane of this cluster is simulated.</strong> Its hosts were booted, discovered and installed for real; the API serves
 live objects, but there is no web console and no workload runs.</p></body></html>
 """
 _UNKNOWN = """<!DOCTYPE html>
@@ -40,7 +40,7 @@ class Router:
         self._servers: list[ThreadingHTTPServer] = []
 
     def start(self, certificate: Path, key: Path) -> None:
-        """Begin to serve in threads."""
+        """Start serving in threads."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate, key)
         for port, secure in zip(self._ports, (True, False), strict=True):
@@ -52,7 +52,7 @@ class Router:
             threading.Thread(target=server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
-        """End serving."""
+        """Stop serving."""
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -74,7 +74,7 @@ class Router:
                 try:
                     self._known = {route["spec"]["host"]: route for route in self._routes()}
                     self._read_at = time.monotonic()
-                except Exception as error:  # the API may be moving; the known routes stay
+                except Exception as error:  # the API may be failing over; keep the known routes
                     log.warning("routes cannot be read: %s", error)
             return self._known.get(host)
 

@@ -1,4 +1,4 @@
-"""The objects that a new cluster begins with: what the installer's manifests would have created."""
+"""The first objects of a new cluster: those that the installer's manifests would create."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _infrastructure_name(facts: ClusterFacts) -> str:
 
 
 def _bare_metal(facts: ClusterFacts) -> list[Object]:
-    """Return hosts and their machines; who is whose is said of the control plane only, the rest is the controller's to say."""
+    """Return hosts and their machines; they are linked for the control plane only, the controller links the others."""
     namespace, label, prefix = "openshift-machine-api", "machine.openshift.io/cluster-api", _infrastructure_name(facts)
     found = [make("metal3.io/v1alpha1", "Provisioning", "provisioning-configuration", spec={"provisioningNetwork": "Disabled"})]
     numbers: Counter[str] = Counter()

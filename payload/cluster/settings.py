@@ -21,7 +21,7 @@ def _file_settings(path: str) -> dict[str, str]:
 
 
 def setting(name: str, default: str) -> str:
-    """Return the value of the setting `name`, or `default` (upstream's value) if nobody sets it.
+    """Return the value of the setting `name`, or `default` (upstream's value) if it is not set.
 
     `AGENTLAB_SETTINGS_FILE` in the environment names another file, for programs that run outside a node.
     """

@@ -1,7 +1,7 @@
 """The objects of the cluster: in memory, with a revision log for watches, and on disk as a snapshot plus a log.
 
 Objects in the store are never changed in place: a new version replaces the old one, so readers need no copies.
-The directory holds `snapshot.json` (the whole state) and `log.jsonl` (one event per line since then); a torn last line, left by
+The directory has `snapshot.json` (the whole state) and `log.jsonl` (one event per line since then); an incomplete last line after
 a power loss, is ignored. State is ordered by (epoch, revision); an epoch begins when a member becomes leader.
 """
 
@@ -22,11 +22,11 @@ from ...plugins.module_utils.documents import load_json, read_file
 Object = dict[str, Any]
 Name = tuple[str, str]
 
-# A watch that asks for something older is told to list again (410 Gone).
+# A watch from an older revision must list again (410 Gone).
 HISTORY = 4000
-# After so many lines the log is folded into the snapshot.
+# After this many lines the log is compacted into the snapshot.
 COMPACT_LINES = 3000
-# A new leader skips so many revisions, so that writes which only its predecessor saw cannot share a number with its own.
+# A new leader skips this many revisions, so that unreplicated writes of its predecessor cannot share a number with its own.
 EPOCH_GAP = 1000
 
 
@@ -41,11 +41,11 @@ class Event(TypedDict):
 
 
 class Expired(Exception):
-    """The asked revision is no longer in the history."""
+    """The requested revision is no longer in the history."""
 
 
 class AlreadyExists(Exception):
-    """An object of this name is already there."""
+    """An object with this name exists."""
 
 
 class Conflict(Exception):
@@ -59,7 +59,7 @@ class NotFound(Exception):
 class Store:
     """All objects by resource key, namespace and name.
 
-    `directory` is where they are kept on disk; None keeps them in memory only.
+    `directory` is where they are stored; None keeps them in memory only.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -114,7 +114,7 @@ class Store:
         return self._commit("ADDED", resource, {**obj, "metadata": metadata}, None)
 
     def update(self, resource: str, obj: Object) -> Object:
-        """Replace an object. A `resourceVersion` in it must be the stored one; equal content is no change."""
+        """Replace an object. A `resourceVersion` in it must be the stored one; equal content changes nothing."""
         metadata = dict(obj["metadata"])
         old = self.get(resource, metadata.get("namespace", ""), metadata["name"])
         given = metadata.get("resourceVersion")
@@ -135,7 +135,7 @@ class Store:
         return self._commit("DELETED", resource, {**old, "metadata": dict(old["metadata"])}, old)
 
     def put(self, resource: str, obj: Object) -> Object:
-        """Create the object or replace what has its name."""
+        """Create the object, or replace the one with its name."""
         metadata = obj["metadata"]
         if self.find(resource, metadata.get("namespace", ""), metadata["name"]):
             return self.update(resource, {**obj, "metadata": {**metadata, "resourceVersion": ""}})
@@ -147,7 +147,7 @@ class Store:
         return obj
 
     def apply(self, event: Event) -> None:
-        """Take over one event, our own or a leader's, and write it to the log."""
+        """Apply one event, our own or a leader's, and write it to the log."""
         items = self.objects.setdefault(event["resource"], {})
         metadata = event["object"]["metadata"]
         name = (metadata.get("namespace", ""), metadata["name"])
@@ -174,7 +174,7 @@ class Store:
         self.save()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the whole state as JSON can hold it."""
+        """Return the whole state as JSON-compatible data."""
         objects = {resource: list(items.values()) for resource, items in self.objects.items() if items}
         return {"uid": self.uid, "epoch": self.epoch, "revision": self.revision, "objects": objects}
 
@@ -233,7 +233,7 @@ class Store:
             self._sync_later()
 
     def _sync_later(self) -> None:
-        # One fsync a second covers all events of that second: what a power loss can take, the other members have.
+        # One fsync a second covers all events of that second: the other members have what a power loss takes.
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -258,7 +258,7 @@ def _sync(log: IO[str]) -> None:
         log.flush()
         os.fsync(log.fileno())
     except ValueError:
-        pass  # closed meanwhile by a compaction, which wrote everything
+        pass  # closed meanwhile by a compaction, which has written everything
 
 
 def _read_log(path: Path) -> Iterable[Event]:

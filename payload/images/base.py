@@ -1,4 +1,4 @@
-"""The layer that all component images share: Python and what the programs import, from the distribution's packages."""
+"""The base layer of all component images: Python and the programs' dependencies, from the distribution's packages."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ EXCLUDE: tuple[str, ...] = (
 
 USERS = (
     "root:x:0:0:root:/root:/bin/sh",
-    "postgres:x:26:26:PostgreSQL Server:/var/lib/pgsql:/bin/bash",  # whom assisted-db runs as
+    "postgres:x:26:26:PostgreSQL Server:/var/lib/pgsql:/bin/bash",  # the user of assisted-db
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
 )
-# What the payload's programs call besides Python, by layer ("" is the base).
+# Programs that the payload calls besides Python, by layer ("" is the base).
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "": ("usr/bin/ip", "usr/bin/nsenter", "usr/bin/openssl", "usr/bin/dash", "usr/bin/bash", "usr/bin/lsblk"),
     "keepalived": ("usr/sbin/keepalived",),
 }
-# The commands that busybox is, where no package has them.
+# Commands provided by busybox, if no package has them.
 APPLETS = (  # noqa: SIM905
     "arping awk basename cat chgrp chmod chown chroot clear cmp cp cut date dd df diff dirname dmesg du echo egrep env expr false fgrep find free "
     "fuser getopt grep gunzip gzip head hexdump hostname id ifconfig install kill killall less ln ls lsof md5sum mkdir mkfifo mknod mktemp more "
@@ -127,7 +127,7 @@ APPLETS = (  # noqa: SIM905
 
 
 def build(distro: Distro, apt: debs.Apt, out: Path) -> dict[str, oci.Descriptor]:
-    """Makes the base layer and those on top of it.
+    """Build the base layer and those on top of it.
 
     Below `out`: `tree`, the base layer unpacked, and a file `<name>.tar` for each layer. Returns their descriptors by
     name; "base" is the base layer's.
@@ -163,7 +163,7 @@ def _trim(tree: Path) -> None:
 
 
 def _compile(distro: Distro, tree: Path) -> None:
-    """Leaves of the packages' Python only the byte code: half the files to unpack on a node."""
+    """Keep only the byte code of the packages' Python: half the files to unpack on a node."""
     paths = list(tree.glob("usr/lib/python3*"))
     python(
         distro,
@@ -255,7 +255,7 @@ def _configure(tree: Path, certificates: bytes) -> None:
 
 
 def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
-    """BuildError when a program lacks a library, or an import that the payload needs does not work with what is left."""
+    """Raise BuildError if a program lacks a library, or an import of the payload fails."""
     trees = (tree, *below)
     libraries = [root / "usr/lib" / distro.triplet for root in trees]
     loader = next(folder / distro.loader for folder in libraries if (folder / distro.loader).exists())
@@ -271,4 +271,4 @@ def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
         for root in trees:
             listed = listed.replace(str(root), "<tree>")
         if "not found" in listed or re.search(r"=> /(usr/)?lib", listed):
-            raise BuildError(f"/{program} of the images needs libraries that are left out:\n{listed}")
+            raise BuildError(f"/{program} of the images needs libraries that were removed:\n{listed}")

@@ -17,7 +17,7 @@ TREES = ("payload", "plugins/module_utils")
 FILES = tuple(
     f"roles/agent_image/files/live/{name}" for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
 )
-# What runs on the controller only.
+# Code that runs on the controller only.
 LEFT_OUT = ("payload/machine_os", "payload/images", "payload/build", "plugins/module_utils/cli")
 
 _PROGRAM = """\
@@ -30,7 +30,7 @@ sys.exit(main())
 
 
 def sources(root: Path = ROOT) -> list[Path]:
-    """The files that make up the images' code, relative to the checkout."""
+    """Return the files of the images' code, relative to the checkout."""
     found = [Path(name) for name in FILES]
     for tree in TREES:
         for path in sorted((root / tree).rglob("*")):
@@ -82,12 +82,12 @@ def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
 
 
 def failing(path: str) -> Node:
-    """A program that ends at once with an error."""
-    return Node(f"#!/bin/sh\necho '{path}: ends with an error, as the fault component_fails asks' >&2\nexit 1\n".encode(), mode=0o755)
+    """Return a program that exits with an error at once."""
+    return Node(f"#!/bin/sh\necho '{path}: exits with an error because of the fault component_fails' >&2\nexit 1\n".encode(), mode=0o755)
 
 
 def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:
-    """/usr/bin/agent, one self-contained executable, and a link to it for every program that it is."""
+    """Return /usr/bin/agent, one self-contained executable, and a link to it for each of its programs."""
     out = work / "agent"
     package = work / PREFIX
     script = (

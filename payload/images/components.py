@@ -1,4 +1,4 @@
-"""The images of the lab's release: data. A component is added with one entry."""
+"""The images of the lab's release, as data. One entry adds a component."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Component:
 
     `programs`: path in the image -> Python module below ansible_collections.agentlab.ocp whose `main()` it calls.
     `files`: path in the image -> file below payload/, copied as it is. `extra`: what `build` adds: "node-agent", "machine-os".
-    `command`: what the image runs by default; `entrypoint`: what it runs whatever its arguments are.
+    `command`: the image's default command; `entrypoint`: what it runs with any arguments.
     """
 
     programs: Mapping[str, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Component:
     entrypoint: tuple[str, ...] = ()
 
 
-# What runs when the lab's own images are used, by the names of OpenShift's release.
+# Components that run with the lab's images, by their names in OpenShift's release.
 COMPONENTS: dict[str, Component] = {
     Name.NODE_AGENT: Component(extra="node-agent"),
     Name.API_SERVER: Component(
@@ -52,10 +52,10 @@ COMPONENTS: dict[str, Component] = {
     Name.HYPERKUBE: Component(programs={"/usr/bin/hyperkube": "payload.cluster.hyperkube"}, layers=("keepalived",)),
     Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
-# Packages of the layer that all images share, with what they depend on.
+# Packages of the base layer, with their dependencies.
 BASE_PACKAGES: tuple[str, ...] = (
     "base-files", "bash", "busybox-static", "ca-certificates", "dash", "iproute2", "netbase", "openssl", "python3", "python3-aiohttp",
     "python3-cryptography", "python3-jsonschema", "python3-yaml", "util-linux",
 )  # fmt: skip
-# Layers on top of it that some images have: packages, with what the base layer lacks of their dependencies.
+# Additional layers of some images: packages, with dependencies that the base layer lacks.
 EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}

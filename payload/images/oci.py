@@ -34,12 +34,12 @@ _EPOCH = "1970-01-01T00:00:00Z"
 
 
 class ImageError(Exception):
-    """An image or a layout is not what it should be; the message names it."""
+    """An image or a layout is invalid; the message names it."""
 
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A blob: media type, digest ("sha256:..."), size in bytes; of a layer also the digest of its tar archive before compression."""
+    """A blob: media type, digest ("sha256:..."), size in bytes; for a layer also the digest of its uncompressed tar archive."""
 
     media_type: str
     digest: str
@@ -62,7 +62,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Image:
-    """What an image is made of: layers, lowest first, and the parts of its configuration that differ from the defaults."""
+    """Content of an image: layers, lowest first, and the parts of its configuration that differ from the defaults."""
 
     layers: Sequence[Descriptor]
     entrypoint: Sequence[str] = ()
@@ -98,11 +98,11 @@ class Layout:
         return self.add_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), media_type)
 
     def link_blob(self, source: Path, digest: str) -> None:
-        """Adds a blob that lies elsewhere as a hard link, or as a copy when that is another file system."""
+        """Add a file as a blob: as a hard link, or as a copy on another file system."""
         link_or_copy(source.resolve(), self.blob(digest))
 
     def add_image(self, image: Image) -> Descriptor:
-        """Writes configuration and manifest; the layers must be there already."""
+        """Write configuration and manifest; the layers must exist."""
         settings: dict[str, Any] = {
             "Env": [
                 "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -151,7 +151,7 @@ class Layout:
         return found
 
     def manifest(self, digest: str) -> dict[str, Any]:
-        """The manifest of a digest. ImageError: it is not there, has another digest, or is no JSON object."""
+        """The manifest of a digest. ImageError: it is missing, has a different digest, or is not a JSON object."""
         if not _DIGEST.fullmatch(digest):
             raise ImageError(f"{self.path}: {digest[:100]!r} is not a digest: must be sha256:<64 hexadecimal digits>")
         if self.blob(digest).is_file():
@@ -163,7 +163,7 @@ class Layout:
         manifest = self.manifest(digest)
         if "layers" not in manifest:
             raise ImageError(
-                f"{self.path}: {digest} is a list of images for several architectures; one image is needed"
+                f"{self.path}: {digest} is an image index for several architectures, not a single image"
             )
         where = f"{self.path}: {digest}"
         layers = _entries(manifest, "layers", where)
@@ -219,7 +219,7 @@ def _descriptor(value: object, where: str) -> Descriptor:
 
 
 class _Hashing(io.RawIOBase):
-    """A file object that hashes and counts what is written through it."""
+    """A file object that hashes and counts written data."""
 
     def __init__(self, target: BinaryIO | None) -> None:
         self.target, self.hash, self.size = target, hashlib.sha256(), 0
@@ -240,7 +240,7 @@ def write_layer(
 ) -> Descriptor:
     """Writes a layer (tar) of `nodes`, by path without a leading slash; parents are added. Owner root, time 0.
 
-    zstd costs an emulated machine half of what gzip does; what is read by other tools than podman is better gzip.
+    zstd takes an emulated machine half the time of gzip; use gzip for layers that tools other than podman read.
     """
     temporary = out.with_name(out.name + ".new")
     with temporary.open("wb") as stream:
@@ -317,7 +317,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Makes `target` the same file as `source`, or a copy where hard links cannot reach."""
+    """Hard-link `target` to `source`, or copy it on another file system."""
     if target.exists():
         return
     temporary = target.with_name(f"{target.name}.{os.getpid()}.new")

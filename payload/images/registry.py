@@ -1,4 +1,4 @@
-"""Images into a registry's storage, without a network and without the registry.
+"""Writes images into a registry's storage, without a network and without the registry.
 
 The layout is that of the file-system driver of the CNCF distribution registry 2.x (`docker-registry`): below
 docker/registry/v2/, blobs by digest and, for each repository, links to the layers, to the manifests and from tags.
@@ -13,10 +13,10 @@ from .oci import ImageError, Layout, link_or_copy, write_atomic
 
 
 def push(payload_dir: Path, storage_dir: Path, *, dry: bool = False) -> dict[str, int]:
-    """Makes the images of a payload (`payload_dir`/oci) available in the storage directory of a registry.
+    """Make the images of a payload (`payload_dir`/oci) available in the storage directory of a registry.
 
     Blobs are hard links where the file system allows. A registry that runs on the directory serves them at once.
-    Returns {"images", "blobs", "added"}, with "added" the number of files that were not there before: 0 when nothing
+    Returns {"images", "blobs", "added"}, with "added" the number of new files: 0 if nothing
     changed; `dry` only counts. Raises `ImageError` when the payload is incomplete.
     """
     layout = Layout(payload_dir / "oci")

@@ -1,4 +1,4 @@
-"""The release image: which components it names, at which digests.
+"""The release image: its components and their digests.
 
 Format: `/release-manifests/image-references` is an ImageStream, `/release-manifests/release-metadata` a
 cincinnati-metadata-v0 document, as `oc adm release` writes them.
@@ -17,8 +17,8 @@ RELEASE_REPOSITORY = "lab/release"
 PAYLOAD_REPOSITORY = "lab/payload"
 HW_REQUIREMENTS = "io.agentlab.hw-validator-requirements"
 
-# What a lab node must have; the form is assisted-service's HW_VALIDATOR_REQUIREMENTS. Times are generous: five emulated machines
-# share two cores, and what is measured there is the host's scheduler.
+# Requirements of a lab node, in the format of assisted-service's HW_VALIDATOR_REQUIREMENTS. Times are generous: five emulated machines
+# share two cores, and the measurement reflects the host's scheduler.
 _NODE = {
     "cpu_cores": 1,
     "ram_mib": 1800,
@@ -41,7 +41,7 @@ HARDWARE = [
 # The image's one program. podman runs it as `podman run RELEASE image NAME`.
 _OPERATOR = """\
 #!/bin/sh
-# cluster-version-operator of the lab: image NAME prints where the image of a component lies.
+# cluster-version-operator of the lab: image NAME prints the pullspec of a component.
 case $1 in
     image)
         while read -r name pullspec; do

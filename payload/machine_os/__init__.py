@@ -1,1 +1,1 @@
-"""The lab OS: a live ISO and disk image in CoreOS layout, made of the distribution's packages."""
+"""The lab OS: a live ISO and disk image in CoreOS layout, built from the distribution's packages."""

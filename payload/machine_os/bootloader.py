@@ -8,7 +8,7 @@ from .distro import run
 
 KARG_AREA = 1139  # coreos/kargs.json "size" of Fedora and RHEL CoreOS
 KARG_MARK = "# COREOS_KARG_EMBED_AREA"
-VENDOR = "redhat"  # EFI/<vendor>/grub.cfg, where RHEL CoreOS has it
+VENDOR = "redhat"  # EFI/<vendor>/grub.cfg, as in RHEL CoreOS
 
 _CD_MODULES = (
     "iso9660",
@@ -130,7 +130,7 @@ def fat_image(out: Path, files: dict[str, Path | bytes], label: str, kib: int | 
 
 
 def area(kargs: str) -> str:
-    """The kernel arguments with what follows them: the area that coreos-installer rewrites, then its mark."""
+    """Return the kernel arguments with padding: the area that coreos-installer rewrites, then its marker."""
     return kargs + "\n" + "#" * (KARG_AREA - len(kargs) - 1) + KARG_MARK + "\n"
 
 

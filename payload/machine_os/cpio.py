@@ -1,4 +1,4 @@
-"""newc cpio archives (kernel documentation, driver-api/early-userspace/buffer-format), as the initrd and rootfs.img are."""
+"""newc cpio archives (kernel documentation, driver-api/early-userspace/buffer-format), the format of the initrd and rootfs.img."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def end(out: BinaryIO) -> None:
 
 
 def add_tree(out: BinaryIO, root: Path) -> None:
-    """Everything below `root` in a fixed order, owned by root, without times."""
+    """Archive everything below `root` in a fixed order, owned by root, without timestamps."""
     inode = 1
     for path, dirs, files in os.walk(root):
         dirs.sort()

@@ -1,4 +1,4 @@
-"""Packages that are unpacked without being installed."""
+"""Unpacks packages without installing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .distro import BuildError, Distro, run
 
 
 class Apt:
-    """The host's apt with a package state of its own: nothing of the host counts as installed, and nothing on it changes."""
+    """The host's apt with a separate package state: it ignores what the host has installed, and changes nothing on it."""
 
     def __init__(self, distro: Distro, state: Path) -> None:
         self.distro = distro
@@ -45,7 +45,7 @@ class Apt:
         self._apt("apt-get", "-q", "update")
 
     def download(self, *names: str, dependencies: bool) -> list[Path]:
-        """The .deb files of `names`, with all they depend on or by themselves."""
+        """Return the .deb files of `names`, with or without their dependencies."""
         if not dependencies:
             options = [word for option in self._options for word in ("-o", option)]
             run("apt-get", *options, "download", "-q", *names, cwd=self.state / "archives")

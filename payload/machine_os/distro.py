@@ -1,4 +1,4 @@
-"""The host's distribution: what the lab OS and the images are built from. Its own apt sources are used as they are configured."""
+"""The host's distribution, from which the lab OS and the images are built, with its configured apt sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ARCHES = {"x86_64": ("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2")}
 
 
 class BuildError(Exception):
-    """The payload cannot be built; the message says what would be right."""
+    """The payload cannot be built; the message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Distro:
 
 
 def host() -> Distro:
-    """The distribution of this host; BuildError when the lab OS cannot be made of it."""
+    """The distribution of this host; BuildError if the lab OS cannot be built from it."""
     release = platform.freedesktop_os_release()
     ident = release["ID"]
     if ident not in ORIGINS:
@@ -57,7 +57,7 @@ def host() -> Distro:
 
 
 def _sources(ident: str, codename: str) -> tuple[str, ...]:
-    """The host's sources of the distribution's own archive (apt-get(8), indextargets)."""
+    """Return the host's sources of the distribution's archive (apt-get(8), indextargets)."""
     require("apt-get")
     fields = "|".join(f"$({name})" for name in ("ORIGIN", "LABEL", "REPO_URI", "RELEASE", "COMPONENT", "SIGNED_BY"))
     out = subprocess.run(
@@ -83,7 +83,7 @@ def _sources(ident: str, codename: str) -> tuple[str, ...]:
 
 
 def require(*programs: str) -> None:
-    """BuildError when one of the programs is not installed, with the package it is in."""
+    """Raise BuildError if a program is not installed, naming its package."""
     packages = {
         "mksquashfs": "squashfs-tools",
         "mcopy": "mtools",
@@ -102,7 +102,7 @@ def require(*programs: str) -> None:
 
 
 def run(*argv: str | Path, stdin: str | None = None, log: Path | None = None, cwd: Path | None = None) -> str:
-    """Runs a program and returns what it printed; BuildError with the last lines when it fails."""
+    """Run a program and return its output; BuildError with the last lines if it fails."""
     environment = {
         **os.environ,
         "LC_ALL": "C",
@@ -124,5 +124,5 @@ def run(*argv: str | Path, stdin: str | None = None, log: Path | None = None, cw
         log.write_text(done.stdout)
     if done.returncode:
         tail = "\n".join(done.stdout.strip().splitlines()[-12:])
-        raise BuildError(f"{Path(str(argv[0])).name} ended with {done.returncode}:\n{tail}")
+        raise BuildError(f"{Path(str(argv[0])).name} failed with exit code {done.returncode}:\n{tail}")
     return done.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import cpio, kernel, packages
 from .distro import Distro, run
 
-# Ignition calls these; they run in the root file system.
+# Programs that Ignition calls; they run in the root file system.
 CHROOTED = (
     "useradd",
     "usermod",
@@ -90,7 +90,7 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
         cpio.end(stream)
     run("zstd", "-q", "-f", "-15", "-T0", archive, "-o", out)
     archive.unlink()
-    with out.open("r+b") as stream:  # what is appended must start on a multiple of 4
+    with out.open("r+b") as stream:  # appended archives must start at a multiple of 4
         stream.seek(0, 2)
         stream.write(b"\0" * (-stream.tell() % 4))
 

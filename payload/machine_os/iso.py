@@ -15,7 +15,7 @@ EMBED_AREA = 256 * 1024
 RECIPE = 16 * 1024  # room for the recipe of the minimal ISO
 ROOTFS = "images/pxeboot/rootfs.img"
 SQUASHFS_OFFSET = 124
-# An emulated machine is slow and shares its host: no checks that take slowness for a fault.
+# An emulated machine is slow and shares its host: disable checks that treat slowness as an error.
 KARGS = "mitigations=off no_timer_check nowatchdog"
 
 
@@ -120,7 +120,7 @@ def _json(value: object) -> bytes:
 
 
 def stream(version: str, name: str, sha256: str) -> bytes:
-    """coreos-stream.json: the stream metadata that lies beside the ISO in machine-os-images."""
+    """coreos-stream.json: the stream metadata beside the ISO in machine-os-images."""
     disk = {"location": f"https://registry.agentlab.test/{name}", "sha256": sha256}
     return _json(
         {

@@ -1,4 +1,4 @@
-"""Kernel modules: what the lab OS keeps, and what the initrd needs of it."""
+"""Kernel modules: those that the lab OS keeps, and those of the initrd."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNPACKERS = {".zst": ("zstd", "-dq", "--rm"), ".xz": ("xz", "-d"), ".gz": ("gzip
 
 
 def prune(parts: Path) -> None:
-    """Removes the modules that packages.MODULES does not name, and that none of the named ones needs; unpacks the others."""
+    """Remove modules that are neither in packages.MODULES nor dependencies of those; unpack the others."""
     tree, release = _tree(parts)
     unpack(tree / release)
     run(

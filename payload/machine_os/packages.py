@@ -1,10 +1,10 @@
-"""What the lab OS is made of: packages, kernel modules, and what is left out. Data only."""
+"""Content of the lab OS: packages, kernel modules, and exclusions. Data only."""
 
 from __future__ import annotations
 
 # Installed by mmdebstrap, with their dependencies, without recommendations.
 ROOTFS: tuple[str, ...] = (
-    # the essential set, less what only serves package management
+    # the essential set, without package management
     "base-files",
     "base-passwd",
     "bash",
@@ -65,7 +65,7 @@ ROOTFS: tuple[str, ...] = (
     "tzdata",
 )
 
-# Unpacked only: their maintainer scripts would build initrds or install boot loaders.
+# Unpacked only, because their maintainer scripts would build initrds or install boot loaders.
 PARTS: tuple[str, ...] = (
     "ignition",
     "busybox-static",
@@ -199,7 +199,7 @@ MODULES: tuple[str, ...] = (
     "drivers/watchdog/watchdog",
 )
 
-# Modules of the initrd, by name, with what they depend on: enough to find the medium and, for the minimal ISO, to fetch its rest.
+# Modules of the initrd, by name, with their dependencies: enough to find the medium and, for the minimal ISO, to fetch the rest.
 INITRD_MODULES: tuple[str, ...] = (
     "loop",
     "squashfs",
@@ -227,10 +227,10 @@ INITRD_MODULES: tuple[str, ...] = (
     "crc32c_intel",
     "efivarfs",
 )
-# Loaded before the hardware is asked.
+# Loaded before hardware detection.
 INITRD_PRELOAD: tuple[str, ...] = ("loop", "squashfs", "overlay", "isofs", "sr_mod", "sd_mod")
 
-# Left out of the root file system: paths relative to the root, as globs of fnmatch.
+# Excluded from the root file system: paths relative to the root, as globs of fnmatch.
 EXCLUDE: tuple[str, ...] = (
     "boot/*",
     "dev/*",
@@ -331,7 +331,7 @@ EXCLUDE: tuple[str, ...] = (
     "usr/lib/python3*/turtledemo",
     "usr/lib/python3*/pydoc_data",
     "usr/lib/python3/dist-packages/*",
-    # what costs at every boot and finds nothing in a virtual machine or server
+    # slow at every boot and without use in a virtual machine or server
     "usr/lib/systemd/user-generators/*",
     "usr/lib/systemd/system-generators/systemd-[bchirsv]*",
     "usr/lib/systemd/system-generators/systemd-gpt*",
@@ -349,7 +349,7 @@ EXCLUDE: tuple[str, ...] = (
     "usr/lib/udev/rules.d/85-hwclock*",
     "usr/lib/udev/rules.d/90-nm*",
     "usr/lib/udev/rules.d/96-e2*",
-    "usr/lib/NetworkManager/conf.d/*",  # Ubuntu's leaves wired devices alone
+    "usr/lib/NetworkManager/conf.d/*",  # Ubuntu's leaves wired devices unmanaged
     "usr/lib/*/NetworkManager/*/*adsl*",
     "usr/lib/*/NetworkManager/*/*bluetooth*",
     "usr/lib/*/NetworkManager/*/*team*",
@@ -433,7 +433,7 @@ EXCLUDE: tuple[str, ...] = (
     "usr/bin/podman-remote",
 )
 
-# Units that a package wants by itself and that a lab node has no use for; removed from the tree.
+# Units that packages enable and a lab node does not need; removed from the tree.
 UNITS_REMOVED: tuple[str, ...] = (
     "getty.target.wants/getty-static.service",
     "graphical.target.wants/systemd-update-utmp-runlevel.service",

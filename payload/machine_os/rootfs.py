@@ -1,4 +1,4 @@
-"""The lab OS's root file system: the distribution's packages, laid out as CoreOS lays out its own."""
+"""The lab OS's root file system: the distribution's packages, in the layout of CoreOS."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ def bootstrap(distro: Distro, target: Path, log: Path) -> None:
 
 
 def copy(tree: Path, target: Path) -> None:
-    """A copy of an installed tree to work on."""
+    """Copy an installed tree as a working copy."""
     run("cp", "-a", "--reflink=auto", tree, target)
 
 
 def finish(distro: Distro, root: Path, version: str, volume_id: str) -> None:
-    """Turns an installed tree into the lab OS: what is not needed goes, what CoreOS has comes."""
+    """Turn an installed tree into the lab OS: remove what is not needed, add what CoreOS has."""
     _precompile(root)
     bundle = root / "usr/share/pki/ca-trust-source/bundle.pem"
     bundle.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def matches(root: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _precompile(root: Path) -> None:
-    """Byte code that never looks at its source's time: imports are what costs in an emulated machine."""
+    """Compile byte code that is never checked against its source: imports are slow in an emulated machine."""
     for lib in sorted(root.glob("usr/lib/python3*")):
         relative = "/" + str(lib.relative_to(root))
         subprocess.run(
@@ -182,7 +182,7 @@ def _links(root: Path) -> None:
     for name in SELINUX_TOOLS:
         (root / "usr/sbin" / name).unlink(missing_ok=True)
         (root / "usr/bin" / name).unlink(missing_ok=True)
-        (root / "usr/bin" / name).symlink_to("../libexec/selinux-stand-in")
+        (root / "usr/bin" / name).symlink_to("../libexec/selinux-simulator")
     for link, target in {
         "usr/lib/systemd/system/sshd.service": "ssh.service",
         "usr/lib/systemd/system/default.target": "multi-user.target",
@@ -240,7 +240,7 @@ def _identity(root: Path, distro: Distro, version: str, volume_id: str) -> None:
 
 
 def _accounts(root: Path) -> None:
-    """The groups that configs name. The user core is made by Ignition, from the initrd's base config, as on CoreOS."""
+    """Add the groups of configs. Ignition creates the user core from the initrd's base config, as on CoreOS."""
     if "\nwheel:" not in (root / "etc/group").read_text():
         run("groupadd", "--root", root, "--system", "wheel")
     for path in (root / "etc/sudoers.d").iterdir():

@@ -1,7 +1,7 @@
-"""The programs of the node agent image, on nothing but the standard library and `module_utils/bounded.py`.
+"""The programs of the node agent image. They use only the standard library and `module_utils/bounded.py`.
 
-They bear the names, flags, input and output of the programs in upstream's assisted-installer-agent image. One file
-(`bundle.py`) holds them all and behaves as the program whose name it is called by.
+They have the names, flags, input and output of the programs in upstream's assisted-installer-agent image. One file
+(`bundle.py`) contains all of them and behaves as the program whose name it is called by.
 """
 
 from __future__ import annotations
@@ -23,4 +23,4 @@ PROGRAMS: tuple[str, ...] = (
     "tang_connectivity_check",
     "upgrade_agent",
 )
-"""Each is a module of this package with `main(argv: list[str] | None = None) -> int`, and a name in `/usr/bin`."""
+"""Each is a module of this package with `main(argv: list[str] | None = None) -> int`, and a program in `/usr/bin`."""

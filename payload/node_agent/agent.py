@@ -1,4 +1,4 @@
-"""`agent`: register this host with the assisted service and run the next step runner, again and again."""
+"""`agent`: register this host with the assisted service and run the next step runner, repeatedly."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def container(request: dict[str, str], context: Context) -> list[str]:
 
 
 def run_steps(request: dict[str, str], client: Client, me: Identity, context: Context) -> int:
-    """The next step runner of the image that the service names. Exit code.
+    """Run the next step runner of the image that the service names. Return its exit code.
 
-    This file is what that image holds, so the image we run from needs no container: its runner is called right here.
+    For the image that we run from, the runner is called directly, without a container.
     Only another image, as after `upgrade-agent`, is started with podman. The service cannot tell the difference.
     """
     if request["agent_version"] in ("", me.agent_version):
@@ -61,13 +61,13 @@ def run_steps(request: dict[str, str], client: Client, me: Identity, context: Co
 
 
 def serve(client: Client, me: Identity, context: Context) -> None:
-    """Register and run steps, for ever; in a dry run until the fake reboot."""
+    """Register and run steps indefinitely; in a dry run until the fake reboot."""
     driver = Driver(client, me, context)
     while True:
         command = driver.talk(protocol.register(me))
         try:
             failed = run_steps(protocol.runner_request(command), client, me, context)
-        except Exception as error:  # as a crash of the runner's container would be
+        except Exception as error:  # treated as a crash of the runner's container
             log.exception("Next step runner failed: %s", error)
             failed = 1
         if failed:
@@ -91,7 +91,7 @@ def main(argv: list[str] | None = None) -> int:
         from .machine_uuid import machine_uuid
 
         me.host_id = context.host_id = machine_uuid()
-    log.info("agent %s of host %s talks to %s", me.agent_version, me.host_id, client.url)
+    log.info("agent %s of host %s connects to %s", me.agent_version, me.host_id, client.url)
     serve(client, me, context)
     return 0
 

@@ -1,4 +1,4 @@
-"""`apivip_check`: can this host get its Ignition config from the cluster that it is to join?"""
+"""`apivip_check`: can this host get its Ignition config from the cluster that it joins?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPEC = "3.2.0"
 COMPATIBLE = ("3.0.0", "3.1.0", SPEC)
 ACCEPT = f"application/vnd.coreos.ignition+json; version={SPEC}"
 SHOWN = 512
-# By these the service knows whether the cluster manages its network, and what its API is called.
+# The service derives from these whether the cluster manages its network, and the name of its API.
 KEPT_FILES = (
     "/etc/kubernetes/manifests/coredns.yaml", "/etc/kubernetes/manifests/keepalived.yaml", "/etc/kubernetes/kubeconfig",
 )  # fmt: skip
@@ -24,7 +24,7 @@ DOWNLOAD_FAILED = "ignition download error"
 
 
 def fetch(request: dict[str, Any]) -> str:
-    """The JSON at the request's URL, as text. ValueError says why there is none."""
+    """Return the JSON at the request's URL, as text. ValueError if it cannot be read."""
     headers = {"Accept": ACCEPT}
     if token := request.get("ignition_endpoint_token"):
         headers["Authorization"] = f"Bearer {fields.text('ignition_endpoint_token', token, 65536)}"
@@ -55,7 +55,7 @@ def fetch(request: dict[str, Any]) -> str:
 
 
 def checked(config: Any) -> dict[str, Any]:
-    """The config, as one of SPEC. ValueError: it is no config of a version that can be read as that."""
+    """Return the config in version SPEC. ValueError if its version is not compatible."""
     if not isinstance(config, dict) or not isinstance(ignition := config.get("ignition"), dict):
         raise ValueError("it has no ignition section")
     if ignition.get("version") not in COMPATIBLE:
@@ -68,7 +68,7 @@ def checked(config: Any) -> dict[str, Any]:
 
 
 def filtered(config: dict[str, Any]) -> dict[str, Any]:
-    """What the service looks at: a config's other files and its units are large, and may be secret."""
+    """Return the parts that the service evaluates: other files and units of a config are large, and may be secret."""
     storage = config.get("storage") or {}
     files = [entry for entry in storage.get("files") or () if isinstance(entry, dict) and entry.get("path") in KEPT_FILES]
     return {**config, "storage": {**storage, "files": files}, "systemd": {**(config.get("systemd") or {}), "units": []}}

@@ -1,6 +1,6 @@
 """All programs as one executable file: a zip archive that the standard library's Python runs.
 
-Invoked by a program's name (by a link or a copy of that name) it is that program. Compiled modules lie beside their
+Invoked by a program's name (by a link or a copy of that name) it is that program. Compiled modules are beside their
 sources, so that a Python of the same version starts without compiling; another one uses the sources.
 """
 
@@ -20,7 +20,7 @@ PACKAGE = "agentlab.payload.node_agent"
 SHARED = tuple(HERE.parents[1] / f"plugins/module_utils/{name}.py" for name in ("addresses", "bounded"))
 INTERPRETER = "#!/usr/bin/python3 -sE\n"
 EPOCH = (1980, 1, 1, 0, 0, 0)
-# Python runs this file, so its interpreter's path does not matter; the name it was called by does.
+# Python runs this file, so the interpreter's path does not matter, only the program name.
 MAIN = f"""\
 import importlib, os, sys
 name = os.path.basename(sys.argv[0])

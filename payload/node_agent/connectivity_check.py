@@ -1,4 +1,4 @@
-"""`connectivity_check`: can this host reach the others: who answers on the link, loss and latency, full-size packets."""
+"""`connectivity_check`: connectivity to other hosts: answers on the link, loss and latency, full-size packets."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def link_layer(nic: Nic, targets: list[str]) -> dict[str, tuple[str, set[str]]]:
 
 
 def full_size(nic: Nic, targets: list[str]) -> dict[str, bool]:
-    """Target -> whether packets of the interface's MTU get there; targets that do not answer at all are left out.
+    """Return target -> whether packets of the interface's MTU reach it, without targets that do not answer at all.
 
-    Only asked where the MTU is not the usual 1500.
+    Only probed if the MTU is not 1500.
     """
     if nic.mtu == PLAIN_MTU:
         return {}
@@ -91,7 +91,7 @@ def report(
 ) -> dict[str, Any]:
     """The model `connectivity-remote-host`. A link-layer answer by a MAC that is not the host's own is not a success.
 
-    What is no address is not reached, by any interface: one bad entry does not hide what is known of the others.
+    An invalid address counts as unreachable by any interface, so that it does not hide results of the others.
     """
     own_macs = {(nic.get("mac") or "").lower() for nic in one.get("nics") or ()}
     targets = addresses([one])
@@ -126,7 +126,7 @@ def report(
 
 
 def rehearsed(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
-    """What `check` would say if everybody were reached."""
+    """Return what `check` would report if all hosts were reachable."""
     remote: list[dict[str, Any]] = []
     for one in sorted(hosts, key=lambda one: one.get("host_id", "")):
         pairs = [(nic.get("mac", ""), target) for nic in one.get("nics") or () for target in nic_addresses(nic)]
@@ -141,7 +141,7 @@ def rehearsed(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
 
 
 def peers(text: str) -> list[dict[str, Any]]:
-    """The hosts of `connectivity-check-params`. ValueError: they are none, or so many that a check would not end."""
+    """Return the hosts of `connectivity-check-params`. ValueError: they are invalid, or too many for a check to end."""
     hosts, name = arguments("connectivity-check", text, dict), "connectivity-check"
     count = 0
     for one in hosts:
@@ -152,7 +152,7 @@ def peers(text: str) -> list[dict[str, Any]]:
                 fields.text(f"{name}: ip_addresses:", address)
                 count += 1
     if count > MOST_ADDRESSES:
-        raise ValueError(f"{name}: {count} addresses, {MOST_ADDRESSES} is the limit")
+        raise ValueError(f"{name}: {count} addresses, the limit is {MOST_ADDRESSES}")
     return hosts
 
 

@@ -17,7 +17,7 @@ REHEARSED = {"result": "success", "size_bytes": 400_000_000, "time": 10, "downlo
 
 
 def check(image: str, seconds: float) -> tuple[dict[str, Any], str]:
-    """The model's entry for an image and why it failed. Size, time and rate (MB/s) only when it was not here before."""
+    """Return the model's entry for an image, and why it failed. It has size, time and rate (MB/s) only if the image was pulled."""
     entry: dict[str, Any] = {"name": image, "result": "failure"}
     present = bool(host.run(["podman", "images", "--quiet", image], host=True).output.strip())
     if seconds <= 0:

@@ -1,6 +1,6 @@
-"""`dhcp_lease_allocate`: lease the cluster's virtual addresses from the network's DHCP server, by MACs of their own.
+"""`dhcp_lease_allocate`: lease the cluster's virtual addresses from the network's DHCP server, with MACs of their own.
 
-Each address is asked for on a macvlan interface that lives only for the exchange. The lease is kept in the form of
+Each address is requested on a macvlan interface that exists only for the exchange. The lease is stored in the format of
 dhclient's lease file (dhclient.leases(5)), which is what the service stores and what keepalived's monitor reads.
 """
 
@@ -46,7 +46,7 @@ LEASE = re.compile(r"lease\s*\{[^}{]*\}")
 
 @dataclass(slots=True)
 class Answer:
-    """What a server offers or grants: the address and its options by number (RFC 2132)."""
+    """An offer or acknowledgement of a server: the address and its options by number (RFC 2132)."""
 
     kind: int
     address: str
@@ -67,7 +67,7 @@ def packet(kind: int, mac: bytes, transaction: bytes, options: dict[int, bytes])
 
 
 def parse(frame: bytes, transaction: bytes) -> Answer | None:
-    """The DHCP answer in an Ethernet frame; None when it is something else, or another's."""
+    """Return the DHCP reply in an Ethernet frame; None if it is anything else, or for another client."""
     if len(frame) < 14 + 20 + 8 + 240 or frame[23] != 17:
         return None
     start = 14 + (frame[14] & 15) * 4
@@ -98,7 +98,7 @@ class Exchange:
         self._socket.bind((nic, ETH_P_IP))
 
     def ask(self, kind: int, options: dict[int, bytes], wanted: tuple[int, ...], tries: int) -> Answer | None:
-        """Send and wait; again after some seconds. None: nobody answered in time."""
+        """Send and wait; retry after some seconds. None: no reply in time."""
         frame = packet(kind, self._mac, self._transaction, {**self._common, **options})
         for __ in range(tries):
             again = min(time.monotonic() + RETRY_SECONDS, self._until)
@@ -113,7 +113,7 @@ class Exchange:
         return None
 
     def lease(self, previous: str) -> Answer:
-        """An acknowledged lease; of the previous address, when the server still grants it. TimeoutError."""
+        """Return an acknowledged lease, of the previous address if the server still grants it. Raises TimeoutError."""
         if previous:
             answer = self.ask(REQUEST, {WANTED: socket.inet_aton(previous)}, (ACK, NAK), 2)
             if answer and answer.kind == ACK:
@@ -151,7 +151,7 @@ def lease_text(name: str, answer: Answer, now: float) -> str:
 
 
 def last_lease(text: str, name: str) -> str:
-    """The newest lease of a file, made one of the interface `name`; empty when there is none."""
+    """Return the newest lease of a file, changed to the interface `name`; empty if there is none."""
     leases = LEASE.findall(text)
     return re.sub(r'interface\s+"[^"]+"', f'interface "{name}"', leases[-1]) if leases else ""
 
@@ -162,18 +162,18 @@ def fixed_address(lease: str) -> str:
 
 
 def remove(name: str) -> None:
-    """The macvlan interface of that name, if there is one; no other kind of interface."""
+    """Return the macvlan interface of that name, if it exists; ignore other kinds of interfaces."""
     host.run(["ip", "link", "delete", name, "type", "macvlan"])
 
 
 def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOLDER) -> tuple[str, str]:
-    """Lease an address for `mac` on the network of `parent`. Returns address and lease. ValueError says why not."""
-    remove(name)  # of a run that was killed
+    """Lease an address for `mac` on the network of `parent`. Returns address and lease. ValueError if that fails."""
+    remove(name)  # left by a killed run
     created = host.run(["ip", "link", "add", "link", parent, "name", name, "address", mac, "type", "macvlan", "mode", "bridge"])
     if created.exit_code:
         raise ValueError(f"Failed to create interface {name} ({mac}) on {parent}: {created.error.strip()}")
     try:
-        # No address of any kind may appear on it: it exists for its MAC alone.
+        # It must not get any address: only its MAC is needed.
         host.run(["ip", "link", "set", "dev", name, "addrgenmode", "none"])
         up = host.run(["ip", "link", "set", "dev", name, "up"])
         if up.exit_code:
@@ -203,7 +203,7 @@ def step(args: list[str], context: Context) -> Result:
     leases = {name: request.get(f"{name}_vip_lease") or "" for name in VIPS}
     for name, lease in leases.items():
         if not isinstance(lease, str) or len(lease) > MOST_LEASE:
-            raise ValueError(f"dhcp-lease-allocate: {name}_vip_lease should be the text of a lease, got {fields.shown(lease)}")
+            raise ValueError(f"dhcp-lease-allocate: {name}_vip_lease should be a lease file, got {fields.shown(lease)}")
     for name in VIPS:
         address, lease = allocate(parent, name, macs[name], leases[name])
         answer |= {f"{name}_vip_address": address, f"{name}_vip_lease": lease}

@@ -1,4 +1,4 @@
-"""`disk_speed_check`: how long the installation disk takes to make a small write durable, as etcd will ask it to.
+"""`disk_speed_check`: how long the installation disk takes to make a small write durable, as etcd needs it.
 
 The same load as upstream's two `fio --rw=write --ioengine=sync --size=22m -bs=2300 --fdatasync=1` jobs: it writes over
 the beginning of the disk, which is about to be installed.
@@ -26,7 +26,7 @@ LONGEST = 3600.0
 
 
 def write(device: int, until: float) -> list[float]:
-    """Seconds of each fdatasync, in order. A slow disk is measured until then with what it managed. OSError."""
+    """Return seconds of each fdatasync, in order. A slow disk is measured by what it completed in time. Raises OSError."""
     data, times = os.urandom(BLOCK), []
     for offset in range(0, SIZE - BLOCK + 1, BLOCK):
         os.pwrite(device, data, offset)
@@ -40,24 +40,24 @@ def write(device: int, until: float) -> list[float]:
 
 
 def p99_ms(times: list[float]) -> int:
-    """The 99th percentile, whole milliseconds, rounded down as upstream does."""
+    """Return the 99th percentile in milliseconds, rounded down as upstream does."""
     ordered = sorted(times)
     return int(ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)] * 1000)
 
 
 def opened(path: str) -> int:
-    """A descriptor to write to a disk. OSError: it is in use, or no block device."""
-    # Exclusively: the kernel refuses a disk of which anything is mounted or otherwise in use. And without O_CREAT: a disk
-    # that is gone must not become a file in /dev.
+    """Return a descriptor for writing to a disk. OSError: it is in use, or not a block device."""
+    # Exclusive: the kernel refuses a disk that is mounted or otherwise in use. And without O_CREAT: a missing disk
+    # must not become a file in /dev.
     device = os.open(path, os.O_WRONLY | os.O_EXCL | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISBLK(os.fstat(device).st_mode):
         os.close(device)
-        raise OSError(f"{path} is no block device")
+        raise OSError(f"{path} is not a block device")
     return device
 
 
 def measure(path: str, seconds: float = SECONDS) -> int:
-    """The worse job's 99th percentile in ms. OSError: no job could write, or the disk is in use."""
+    """Return the worse job's 99th percentile in ms. OSError: no job could write, or the disk is in use."""
     until = time.monotonic() + max(seconds - MARGIN, 1.0)
     device = opened(path)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import host
 
-# Name prefix -> (drive type, storage controller), as the ghw library tells them apart; others are unknown.
+# Name prefix -> (drive type, storage controller), as in the ghw library; others are unknown.
 PREFIXES = (("fd", "FDD", "unknown"), ("sd", "HDD", "SCSI"), ("hd", "HDD", "IDE"), ("vd", "HDD", "virtio"),
             ("xvd", "HDD", "SCSI"), ("sr", "ODD", "SCSI"), ("nvme", "SSD", "NVMe"), ("mmc", "SSD", "MMC"))  # fmt: skip
 IGNORED = ("loop", "zram", "ram")
@@ -16,7 +16,7 @@ APPLIANCE = "agent"
 
 
 class Disk:
-    """One entry of /sys/block. `root` is where /sys, /run, /dev and /proc are looked for."""
+    """One entry of /sys/block. `root` is the parent of /sys, /run, /dev and /proc."""
 
     def __init__(self, root: Path, name: str, mounted: dict[str, str]) -> None:
         self.root, self.name, self._mounted = root, name, mounted
@@ -30,7 +30,7 @@ class Disk:
 
     @property
     def listed(self) -> bool:
-        """Hidden, loop, compressed-memory and plain device-mapper devices are no disks."""
+        """Return whether it is a disk: hidden, loop, zram and plain device-mapper devices are not."""
         if host.read(self.sys / "hidden") == "1" or self.name.startswith(IGNORED):
             return False
         return not self.name.startswith("dm-") or self.dm_uuid.startswith(("mpath-", "LVM-"))
@@ -69,7 +69,7 @@ class Disk:
         return next((self.udev[key] for key in keys if self.udev.get(key)), "") or host.read(self.sys / "serial")
 
     def by_id(self) -> str:
-        """The stable link that names the WWN; other links by id carry names that may change."""
+        """Return the stable link with the WWN; other links by id have names that may change."""
         folder = self.root / "dev/disk/by-id"
         for link in host.names(folder):
             if link.startswith(("wwn-", "nvme-eui")) and Path(os.path.realpath(folder / link)).name == self.name:
@@ -84,7 +84,7 @@ class Disk:
         return [name for name in host.names(self.sys) if name.startswith(self.name) and (self.sys / name / "dev").exists()]
 
     def eligibility(self) -> tuple[list[str], bool]:
-        """Why the disk cannot be installed to, and whether it is what we were booted from."""
+        """Return why the disk is not eligible for installation, and whether it is the boot medium."""
         reasons: list[str] = []
         known = self._controller != "unknown" or self.name.startswith("dasd") or self.drive_type in ("Multipath", "LVM", "RAID")
         if not known:
@@ -112,7 +112,7 @@ class Disk:
         return reasons, media or self._kind == "ODD"
 
     def bootable(self) -> bool:
-        """Whether the first sector ends with the signature of a boot sector."""
+        """Return whether the first sector ends with the signature of a boot sector."""
         try:
             with open(self.root / self.path.lstrip("/"), "rb") as device:
                 return device.read(512)[510:] == b"\x55\xaa"
@@ -139,7 +139,7 @@ class Disk:
             "bootable": self.bootable(),
             "is_installation_media": media,
             "smart": "",
-            # The kernel keeps the page that `sg_inq -p 0x83` would ask the disk for.
+            # The kernel caches the page that `sg_inq -p 0x83` requests from the disk.
             "has_uuid": (self.sys / "device/vpd_pg83").exists(),
             "holders": ",".join(host.names(self.sys / "holders")),
             "installation_eligibility": {"eligible": not reasons, "not_eligible_reasons": reasons or None},
@@ -149,11 +149,11 @@ class Disk:
         return entry
 
     def _on_road(self, prefix: str) -> str:
-        """The part of the device's path in /sys that begins so, as host2 and session1 of an iSCSI disk."""
+        """Return the part of the device's path in /sys with a prefix, such as host2 and session1 of an iSCSI disk."""
         return next((part for part in self.sys.resolve().parts if part.startswith(prefix) and part[len(prefix) :].isdigit()), "")
 
     def _not_in_firmware(self) -> list[str]:
-        """Why the firmware would not find the iSCSI disk again: its table (iBFT) must name the target."""
+        """Return why the firmware could not find the iSCSI disk: its table (iBFT) must have the target."""
         if not (session := self._on_road("session")):
             return ["Cannot find iSCSI session"]
         if not (name := host.read(self.root / "sys/class/iscsi_session" / session / "targetname")):

@@ -1,4 +1,4 @@
-"""`domain_resolution`: what this host's resolver says of the cluster's names."""
+"""`domain_resolution`: how this host resolves the cluster's names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_DOMAINS = 1000
 
 
 def resolve(domain: str) -> dict[str, Any]:
-    """The model's entry for a name. A name that does not exist has no addresses; that is no error."""
+    """The model's entry for a name. A name that does not exist has no addresses, which is not an error."""
     found: dict[int, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
     canonical = ""
     try:

@@ -1,8 +1,8 @@
-"""Fields of a step's argument: what a service may put there.
+"""Validation of fields in step arguments.
 
-An agent is root on its host. Whatever a service sends is data: an identifier is a UUID and never a path, a disk is a disk of this
-host's inventory and never a file, an image is nothing that podman takes for an option, a URL is followed by HTTP only.
-Every function raises ValueError with the step, the field, its value and what would be right.
+An agent is root on its host. Everything that a service sends is data: an identifier is a UUID and never a path, a disk is one of this
+host's inventory and never a file, an image is never an option of podman, a URL is followed by HTTP only.
+Every function raises ValueError with the step, the field, its value and the valid values.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ IMAGE = re.compile(
     rf"(?:(?:{_PART}|\[[0-9A-Fa-f:]+\])(?::\d{{1,5}})?/)?{_PART}(?:/{_PART})*(?::\w[-\w.]{{0,127}})?(?:@[0-9A-Za-z]+:[0-9A-Fa-f]+)?",
     re.ASCII,
 )
-"""An image in a registry: no option of podman's, and no file by one of the transports of containers-transports(5)."""
+"""An image in a registry: neither an option of podman nor a file by a transport of containers-transports(5)."""
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 IDENTIFIER = re.compile(r"[0-9A-Za-z][-0-9A-Za-z._]{0,127}", re.ASCII)
-# Linux's rule (dev_valid_name), and a name that no program takes for an option.
+# Linux's rule (dev_valid_name), and not an option for any program.
 INTERFACE = re.compile(r"[^\s/:.%-][^\s/:%]{0,14}")
 LONGEST = 4096
-"""Characters of a single value; a path of Linux is no longer."""
+"""Maximum number of characters of a single value, as of a path in Linux."""
 
 
 def shown(value: object) -> str:
-    """A value in a message: one line, not endless."""
+    """Return a value for a message: one line, truncated."""
     return value[:200] if isinstance(value, str) and value[:200].isprintable() else repr(value)[:200]
 
 
@@ -42,7 +42,7 @@ def text(where: str, value: object, most: int = LONGEST) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{where} should be a string, got {shown(value)}")
     if len(value) > most:
-        raise ValueError(f"{where} has {len(value)} characters, {most} is the limit")
+        raise ValueError(f"{where} has {len(value)} characters, the limit is {most}")
     if not value.isprintable():
         raise ValueError(f"{where} has control characters: {shown(value)}")
     return value
@@ -50,7 +50,7 @@ def text(where: str, value: object, most: int = LONGEST) -> str:
 
 def _matching(where: str, value: object, pattern: re.Pattern[str], what: str) -> str:
     if not isinstance(value, str) or len(value) > LONGEST or not pattern.fullmatch(value):
-        raise ValueError(f"{where} {shown(value)} is no {what}")
+        raise ValueError(f"{where} {shown(value)} is not a valid {what}")
     return value
 
 
@@ -59,7 +59,7 @@ def uuid(where: str, value: object) -> str:
 
 
 def identifier(where: str, value: object) -> str:
-    """What a service calls a thing: safe as a part of a URL and as an argument, but not as a file's name."""
+    """An identifier of the service: safe in a URL and as an argument, but not as a file name."""
     return _matching(where, value, IDENTIFIER, "identifier")
 
 
@@ -92,7 +92,7 @@ def entries(where: str, value: object, kind: type, most: int) -> list[Any]:
     if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
         raise ValueError(f"{where} should be a list of {'objects' if kind is dict else 'strings'}, got {shown(value)}")
     if len(value) > most:
-        raise ValueError(f"{where} has {len(value)} entries, {most} is the limit")
+        raise ValueError(f"{where} has {len(value)} entries, the limit is {most}")
     return value
 
 
@@ -106,13 +106,13 @@ def mapping(where: str, value: object) -> dict[str, Any]:
 
 
 def seconds(where: str, value: object, most: float) -> float:
-    """A duration, a number or its text. What is longer than `most` is `most`."""
+    """A duration, as a number or string. Values above `most` are limited to `most`."""
     try:
         found = float(value) if isinstance(value, str | int | float) else math.nan
     except (ValueError, OverflowError):
         found = math.nan
     if math.isnan(found) or found < 0:
-        raise ValueError(f"{where} {shown(value)} is no number of seconds")
+        raise ValueError(f"{where} {shown(value)} is not a number of seconds")
     return min(found, most)
 
 
@@ -125,7 +125,7 @@ def url(where: str, value: object) -> str:
     except ValueError:
         good = False
     if not good or " " in found:
-        raise ValueError(f"{where} {shown(value)} is no URL of http or https")
+        raise ValueError(f"{where} {shown(value)} is not an http or https URL")
     return found
 
 
@@ -133,7 +133,7 @@ def disk(value: object) -> str:
     """The real path of a disk of this host: a block device that the inventory lists, by whatever link below /dev it is named."""
     path = text("disk", value)
     if not path.startswith("/dev/") or ".." in path.split("/"):
-        raise ValueError(f"disk {path} should start with /dev/ and lead nowhere else")
+        raise ValueError(f"disk {path} should start with /dev/ and not leave it")
     from . import disks
 
     real = os.path.realpath(path)
@@ -142,5 +142,5 @@ def disk(value: object) -> str:
     except OSError:
         raise ValueError(f"disk {path} was not found on the host") from None
     if not stat.S_ISBLK(mode) or real not in disks.paths():
-        raise ValueError(f"disk {path} is no disk of this host's inventory")
+        raise ValueError(f"disk {path} is not in this host's inventory")
     return real

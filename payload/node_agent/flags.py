@@ -1,4 +1,4 @@
-"""Command-line flags in the form of Go's `flag` package, which the programs' namesakes use.
+"""Command-line flags in the style of Go's `flag` package, which upstream's programs use.
 
 `-name` and `--name` are the same; a value follows as `=value` or as the next argument; a boolean takes `=value` or none.
 """
@@ -22,7 +22,7 @@ class Flag(NamedTuple):
 
 
 class Dry(NamedTuple):
-    """A rehearsal: nothing is done to the machine, and it is told as another. `marker`: the file that stands for its reboot."""
+    """A dry run: the machine is not changed, and reported as another one. `marker`: the file that simulates its reboot."""
 
     enabled: bool = False
     host_id: str = ""
@@ -33,18 +33,18 @@ class Dry(NamedTuple):
 
 
 def dry_flags() -> tuple[Flag, ...]:
-    """Flags of a rehearsal; the environment gives their defaults."""
+    """Flags of a dry run; their defaults are in the environment."""
     enabled = os.environ.get("DRY_ENABLE") or "false"
     if enabled not in TRUE | FALSE:
         fatal(f"DRY_ENABLE: {enabled!r} is neither true nor false")
     told = {name: os.environ.get(variable, "") for name, variable in DRY_VARIABLES.items()}
     return (
-        Flag("dry-run", enabled in TRUE, "Talk to the service as usual, but pretend what would change the machine"),
+        Flag("dry-run", enabled in TRUE, "Communicate with the service as usual, but only simulate changes of the machine"),
         Flag("force-id", told["force-id"], "In a dry run: the host's id"),
-        Flag("force-mac", told["force-mac"], "In a dry run: the MAC address of the only interface that is told"),
+        Flag("force-mac", told["force-mac"], "In a dry run: the MAC address of the only reported interface"),
         Flag("force-hostname", told["force-hostname"], "In a dry run: the host's name"),
-        Flag("forced-ipv4", told["forced-ipv4"], "In a dry run: the address of the only interface that is told"),
-        Flag("fake-reboot-marker-path", told["fake-reboot-marker-path"], "In a dry run: the file whose appearance is the reboot"),
+        Flag("forced-ipv4", told["forced-ipv4"], "In a dry run: the address of the only reported interface"),
+        Flag("fake-reboot-marker-path", told["fake-reboot-marker-path"], "In a dry run: the file that simulates the reboot when it appears"),
     )
 
 
@@ -56,7 +56,7 @@ def dry(options: SimpleNamespace) -> Dry:
 
 
 def fatal(text: str) -> NoReturn:
-    """End the program as a logged fatal error of its namesake does."""
+    """Exit as upstream's program does after a fatal error."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     print(f'time="{stamp}" level=fatal msg={json.dumps(text, ensure_ascii=False)}', file=sys.stderr)
     raise SystemExit(1)
@@ -100,9 +100,9 @@ def usage(program: str, flags: tuple[Flag, ...]) -> str:
 
 
 def parse(program: str, flags: tuple[Flag, ...], argv: list[str] | None = None) -> SimpleNamespace:
-    """Flags as attributes (dashes become underscores), the rest in `args`, what was given in `given`.
+    """Return flags as attributes (dashes become underscores), the rest in `args`, explicitly set flags in `given`.
 
-    Exits as Go does: 0 after `--help`, 2 with the usage text after a flag that is unknown or has no good value.
+    Exits as Go does: 0 after `--help`, 2 with the usage text after a flag that is unknown or has an invalid value.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     known = {flag.name: flag for flag in (*flags, HELP)}

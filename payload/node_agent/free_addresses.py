@@ -1,4 +1,4 @@
-"""`free_addresses`: addresses of IPv4 subnets that nobody answers for."""
+"""`free_addresses`: unused addresses of IPv4 subnets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NETWORKS = 64
 
 
 def taken(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
-    """Addresses in use: on the link those that answer ARP, elsewhere those that answer an echo request; and our own."""
+    """Return addresses in use: on the link those that answer ARP, elsewhere those that answer an echo request; and our own."""
     found = {str(address.ip) for nic in nics for address in nic.addresses if address.version == 4 and address.ip in subnet}
     elsewhere = {str(address) for address in subnet} - found
     for nic in nics:
@@ -33,14 +33,14 @@ def taken(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
 
 
 def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
-    """The model `free_network_addresses`; stops after 8000 free ones, asks at most a /22 at a time."""
+    """The model `free_network_addresses`; stops after 8000 free ones, probes at most a /22 at a time."""
     try:
         subnet = ipaddress.IPv4Network(cidr)
     except ValueError as error:
         raise ValueError(f"Network {cidr} is not a valid CIDR: {error}") from None
     free: list[str] = []
     if subnet.prefixlen < SHORTEST_PREFIX or subnet.is_loopback or subnet.is_multicast:
-        raise ValueError(f"Network {cidr} is not scanned: it is no network of hosts, or larger than a /{SHORTEST_PREFIX}")
+        raise ValueError(f"Network {cidr} is not scanned: it is not a host network, or larger than a /{SHORTEST_PREFIX}")
     for chunk in subnet.subnets(new_prefix=CHUNK_PREFIX) if subnet.prefixlen < CHUNK_PREFIX else [subnet]:
         used = taken(chunk, nics)
         free += [text for text in map(str, chunk) if text not in used]

@@ -13,14 +13,14 @@ IN_CONTAINER = os.path.exists("/run/.containerenv")
 TIMED_OUT = 124
 NOT_FOUND = 127
 
-# Started in the host's namespaces, a process behaves as if it had never been in a container.
+# In the host's namespaces, a process behaves as outside of a container.
 NSENTER = ("nsenter", "--target", "1", "--cgroup", "--mount", "--ipc", "--pid", "--")
 
 
 def run(argv: list[str], timeout: float | None = 60.0, host: bool = False, stdout: IO[str] | int = subprocess.PIPE) -> Result:
-    """Run a command; never raises. `host`: in the host's namespaces. Exit code 124: too long, 127: no such program.
+    """Run a command; never raises. `host`: in the host's namespaces. Exit code 124: timeout, 127: program not found.
 
-    `stdout`: a file that takes the output, which then is not in the result.
+    `stdout`: a file for the output, which is then not in the result.
     """
     command = [*(NSENTER if host and IN_CONTAINER else ()), *argv]
     try:
@@ -46,7 +46,7 @@ def _text(data: bytes | str | None) -> str:
 
 
 def read(path: Path | str) -> str:
-    """The stripped text of a file of the kernel's; empty when there is none or it cannot be read."""
+    """Return the stripped text of a kernel file; empty if it is missing or unreadable."""
     try:
         return Path(path).read_text(errors="replace").strip()
     except OSError:
@@ -68,7 +68,7 @@ class Mount(NamedTuple):
 
 
 def mounts(root: Path = Path("/")) -> list[Mount]:
-    """What is mounted in the host, seen through its first process; see proc(5) for the octal escapes."""
+    """Return the mounts of the host, read from its first process; see proc(5) for the octal escapes."""
     found = []
     text = read(root / "proc/1/mounts") or read(root / "proc/self/mounts")
     for line in text.splitlines():

@@ -27,8 +27,8 @@ PODMAN = (
     "-v", "/tmp:/tmp",
     "--env=PULL_SECRET_TOKEN",
 )  # fmt: skip
-# A user can set up the network on the console before the installation. What they make there is younger than the folder that
-# the console's unit makes at its start; keyfiles from the image and from the first boot are older.
+# A user can set up the network on the console before the installation. Connections from there are newer than the directory that
+# the console's unit creates at start; keyfiles from the image and from the first boot are older.
 TUI_LOG, KEYFILES = Path("/var/log/agent/agent-tui.log"), Path("/proc/1/root/etc/NetworkManager/system-connections")
 COPY_NETWORK = "--copy-network"
 VERSION = re.compile(r"v?\d+(\.\d+)*([-+~].*)?", re.ASCII)
@@ -44,7 +44,7 @@ MUST_GATHER = {"cnv", "lso", "ocs", "odf", "ocp"}
 PULL_TRIES, PULL_SECONDS, PULL_FAILED = 3, 600.0, 2
 START_SECONDS = 10.0
 
-# Request field -> flag of the installer, for fields that are passed on as they are, and for those that are switches.
+# Request field -> flag of the installer: fields that are passed unchanged, and switches.
 VALUES = {
     "role": "--role", "infra_env_id": "--infra-env-id", "cluster_id": "--cluster-id", "host_id": "--host-id",
     "boot_device": "--boot-device", "controller_image": "--controller-image", "mco_image": "--mco-image",
@@ -70,7 +70,7 @@ def installer_command(request: dict[str, Any], context: Context) -> list[str]:
         flags += ["--control-plane-count", str(request["control_plane_count"])]
     for disk in request.get("disks_to_format") or ():
         flags += ["--format-disk", disk]
-    # A switch takes no value: Go's flag package would take one for the first positional argument.
+    # A switch has no value: Go's flag package would treat it as the first positional argument.
     flags += [flag for key, flag in SWITCHES.items() if request.get(key)]
     flags += ["--insecure"] if context.insecure else []
     flags += ["--cacert", context.cacert] if context.cacert else []
@@ -85,19 +85,19 @@ def installer_command(request: dict[str, Any], context: Context) -> list[str]:
 
 
 def network_by_hand(tui_log: Path = TUI_LOG, keyfiles: Path = KEYFILES) -> bool:
-    """Whether someone made a connection in the console's network screen."""
+    """Return whether a user created a connection in the console's network screen."""
     if not tui_log.exists():
         return False
-    born = host.run(["stat", "--format=%W", str(tui_log.parent)]).output.strip()
-    if not born.isdigit() or born == "0":  # this file system does not tell
+    created = host.run(["stat", "--format=%W", str(tui_log.parent)]).output.strip()
+    if not created.isdigit() or created == "0":  # this file system has no birth time
         return False
     return any(
-        path.is_file() and path.stat().st_mtime >= int(born) and "[connection]" in host.read(path) for path in keyfiles.glob("*")
+        path.is_file() and path.stat().st_mtime >= int(created) and "[connection]" in host.read(path) for path in keyfiles.glob("*")
     )
 
 
 def with_network(request: dict[str, Any]) -> dict[str, Any]:
-    """The request, with the flag that copies the live system's connections when some were made by hand."""
+    """Return the request, with the flag that copies the live system's connections if the user created some."""
     words = load_json(request.get("installer_args") or "[]", name="installer_args")
     if COPY_NETWORK in words or not network_by_hand():
         return request
@@ -105,21 +105,21 @@ def with_network(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def must_gather(text: str) -> dict[str, str]:
-    """Images by operator; a plain pullspec is the release's. ValueError: an operator that nobody knows."""
+    """Images by operator; a plain pullspec is the release's. ValueError: an unknown operator."""
     try:
         images = load_json(text, name="text")
     except ValueError:
         images = {"ocp": text}
     unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {fields.shown(text)}
     if wrong := [image for image in images.values() if not isinstance(image, str) or not fields.IMAGE.fullmatch(image)] if not unknown else []:
-        raise ValueError(f"install: must_gather_image: {fields.shown(wrong[0])} is no image")
+        raise ValueError(f"install: must_gather_image: {fields.shown(wrong[0])} is not an image")
     if unknown:
         raise ValueError(f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}")
     return dict(images)
 
 
 def validate(request: dict[str, Any]) -> None:
-    """ValueError: the request would not install, or would do more than that."""
+    """Raise ValueError if the request would not install, or would do more than that."""
     if request["role"] not in ROLES:
         raise ValueError(f"install: role {fields.shown(request['role'])} should be of {', '.join(ROLES)}")
     for key in ("cluster_id", "infra_env_id", "host_id"):
@@ -131,7 +131,7 @@ def validate(request: dict[str, Any]) -> None:
     for key in ("http_proxy", "https_proxy", "no_proxy"):
         value = fields.text(f"install: {key}", proxy.get(key) or "")
         if value and key != "no_proxy" and not value.startswith("http://"):
-            raise ValueError(f"install: {key} {value} should begin with http://")
+            raise ValueError(f"install: {key} {value} should start with http://")
     for address in fields.entries("install: service_ips", request.get("service_ips"), str, MOST):
         fields.address("install: service_ips:", address)
     if request.get("installer_args"):
@@ -145,7 +145,7 @@ def validate(request: dict[str, Any]) -> None:
         raise ValueError(f"install: openshift_version {version} should be like 4.22.0")
     count = request.get("control_plane_count") or 0
     if not isinstance(count, int) or not 0 <= count <= MOST:
-        raise ValueError(f"install: control_plane_count {fields.shown(count)} is no number of hosts")
+        raise ValueError(f"install: control_plane_count {fields.shown(count)} is not a number of hosts")
     for disk in [request["boot_device"], *fields.entries("install: disks_to_format", request.get("disks_to_format"), str, MOST)]:
         fields.disk(disk)
 
@@ -161,7 +161,7 @@ def _words(text: str) -> list[str]:
 
 
 def pull(image: str) -> str:
-    """Get the image unless it is here. Returns why not; empty when it is."""
+    """Pull the image if necessary. Return why that failed; empty on success."""
     if host.run(["podman", "images", "--quiet", image], host=True).output.strip():
         return ""
     error = ""
@@ -174,10 +174,10 @@ def pull(image: str) -> str:
 
 
 def install(args: list[str], context: Context) -> Iterator[Result]:
-    """Start the installer. A first result when it runs, a second one should it fail later.
+    """Start the installer. Yield a first result when it runs, and a second one if it fails later.
 
-    The service ignores the first; it is there so that the reply does not wait for an installer whose last deed is to
-    reboot the machine. Upstream's agent only ever gives the second.
+    The service ignores the first; it exists so that the reply does not wait for an installer that finally
+    reboots the machine. Upstream's agent sends only the second.
     """
     request = argument("install", args[0], *REQUIRED)
     validate(request)

@@ -1,4 +1,4 @@
-"""`inventory`: what this machine is made of, from the kernel and the firmware's tables (model `inventory`)."""
+"""`inventory`: hardware of this machine, from the kernel and the firmware's tables (model `inventory`)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
 PCI_IDS = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
 GPU_CLASSES = frozenset({"0300", "0302", "0380", "1200"})
 LIMITS = (
-    flags.Flag("output-max-size", 0, "Bytes of output at most, 0: any number; disks that do not fit are left out"),
-    flags.Flag("disk-min-size", 0, "Bytes that a disk must have to be told of"),
+    flags.Flag("output-max-size", 0, "Maximum size of the output in bytes, 0: unlimited; disks that do not fit are omitted"),
+    flags.Flag("disk-min-size", 0, "Minimum size of a reported disk in bytes"),
 )
 FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery"), *LIMITS)
 
@@ -43,7 +43,7 @@ class GpuConfig(NamedTuple):
 
 
 def cpu(root: Path = ROOT) -> dict[str, Any]:
-    """`frequency` in MHz: the highest the processor does, else what it does now."""
+    """Return `frequency` in MHz: the processor's maximum, else its current one."""
     fields: dict[str, str] = {}
     count = 0
     for line in host.read(root / "proc/cpuinfo").splitlines():
@@ -62,7 +62,7 @@ def cpu(root: Path = ROOT) -> dict[str, Any]:
 
 
 def listed(text: str) -> int:
-    """How many numbers a list of the kernel's, as `0-3,8`, has; 0 when it is none."""
+    """Return how many numbers a list of the kernel, such as `0-3,8`, has; 0 if it is invalid."""
     total = 0
     for part in filter(None, text.split(",")):
         first, __, last = part.partition("-")
@@ -103,7 +103,7 @@ def smbios_memory(table: bytes) -> int:
 
 
 def memory(root: Path = ROOT) -> dict[str, Any]:
-    """Physical memory by the firmware's table (what dmidecode reads), the kernel's blocks, or what is usable."""
+    """Return physical memory from the firmware's table (as dmidecode), the kernel's blocks, or the usable memory."""
     usable = 0
     for line in host.read(root / "proc/meminfo").splitlines():
         if found := re.match(r"MemTotal:\s+(\d+)", line):
@@ -156,7 +156,7 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
     dmi = root / "sys/class/dmi/id"
 
     def told(name: str) -> str:
-        """As the namesake has it: a firmware without tables is unknown, which is something else than an empty string in one."""
+        """As upstream: a firmware without tables is unknown, which differs from an empty string in a table."""
         return host.read(dmi / name) if (dmi / name).exists() else "unknown"
 
     product, maker = told("product_name"), told("sys_vendor")
@@ -164,8 +164,8 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
         product = "oVirt"
     if host.read(dmi / "chassis_asset_tag") == "OracleCloud.com":
         maker = "OracleCloud.com"
-    # A hypervisor tells its guests by a processor flag: and, where it is Xen's or Microsoft's, the system that manages the guests,
-    # which is none. systemd can tell, and knows more ways.
+    # A hypervisor sets a processor flag for its guests and, with Xen or Hyper-V, for the system that manages the guests,
+    # which is not a guest. systemd-detect-virt distinguishes them, and knows more ways.
     told_by_flag = "hypervisor" in (cpu_flags or ())
     asked = Result("", "", 0)
     if not told_by_flag or (root / "proc/xen").exists() or maker == "Microsoft Corporation":
@@ -185,8 +185,8 @@ def tpm(root: Path = ROOT) -> str:
 
 
 def gpu_config(path: Path | None) -> GpuConfig:
-    """What counts as a GPU: the lists of a YAML file (`classes:`, `vendors:`, `models:`, each with `- "0302 10de"` lines), or by default
-    display controllers and processing accelerators. ValueError names what is wrong in the file; OSError: it cannot be read.
+    """Return what counts as a GPU: the lists of a YAML file (`classes:`, `vendors:`, `models:`, each with `- "0302 10de"` lines), or by default
+    display controllers and processing accelerators. ValueError: the file is invalid; OSError: it cannot be read.
     """
     if path is None:
         return GpuConfig(GPU_CLASSES)
@@ -219,7 +219,7 @@ def gpus(root: Path = ROOT, config: GpuConfig | None = None) -> list[dict[str, s
 
 
 def pci_names(root: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-    """(vendor, device) -> their names, by the host's pci.ids: a vendor's line begins with its id, its devices' lines with a tab."""
+    """(vendor, device) -> their names, from the host's pci.ids: a vendor's line starts with its id, its devices' lines with a tab."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     lines = next((text for path in PCI_IDS if (text := host.read(root / path))), "") if wanted else ""
     vendor = title = ""
@@ -236,12 +236,12 @@ def pci_names(root: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str, str],
 
 
 def bmc_channels(root: Path = ROOT) -> range:
-    """IPMI channels that may have a network; none without an IPMI device."""
+    """Return IPMI channels that may have a network; empty without an IPMI device."""
     return range(1, 13) if any((root / "dev").glob("ipmi*")) else range(0)
 
 
 def bmc_address(root: Path = ROOT) -> str:
-    """The address that the machine's own BMC tells through IPMI; 0.0.0.0 when it has none."""
+    """Return the address that the machine's BMC reports through IPMI; 0.0.0.0 if it has none."""
     for channel in bmc_channels(root):
         told = host.run(["ipmitool", "lan", "print", str(channel)], 10)
         for line in told.output.splitlines() if told.exit_code == 0 else ():
@@ -252,7 +252,7 @@ def bmc_address(root: Path = ROOT) -> str:
 
 
 def bmc_v6address(root: Path = ROOT) -> str:
-    """As `bmc_address`: an active address, dynamic before static, of a channel whose IPv6 is on; ::/0 when there is none."""
+    """As `bmc_address`: an active address, dynamic before static, of a channel with IPv6 enabled; ::/0 if there is none."""
     for channel in bmc_channels(root):
         enabled = host.run(["ipmitool", "lan6", "print", str(channel), "enables"], 10).output
         if not re.search(r"^IPv6/IPv4 Addressing Enables: (both|ipv6)\s*$", enabled, re.MULTILINE):
@@ -293,7 +293,7 @@ def interfaces(root: Path = ROOT) -> list[dict[str, Any]]:
 
 
 def hostname(nics: list[dict[str, Any]]) -> str:
-    """The host's name; when that is none, the MAC of the first real interface with a global address."""
+    """Return the hostname; if it is not set, the MAC of the first real interface with a global address."""
     name = socket.gethostname().strip()
     if name not in FORBIDDEN_HOSTNAMES:
         return name
@@ -325,7 +325,7 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = 
 
 
 def limited(inventory: dict[str, Any], most: int) -> str:
-    """The inventory as JSON, at most `most` bytes long (0: any): disks go first, and `truncation` says so."""
+    """The inventory as JSON, at most `most` bytes long (0: any): disks are removed first, and `truncation` reports it."""
     text = marshal(inventory)
     if not most or len(text) <= most:
         return text
@@ -338,7 +338,7 @@ def limited(inventory: dict[str, Any], most: int) -> str:
 
 
 def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
-    """The inventory of another machine: one interface, its first with an IPv4 address, with the MAC and the address that are wanted."""
+    """Return the inventory of a simulated machine: one interface, with the given MAC and IPv4 address."""
     nics = [nic for nic in inventory["interfaces"] if nic["ipv4_addresses"]][:1]
     for nic in nics:
         nic |= {"mac_address": dry.mac, "ipv4_addresses": [dry.ipv4, *nic["ipv4_addresses"][1:]]}
@@ -351,7 +351,7 @@ def told(limits: dict[str, int], dry: flags.Dry, gpu: GpuConfig | None = None) -
 
 
 def step(args: list[str], context: Context) -> Result:
-    """args: the host's id, which is not needed, and limits: --output-max-size=BYTES, --disk-min-size=BYTES."""
+    """args: the host's id, which is ignored, and limits: --output-max-size=BYTES, --disk-min-size=BYTES."""
     limits = {flag.name: 0 for flag in LIMITS}
     for word in args[1:]:
         name, __, value = word.removeprefix("--").partition("=")

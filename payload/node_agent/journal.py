@@ -21,7 +21,7 @@ log = logging.getLogger("agentlab.node_agent")
 
 
 class Fields(logging.Formatter):
-    """A line in the form of the namesakes' (logrus's text): what reads their logs reads ours."""
+    """A line in upstream's format (logrus text), so that its log readers work with ours."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = super().format(record)
@@ -34,7 +34,7 @@ class Fields(logging.Formatter):
 class JournalHandler(logging.Handler):
     """Native journal protocol (systemd's journal-native): fields of one message in one datagram.
 
-    Upstream marks its messages with `TAG=agent`, the installer's with `TAG=installer`; `logs_sender` picks them out by that.
+    Upstream marks its messages with `TAG=agent`, the installer's with `TAG=installer`; `logs_sender` selects them by this field.
     """
 
     def __init__(self, identifier: str, tag: str = "agent", path: str | None = None) -> None:
@@ -56,7 +56,7 @@ class JournalHandler(logging.Handler):
 
 
 def setup(name: str, text: bool, journal: bool, stdout: bool, log_dir: Path = LOG_DIR) -> None:
-    """Give the logger its outputs. One that cannot be opened is left out; with none left, warnings go to stderr."""
+    """Set up the logger's outputs. One that cannot be opened is skipped; without any, warnings go to stderr."""
     log.handlers.clear()
     log.propagate = False
     log.setLevel(logging.INFO)

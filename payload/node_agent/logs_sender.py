@@ -44,7 +44,7 @@ MOUNTS = (
 
 @dataclass(slots=True)
 class Job:
-    """Whose logs, and which. `folder`: where they are gathered before they are packed."""
+    """Which logs to gather. `folder`: where they are collected before they are packed."""
 
     cluster_id: str
     host_id: str
@@ -74,13 +74,13 @@ def mount_logs(path: Path) -> Iterator[str]:
         for title, *argv in MOUNTS:
             result = host.run(argv, host=True)
             report.write("\n".join([title, " ".join(argv), *([result.error] if result.error else []), result.output, ""]))
-            # LVM's programs are not everywhere; without them there is no LVM to report.
+            # LVM's programs are optional; without them there is no LVM to report.
             if result.exit_code not in (0, host.NOT_FOUND):
                 yield f"{' '.join(argv)}: exit code {result.exit_code}: {result.error.strip()}"
 
 
 def core_dumps(target: Path) -> Iterator[str]:
-    """Every core dump that the host kept. Columns of the list: four of a date, process id, owners, signal, state, program, size."""
+    """Collect every core dump of the host. Columns of the list: four of a date, process id, owners, signal, state, program, size."""
     for line in host.run(["coredumpctl", "list", "--no-legend"], host=True).output.splitlines():
         columns = line.split()
         if len(columns) < 10 or columns[8] not in ("present", "truncated"):
@@ -92,9 +92,9 @@ def core_dumps(target: Path) -> Iterator[str]:
 
 
 def installer_gather(target: Path, job: Job) -> str:
-    """The bootstrap host's bundle, by the script that the bootstrap Ignition brought."""
+    """Create the bootstrap host's archive with the script of the bootstrap Ignition."""
     if host.run(["test", "-x", GATHER], host=True).exit_code:
-        return f"{GATHER} is not on this host"
+        return f"{GATHER} does not exist on this host"
     ident = time.strftime("%Y%m%d%H%M%S")
     result = host.run([GATHER, "--id", ident, *job.masters], GATHER_SECONDS, host=True)
     if result.exit_code:
@@ -104,7 +104,7 @@ def installer_gather(target: Path, job: Job) -> str:
 
 
 def gather(job: Job, target: Path) -> list[str]:
-    """Write the logs below `target`; returns what could not be had."""
+    """Write the logs below `target`; return what could not be collected."""
     errors = [*mount_logs(target / "mount.logs")]
     for tag in TAGS:
         errors.append(journal_logs(target / f"{tag}.logs", job, f"TAG={tag}"))
@@ -124,7 +124,7 @@ def gather(job: Job, target: Path) -> list[str]:
 
 
 def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
-    """Length and pieces of a form with the one file field `upfile`, which is called as the namesake's whatever the file is. RFC 7578."""
+    """Length and pieces of a form with the one file field `upfile`, which always has upstream's file name. RFC 7578."""
     head = (
         f"--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; filename=\"logs.tar.gz\"\r\n"
         "Content-Type: application/x-gzip\r\n\r\n"
@@ -142,7 +142,7 @@ def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
 
 
 def checked(job: Job) -> Job:
-    """The job, when its identifiers are such: they become names of folders. ValueError."""
+    """Return the job with validated identifiers, because they become directory names. Raises ValueError."""
     for name in ("cluster_id", "host_id", *(["infra_env_id"] if job.infra_env_id != "" else [])):
         fields.uuid(f"logs-gather: {name}", getattr(job, name))
     for address in job.masters:
@@ -151,7 +151,7 @@ def checked(job: Job) -> Job:
 
 
 def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
-    """Gather, pack, upload, and tell the service of each stage. Returns why it failed (or ""), and what was missing."""
+    """Gather, pack, upload, and report each stage to the service. Return why it failed (or ""), and what was missing."""
 
     def progress(state: str) -> None:
         answer = client(Request("logs progress", "PUT", f"{me.host_path}/logs-progress", {"logs_state": state}), me.headers())
@@ -161,7 +161,7 @@ def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
     progress("requested")
     target, archive = job.folder / f"logs_host_{job.host_id}", job.folder / f"logs_{job.host_id}.tar.gz"
     try:
-        target.mkdir(parents=True, exist_ok=True)  # one that a run left which was killed is used again
+        target.mkdir(parents=True, exist_ok=True)  # reuse the one of a killed run
         errors = gather(job, target)
         if errors:
             (target / "report.logs").write_text("\n".join(errors))

@@ -22,13 +22,13 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def hashed(text: str) -> str:
-    """MD5 in the shape of a UUID; version bits are not set."""
+    """Return MD5 formatted as a UUID; version bits are not set."""
     digest = md5(text.encode(), usedforsecurity=False).hexdigest()
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 
 def choose(board_serial: str, product_uuid: str, macs: list[str]) -> str:
-    """Board serial (hashed), else product UUID, else the lowest MAC (hashed), else a constant that says so."""
+    """Board serial (hashed), else product UUID, else the lowest MAC (hashed), else a constant."""
     if board_serial.lower() not in NO_SERIAL:
         return hashed(board_serial)
     product = product_uuid.lower()

@@ -15,7 +15,7 @@ SYS = Path("/sys/class/net")
 # Names of net.Flags in Go, in its order; its "running" is the kernel's LOWER_UP/RUNNING.
 GO_FLAGS = (("UP", "up"), ("BROADCAST", "broadcast"), ("LOOPBACK", "loopback"), ("POINTOPOINT", "pointtopoint"),
             ("MULTICAST", "multicast"), ("RUNNING", "running"))  # fmt: skip
-# Kinds whose name in the inventory is not the kernel's.
+# Kinds whose name in the inventory differs from the kernel's.
 KINDS = {"tun": "tuntap"}
 INT32 = 1 << 32
 
@@ -38,7 +38,7 @@ class Nic:
 
     @property
     def outgoing(self) -> list[Address]:
-        """Addresses that others may use: not link-local."""
+        """Return addresses that other hosts can use: not link-local."""
         return [address for address in self.addresses if not address.is_link_local]
 
     def on_link(self, target: str) -> Address | None:
@@ -69,7 +69,7 @@ def kind_of(link: dict[str, Any], sys: Path = SYS) -> str:
 
 
 def permanent_mac(link: dict[str, Any]) -> str:
-    """Empty for what has none: the loopback's is all zero, a tunnel's is an IP address."""
+    """Return the MAC address; empty for interfaces without one: the loopback's is all zero, a tunnel's is an IP address."""
     slave = link.get("linkinfo", {}).get("info_slave_data", {})
     mac = str(slave.get("perm_hwaddr") or link.get("address") or "").lower()
     return mac if LINK_LAYER.fullmatch(mac) and mac.strip("0:") else ""
@@ -107,17 +107,17 @@ def nics(sys: Path = SYS) -> list[Nic]:
 
 
 def outgoing_nics() -> list[Nic]:
-    """Interfaces that probes go out by: physical, bond or VLAN, with at least one address that is not link-local.
+    """Return interfaces for probes: physical, bond or VLAN, with at least one address that is not link-local.
 
-    Inside a network namespace a virtual pair is all the hardware there is, so `veth` counts as physical.
+    Inside a network namespace there is no hardware but veth pairs, so `veth` counts as physical.
     """
     return [nic for nic in nics() if nic.kind in ("physical", "bond", "vlan", "veth") and nic.outgoing]
 
 
 def routes() -> list[dict[str, Any]]:
-    """Routes of the main table as the model `route`; the default destination is 0.0.0.0 or ::. Those without an interface (blackhole...) are left out.
+    """Routes of the main table as the model `route`; the default destination is 0.0.0.0 or ::. Those without an interface (blackhole...) are omitted.
 
-    The model's metric is a signed number of 32 bits, the kernel's an unsigned one: 4294967295 is told as -1.
+    The model's metric is a signed number of 32 bits, the kernel's an unsigned one: 4294967295 is reported as -1.
     """
     found = []
     for family, number, zero in (("-4", 2, "0.0.0.0"), ("-6", 10, "::")):
@@ -141,7 +141,7 @@ def routes() -> list[dict[str, Any]]:
 
 
 def on_prefix(address: Address, prefixes: list[ipaddress.IPv6Network]) -> Address:
-    """The address with the length of the advertised prefix that it is in, or as it is."""
+    """Return the address with the length of its advertised prefix, or unchanged."""
     for prefix in prefixes:
         if address.version == 6 and address.ip in prefix:
             return ipaddress.IPv6Interface(f"{address.ip}/{prefix.prefixlen}")

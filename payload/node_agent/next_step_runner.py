@@ -1,4 +1,4 @@
-"""`next_step_runner`: ask the service for instructions, run them, post what comes of them."""
+"""`next_step_runner`: get instructions from the service, run them, post the results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from . import flags, journal, protocol, steps
 from .journal import log
-from .protocol import Dispatch, Freeze, Identity, ReplyCache, Request, Talk, Wait
+from .protocol import Conversation, Dispatch, Freeze, Identity, ReplyCache, Request, Wait
 from .rest import Client
 
 STOPPING_SECONDS = 5.0
@@ -23,8 +23,8 @@ class Driver:
         self.stop = threading.Event()
         self._running: set[tuple[str, tuple[str, ...]]] = set()
 
-    def talk(self, conversation: Talk) -> Any:
-        """Carry out what a conversation asks for, to its end; returns what it returns."""
+    def talk(self, conversation: Conversation) -> Any:
+        """Execute the requests of a conversation until it ends; return its result."""
         answer: Any = None
         try:
             while True:
@@ -46,7 +46,7 @@ class Driver:
             return end.value
 
     def _start(self, step: dict[str, Any]) -> None:
-        """Start a step, unless just the same one is still running: with short intervals they would pile up."""
+        """Start a step, unless the same one is still running: with short intervals they would pile up."""
         key = (step["step_type"], tuple(step.get("args") or ()))
         if key in self._running:
             log.info("Step <%s> is not started: the same one is still running", step.get("step_id"))
@@ -68,14 +68,14 @@ class Driver:
         log.info("Running step <%s> args <%s>", step.get("step_id"), step.get("args"))
         for result in steps.run(step, self.context):
             log.info("Sending step <%s> reply error <%s> exit-code <%s>", step.get("step_id"), result.error, result.exit_code)
-            # Not stopped by `stop`: what was found out is still told.
+            # Not stopped by `stop`: results are still posted.
             self.talk(protocol.reply(self.me, self.cache, step, result))
             if protocol.wants_restart(step["step_type"], result):
                 self.stop.set()
 
 
 def watch(stop: threading.Event, marker: str) -> None:
-    """End the conversation at the next pause after the file that stands for the reboot has appeared."""
+    """End the conversation at the next pause after the file that simulates the reboot has appeared."""
     while not stop.wait(1):
         if os.path.exists(marker):
             log.info("Dry reboot happened, exiting")
@@ -83,7 +83,7 @@ def watch(stop: threading.Event, marker: str) -> None:
 
 
 def run(client: Client, me: Identity, context: steps.Context) -> int:
-    """Poll until the service says exit, or does not answer for long. Exit code."""
+    """Poll until the service requests an exit, or does not answer for long. Return the exit code."""
     driver = Driver(client, me, context)
     if context.dry.enabled:
         threading.Thread(target=watch, args=(driver.stop, context.dry.marker), daemon=True).start()

@@ -1,4 +1,4 @@
-"""`ntp_synchronizer`: give the host's chronyd the cluster's time sources and tell what it thinks of all it has."""
+"""`ntp_synchronizer`: add the cluster's time sources to the host's chronyd and report the state of all sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .steps import Context, argument
 
 SECONDS = 30
 MOST_SOURCES = 64
-# A host name or an address: nothing that chronyc would take for an option.
+# A host name or an address, never an option of chronyc.
 SOURCE = re.compile(r"[0-9A-Za-z:]([-.:%\w]*\w)?\.?|::", re.ASCII)
 STATES = {"*": "synced", "+": "combined", "-": "not_combined", "?": "unreachable", "x": "error", "~": "variable"}
 
@@ -42,7 +42,7 @@ def resolve(server: str) -> set[str]:
 
 
 def name_of(source: str) -> str:
-    """The host name of an address, by reverse lookup; the address when it has none."""
+    """Return the host name of an address, by reverse lookup; the address if there is none."""
     try:
         ipaddress.ip_address(source)
         return socket.gethostbyaddr(source)[0].strip(".")
@@ -58,7 +58,7 @@ def step(args: list[str], context: Context) -> Result:
     if wrong := [server for server in servers if server and not (len(server) <= 255 and SOURCE.fullmatch(server))]:
         raise ValueError(f"Invalid NTP source: {fields.shown(', '.join(wrong))}")
     if len(servers) > MOST_SOURCES:
-        raise ValueError(f"ntp-synchronizer: ntp_source has {len(servers)} sources, {MOST_SOURCES} is the limit")
+        raise ValueError(f"ntp-synchronizer: ntp_source has {len(servers)} sources, the limit is {MOST_SOURCES}")
     if context.dry.enabled:
         return Result(marshal({"ntp_sources": []}))
     for server in filter(None, servers):

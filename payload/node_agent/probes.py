@@ -1,6 +1,6 @@
 """Probes of the network with raw sockets: ARP and NDP (who has this address), ICMP echo (loss, latency, size).
 
-Each asks many targets at once from one thread, in rounds. They need CAP_NET_RAW.
+Each probes many targets at once from one thread, in rounds. They need CAP_NET_RAW.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def mac_text(raw: bytes) -> str:
 
 
 def _drain(sock: socket.socket, until: float) -> list[tuple[bytes, tuple[object, ...]]]:
-    """All datagrams that arrive until then."""
+    """Yield all datagrams that arrive until `end`."""
     found: list[tuple[bytes, tuple[object, ...]]] = []
     while True:
         left = until - time.monotonic()
@@ -52,9 +52,9 @@ def _drain(sock: socket.socket, until: float) -> list[tuple[bytes, tuple[object,
 def arp(
     nic: str, mac: str, source: str, targets: list[str], rounds: int = 3, interval: float = 1.0, all_replies: bool = True
 ) -> dict[str, set[str]]:
-    """Ask on `nic` who has the targets. Returns target -> MACs that answered; more than one is an address conflict.
+    """Send ARP requests on `nic`. Returns target -> MACs that answered; more than one is an address conflict.
 
-    With `all_replies` unset, a target that answered is not asked again, and the last round ends when all have.
+    With `all_replies` unset, a target that answered is not probed again, and the last round ends when all have answered.
     """
     found: dict[str, set[str]] = {}
     own, sender = bytes.fromhex(mac.replace(":", "")), socket.inet_aton(source)
@@ -135,7 +135,7 @@ def _pass_only(sock: socket.socket, kind: int) -> None:
 
 @dataclass(slots=True)
 class Echo:
-    """What came back. `times`: round trips in seconds, one for each answered request."""
+    """Echo replies. `times`: round trips in seconds, one for each answered request."""
 
     sent: int = 0
     times: list[float] = field(default_factory=list)

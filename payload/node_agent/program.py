@@ -1,4 +1,4 @@
-"""What the small programs have in common: flags, one JSON argument, output on stdout, errors on stderr, exit code."""
+"""Common code of the small programs: flags, one JSON argument, output on stdout, errors on stderr, exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .protocol import Result
 from .steps import Context
 
 REQUEST = flags.Flag("request", "", "The request, as JSON")
-# json.Marshal of Go escapes what would end a script in a page of HTML.
+# Go's json.Marshal escapes characters that would end a script in HTML.
 ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -23,7 +23,7 @@ def dumps(value: Any) -> str:
 
 
 def marshal(value: Any) -> str:
-    """JSON as the namesakes write a model: keys in order, without those that are false, zero or empty text; lists stay."""
+    """Return JSON as upstream writes a model: keys in order, without false, zero or empty strings; lists stay."""
     return json.dumps(_told(value), separators=(",", ":"), ensure_ascii=False).translate(ESCAPED)
 
 
@@ -47,8 +47,8 @@ def main(
 ) -> int:
     """Run a step function as a program. Returns the process exit code (a step's -1 is a process's 255).
 
-    arguments: how many it takes; None: any number; misused: the exit code for another number. With the flag REQUEST the argument
-    may be that flag's value.
+    arguments: number of arguments; None: any; misused: the exit code for a wrong number. With the flag REQUEST the argument
+    can be the value of that flag.
     """
     known = (*flags.logging_flags(text=False), *flags.dry_flags(), *extra)
     options = flags.parse(name, known, argv)

@@ -1,7 +1,7 @@
-"""What an agent says to the assisted service, without doing any input or output.
+"""The agent's protocol with the assisted service, without input or output (sans-IO).
 
-The conversation is written as generators: they yield what to do next (a `Request`, a `Wait`, steps to `Dispatch`) and
-are sent what came of it. Two drivers run them: threads and `urllib` in the real agent, asyncio and aiohttp in the swarm.
+Conversations are generators: they yield what to do next (a `Request`, a `Wait`, steps to `Dispatch`) and
+get the result. Two drivers run them: threads and `urllib` in the real agent, asyncio and aiohttp in the swarm.
 
 Paths, status codes, delays and the reply cache follow openshift/assisted-installer-agent (`src/agent`, `src/commands`).
 """
@@ -28,7 +28,7 @@ RETRIES, RETRY_FIRST, RETRY_LIMIT = 3, 2.0, 10.0
 RUNNER_RETRY_SECONDS = 3600.0
 POLL_SECONDS, LONGEST_PAUSE = 60.0, 7 * 86400.0
 MOST_STEPS = 100
-"""Steps of one answer, and steps that run at once; a service has fifteen types."""
+"""Maximum number of steps in one response, and of concurrent steps; a service has fifteen types."""
 MEDIA_DISCONNECTED = 256
 
 FROZEN = {
@@ -40,7 +40,7 @@ FROZEN = {
 
 
 class Result(NamedTuple):
-    """What a step came to: the JSON text of its output model, text for people, a process exit code (-1: not run)."""
+    """Result of a step: the JSON of its output model, an error message, a process exit code (-1: not run)."""
 
     output: str = ""
     error: str = ""
@@ -48,9 +48,9 @@ class Result(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One call: path below the service's URL, with its query. `body` is sent as JSON. `name` is what statistics call it.
+    """One call: path below the service's URL, with its query. `body` is sent as JSON. `name` is its name in statistics.
 
-    answers: statuses beside 2xx that are no error there.
+    answers: statuses besides 2xx that are not an error.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """HTTP status (0 when there was no answer), the decoded JSON or raw bytes, and why it failed, for people."""
+    """HTTP status (0 without a response), the decoded JSON or raw bytes, and an error message."""
 
     status: int
     body: Any = None
@@ -80,7 +80,7 @@ class Response(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Sleep. The driver answers True to make the conversation end now. `poll` marks the pause between two polls."""
+    """Sleep. The driver sends True to end the conversation now. `poll` marks the pause between two polls."""
 
     seconds: float
     poll: bool = False
@@ -93,18 +93,18 @@ class Dispatch(NamedTuple):
 
 
 class Freeze(NamedTuple):
-    """Do nothing more, for ever: only a restart of the agent helps."""
+    """Stop permanently: only a restart of the agent helps."""
 
     reason: str
 
 
 Action = Request | Wait | Dispatch | Freeze
-Talk = Generator[Action, Any, Any]
+Conversation = Generator[Action, Any, Any]
 
 
 @dataclass(slots=True)
 class Identity:
-    """Who talks. `interval`: seconds between tries to register."""
+    """Identity of an agent. `interval`: seconds between attempts to register."""
 
     infra_env_id: str
     host_id: str
@@ -127,7 +127,7 @@ class Identity:
 
 @dataclass(slots=True)
 class ReplyCache:
-    """Replies the service has already: the last output of each step type, for an hour. Only a digest is kept."""
+    """Replies that the service already has: a digest of the last output of each step type, for an hour."""
 
     _known: dict[str, tuple[bytes, float]] = field(default_factory=dict)
 
@@ -146,8 +146,8 @@ class ReplyCache:
         self._known.clear()
 
 
-def exchange(request: Request) -> Talk:
-    """Send; a service that says 503 or 504 is asked again up to three times, after at most 2, 4 and 8 s."""
+def exchange(request: Request) -> Conversation:
+    """Send a request; retry after 503 or 504 up to three times, after at most 2, 4 and 8 s."""
     for attempt in range(RETRIES + 1):
         response = yield request
         if response.status not in (503, 504) or attempt == RETRIES:
@@ -156,10 +156,10 @@ def exchange(request: Request) -> Talk:
     raise AssertionError("unreachable")
 
 
-def register(me: Identity) -> Talk:
-    """Register until it works; returns the model `next_step_runner_command` of the reply.
+def register(me: Identity) -> Conversation:
+    """Register, retrying until it succeeds; return the model `next_step_runner_command` of the reply.
 
-    What is no registration, as a login page that a proxy puts in between, is asked again like any failure.
+    A response that is not a registration, such as a proxy's login page, is retried like any failure.
     """
     request = Request(
         "register",
@@ -178,7 +178,7 @@ def register(me: Identity) -> Talk:
 
 
 def runner_request(command: dict[str, Any]) -> dict[str, Any]:
-    """The `next_step_cmd_request` in a register reply. ValueError says what is wrong with it."""
+    """The `next_step_cmd_request` in a register reply. ValueError describes the problem."""
     args = command.get("args") or []
     if not isinstance(args, list) or len(args) != 1:
         raise ValueError(f"next step runner cmd accepts 1 params in args, given args {args}")
@@ -205,7 +205,7 @@ def retry_delay(command: dict[str, Any]) -> float:
 
 
 def is_step(value: Any) -> bool:
-    """Whether a value of the service is a model `step`; what is none is not run."""
+    """Return whether a value of the service is a model `step`; other values are not run."""
     if not isinstance(value, dict) or not isinstance(value.get("step_type"), str) or not isinstance(value.get("step_id", ""), str):
         return False
     args = value.get("args") or []
@@ -217,8 +217,8 @@ def poll(
     cache: ReplyCache,
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
-) -> Talk:
-    """Ask for instructions and dispatch them, until told to exit or until a quarter of an hour of failures.
+) -> Conversation:
+    """Get instructions and dispatch them, until the service requests an exit or 15 minutes of failures.
 
     The loop never waits for a step: a slow one may still run when its successor arrives.
     """
@@ -261,8 +261,8 @@ def reply(
     step: dict[str, Any],
     result: Result,
     clock: Callable[[], float] = time.monotonic,
-) -> Talk:
-    """Post what came of a step, unless the service has just that already. Returns the response, or None."""
+) -> Conversation:
+    """Post the result of a step, unless the service has it already. Return the response, or None."""
     kind = step["step_type"]
     good = result.exit_code == 0
     if good and cache.has(kind, result.output, clock()):

@@ -1,4 +1,4 @@
-"""HTTP for the programs: one request, one connection, the proxies of the environment, an answer instead of an exception."""
+"""HTTP for the programs: one request, one connection, the proxies of the environment, a response instead of an exception."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .protocol import Request, Response
 TIMEOUT = 60.0
 SCHEMES = ("http", "https")
 SECRET_HEADERS = ("Authorization", "X-secret-key", "Cookie")
-"""As urllib spells them. Go's client drops the first and the last when another host is asked; the service's token is as secret."""
+"""In urllib's spelling. Go's client drops the first and the last on a redirect to another host; the service's token is as secret."""
 MOST_BYTES, MOST_SECONDS, MOST_ERROR = 64 * 2**20, 600.0, 2**20
-"""Of an answer: an Ignition config with all of a cluster's certificates has less than 2 MiB."""
+"""Of a response: an Ignition config with all of a cluster's certificates has less than 2 MiB."""
 
 
 def tls(insecure: bool = False, cacert: str = "", pem: str = "") -> ssl.SSLContext:
@@ -38,10 +38,10 @@ def tls(insecure: bool = False, cacert: str = "", pem: str = "") -> ssl.SSLConte
 
 
 def proxy_of(url: str, environment: Mapping[str, str]) -> str:
-    """The proxy that the environment names for a URL; empty: none.
+    """Return the environment's proxy for a URL; empty: none.
 
-    As Go's programs read it: `no_proxy` has names (with their subdomains), addresses, networks and `*`, each with a port or without, and
-    this machine itself is never asked for through a proxy. urllib's own reading knows no networks.
+    As Go's programs read it: `no_proxy` has names (with their subdomains), addresses, networks and `*`, each with or without a port, and
+    this machine itself is never reached through a proxy. urllib's own parser does not support networks.
     """
     where = urllib.parse.urlsplit(url)
     name, port = (where.hostname or "").rstrip("."), str(where.port or {"https": 443}.get(where.scheme, 80))
@@ -85,7 +85,7 @@ def _matches(entry: str, name: str, port: str, address: ipaddress.IPv4Address | 
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows HTTP only; what is secret stays with the host that it was meant for, as with Go's client."""
+    """Follow HTTP only; secrets are sent only to the original host, as with Go's client."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -99,7 +99,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def opener(proxies: dict[str, str], context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """What HTTP needs and nothing else: urllib's own set also opens files, FTP and data URLs."""
+    """Handlers for HTTP only: urllib's default also opens files, FTP and data URLs."""
     found = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(proxies), urllib.request.HTTPHandler(), urllib.request.HTTPSHandler(context=context),
@@ -116,9 +116,9 @@ def read(answer: Any, url: str) -> bytes:
         parts.append(data)
         got += len(data)
         if got > MOST_BYTES:
-            raise OSError(f"the answer of {url} is longer than {MOST_BYTES} bytes")
+            raise OSError(f"the response of {url} is larger than {MOST_BYTES} bytes")
         if time.monotonic() > until:
-            raise OSError(f"the answer of {url} takes longer than {MOST_SECONDS:g} s")
+            raise OSError(f"the response of {url} takes longer than {MOST_SECONDS:g} s")
     return b"".join(parts)
 
 
@@ -131,7 +131,7 @@ def send(
     timeout: float = TIMEOUT,
     direct: bool = False,
 ) -> Response:
-    """Status and raw body. Status 0: nobody answered, `error` says why. `direct`: whatever proxies the environment names."""
+    """Return status and raw body. Status 0: no response, with the reason in `error`. `direct`: ignore proxies of the environment."""
     scheme = url.partition(":")[0].lower()
     if scheme not in SCHEMES:
         return Response(0, None, f'{method} {url[:200]!r}: unsupported protocol scheme "{scheme[:20]}"')

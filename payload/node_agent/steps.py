@@ -1,6 +1,6 @@
-"""Which step is done by what: a table from step type to the function that does it.
+"""Table from step type to the function that runs it.
 
-Modules are imported when their step comes for the first time: on an emulated processor every import is felt.
+Modules are imported when their step is first needed: on an emulated processor imports are slow.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .protocol import MEDIA_DISCONNECTED, Result
 
 MEDIA = "/run/media/iso"
 MOST_ARGUMENT = 2**24
-"""Characters of a step's argument. 1,000 hosts with 256 addresses each fill three quarters of it."""
+"""Maximum size of a step's argument in characters. 1,000 hosts with 256 addresses each take three quarters of it."""
 MOST_ENTRIES = 10_000
 
 
 @dataclass(slots=True)
 class Context:
-    """What a step may need to know of its agent. `url` without a trailing slash, `token` the X-Secret-Key."""
+    """What a step may need from its agent. `url` without a trailing slash, `token` the X-Secret-Key."""
 
     url: str = ""
     infra_env_id: str = ""
@@ -89,7 +89,7 @@ def arguments(name: str, text: str, kind: type, most: int = MOST_ENTRIES) -> lis
 
 def _decoded(name: str, text: str) -> Any:
     if len(text) > MOST_ARGUMENT:
-        raise ValueError(f"{name}: argument has {len(text)} characters, {MOST_ARGUMENT} is the limit")
+        raise ValueError(f"{name}: argument has {len(text)} characters, the limit is {MOST_ARGUMENT}")
     try:
         return load_json(text, name="text")
     except ValueError as error:
@@ -97,7 +97,7 @@ def _decoded(name: str, text: str) -> Any:
 
 
 def resolve(step_type: str, args: list[str]) -> Do:
-    """The function for a step. ValueError: nobody knows the type, or the number of arguments is wrong."""
+    """Return the function for a step. ValueError: the type is unknown, or the number of arguments is wrong."""
     step = STEPS.get(step_type)
     if step is None:
         raise ValueError(f"failed to find action for step type {step_type}")
@@ -108,7 +108,7 @@ def resolve(step_type: str, args: list[str]) -> Do:
 
 
 def media_error() -> str:
-    """Why the mounted installation medium cannot be read; empty when it can, or when there is none."""
+    """Return why the mounted installation medium cannot be read; empty if it can, or if there is none."""
     if not os.path.exists(MEDIA):
         return ""
     source = next((mount.source for mount in host.mounts() if mount.target == MEDIA), "")
@@ -124,7 +124,7 @@ def media_error() -> str:
 
 
 def run(step: dict[str, Any], context: Context) -> Iterator[Result]:
-    """Do one step; every result it yields is to be posted. Never raises."""
+    """Run one step; every result that it yields must be posted. Never raises."""
     kind, args = step["step_type"], step.get("args") or []
     if error := "" if context.dry.enabled else media_error():
         log.error("System issue detected before running step %s: %s", step.get("step_id"), error)

@@ -1,4 +1,4 @@
-"""`tang_connectivity_check`: do the Tang servers that will unlock the disks answer with their advertisement?"""
+"""`tang_connectivity_check`: whether the Tang servers that unlock the disks return their advertisement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ask(server: dict[str, Any]) -> dict[str, Any]:
     if not thumbprint:
         raise ValueError(f"Tang thumbprint isn't set for server: {url}")
     if not isinstance(thumbprint, str) or not THUMBPRINT.fullmatch(thumbprint):
-        raise ValueError(f"Tang thumbprint {fields.shown(thumbprint)} of server {url} is none")
+        raise ValueError(f"Tang thumbprint {fields.shown(thumbprint)} of server {url} is not valid")
     where = f"{url}/adv/{thumbprint}"
     answer = rest.send("GET", where, {})
     if answer.status != 200:
@@ -37,7 +37,7 @@ def ask(server: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"Error unmarshaling tang response of {where}: {error}") from None
     if not isinstance(advertised, dict):
-        raise ValueError(f"Error unmarshaling tang response of {where}: it is no object")
+        raise ValueError(f"Error unmarshaling tang response of {where}: it is not an object")
     return {"tang_url": where, "payload": advertised.get("payload", ""), "signatures": advertised.get("signatures")}
 
 

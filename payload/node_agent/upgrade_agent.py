@@ -15,7 +15,7 @@ _pulling = threading.Lock()
 
 
 def step(args: list[str], context: Context) -> Result:
-    """While a pull is going on, further requests are answered without a result."""
+    """During a pull, further requests are answered without a result."""
     image = fields.image("upgrade-agent: agent_image", argument("upgrade-agent", args[0], "agent_image")["agent_image"])
     if not _pulling.acquire(blocking=False):
         return Result(marshal({"agent_image": image}))

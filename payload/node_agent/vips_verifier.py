@@ -1,4 +1,4 @@
-"""`vips_verifier`: nobody may use the cluster's virtual addresses yet."""
+"""`vips_verifier`: check that the cluster's virtual addresses are not in use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_VIPS = 32
 
 
 def in_use(vip: str, nics: list[Nic]) -> bool:
-    """Whether somebody answers: on the link to ARP or NDP, elsewhere to an echo request or on a web port."""
+    """Return whether an address answers: on the link to ARP or NDP, elsewhere to an echo request or on a web port."""
     if any(ipaddress.ip_address(vip) == address.ip for nic in nics for address in nic.addresses):
         return True
     on_link = False

@@ -1,6 +1,6 @@
-"""Bare-metal hosts of a new cluster: the controller hands them over to the operator that looks after them.
+"""Bare-metal hosts of a new cluster: the controller hands them over to their operator.
 
-The installer's manifests describe hosts that were installed already, and machines that they are; who belongs to whom is known for
+The installer's manifests describe installed hosts and their machines; they are linked for
 the control plane only (`metal3.io/v1alpha1`, `machine.openshift.io/v1beta1`).
 """
 
@@ -25,9 +25,9 @@ log = logging.getLogger("bare-metal")
 
 
 def hand_over(kube: KubeClient) -> bool:
-    """Give every host its machine and let its operator go on with it; True when nothing is left to do.
+    """Link every host to its machine and let its operator continue; return True when nothing is left to do.
 
-    With a Provisioning object hosts become externally provisioned and are paused no longer; without one nobody watches them,
+    With a Provisioning object hosts become externally provisioned and are no longer paused; without one no operator watches them,
     and their status is the one in their annotation.
     """
     hosts = kube.get(HOSTS)["items"]

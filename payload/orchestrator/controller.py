@@ -1,8 +1,8 @@
 """The controller: runs in the new cluster until it is installed (`/usr/bin/assisted-installer-controller`).
 
-It approves certificate requests, tells the service which hosts have joined, labels their nodes, and ends the installation. With
-the invoker `agent-installer` the service dies with the bootstrap host, so the end is what the cluster itself says; otherwise the
-controller reports the finalizing stages, and how they ended, to the service, and stays until the service calls the installation over.
+It approves certificate requests, reports joined hosts to the service, labels their nodes, and ends the installation. With
+the invoker `agent-installer` the service ends with the bootstrap host, so the cluster itself reports the end; otherwise the
+controller reports the finalizing stages and their result to the service, and stays until the service ends the installation.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ INGRESS_CERT = "/api/v1/namespaces/openshift-config-managed/configmaps/default-i
 MCS_PODS = "/api/v1/namespaces/openshift-machine-config-operator/pods"
 INSTALL_CONFIG = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1"
 WORKER_POOL = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker"
-# Upstream's pauses between two looks: at nodes and hosts, at operators and at the end of the installation, at the router, at what is not ready.
+# Upstream's poll intervals: nodes and hosts, operators and the end of the installation, the router, readiness.
 LOOK_SECONDS, PROGRESS_SECONDS, ROUTER_SECONDS, READY_PAUSE_SECONDS = 30.0, 60.0, 10.0, 1.0
-# Upstream's limits. With the agent-installer the service may be gone for good.
+# Upstream's limits. With the agent-installer the service may be gone permanently.
 AGENT_READY_SECONDS, READY_SECONDS = 300, 4200
 OPERATORS_SECONDS = 36000.0
 LOGS_SECONDS = 4200.0
 AUTHORIZATION_ERRORS = 3
 LOGS_UPLOAD_SECONDS = 300.0
-# Statuses of a cluster that has nothing left to do for a controller, and what is said of them.
+# Final statuses of a cluster for a controller, and their log messages.
 OVER = {
     "error": "Cluster installation failed.",
     "cancelled": "Cluster installation aborted. Signal the status",
     "installed": "Cluster installation successfully finished.",
     "adding-hosts": "Cluster is day2",
 }
-# For so many looks an operator may have failed before that is told: it may still recover.
+# Number of polls with a failed operator before that is reported: it may still recover.
 FAILED_LOOKS = 10
-# The first of a ClusterOperator's conditions that is here gives its status, and the message.
+# The first of these conditions of a ClusterOperator gives its status and message.
 STATES = {
     ("Available", "True"): "available",
     ("Progressing", "True"): "progressing",
@@ -72,7 +72,7 @@ STATES = {
 # Phase of a ClusterServiceVersion -> status of the operator; any other is progressing.
 PHASES = {"Succeeded": "available", "Failed": "failed"}
 CSV_INITIALIZATION, APPLYING, CSV = Finalizing.CSV_INITIALIZATION, Finalizing.OLM_MANIFESTS, Finalizing.CSV
-# Upstream waits until it has seen that such a worker fetched its config; here another member may keep the log that says so.
+# Upstream waits until it has seen such a worker fetch its config; here another member may have that log.
 BEFORE_JOINED = (Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING)
 AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != Stage.IGNITION)
 log = logging.getLogger("controller")
@@ -95,7 +95,7 @@ class Controller:
         self._cluster_path = f"/v2/clusters/{config['cluster_id']}"
 
     def run(self) -> None:
-        """Work until the cluster is installed, or its installation is given up."""
+        """Run until the cluster is installed, or its installation is given up."""
         with_service = not (self.agent_based and self.single)
         cluster = self.set_ready_state() if with_service else None
         loops = [self._start(self._loop, "ApproveCsrs", self.approve_requests)]
@@ -108,7 +108,7 @@ class Controller:
         if cluster and taints.platform_of(cluster) == "baremetal":
             loops.append(self._start(self._loop, "UpdateBMHs", hand_over))
         if self.agent_based:
-            # The installation does not wait for it: as upstream's, it ends with this program.
+            # The installation does not wait for it: as upstream, it ends with this program.
             loops.append(self._start(self._loop, "PostInstallConfigsK8sClient", self.apply_without_service))
             self.until("Waiting for the cluster version and all control-plane nodes", self.complete, pause=PROGRESS_SECONDS)
             self.done.set()
@@ -120,11 +120,11 @@ class Controller:
         log.info("Finished all")
 
     def pause(self, default: float) -> float:
-        """Return how long to wait between two looks: upstream's time, unless the lab has another."""
+        """Return the poll interval: upstream's, unless the lab overrides it."""
         return seconds("CONTROLLER_POLL_SECONDS", default)
 
     def must_untaint(self, cluster: dict[str, Any] | None) -> bool:
-        """Tell whether nodes wait for a cloud provider that nobody can log in to; without the service the install-config says so."""
+        """Return whether nodes wait for a cloud provider without credentials, according to the service or the install-config."""
         config = ""
         if cluster is None:
             log.warning("error getting cluster, assisted-service was unavailable")
@@ -143,10 +143,10 @@ class Controller:
     # Ready
 
     def set_ready_state(self) -> dict[str, Any] | None:
-        """Say by an event that the controller can reach both the service and the cluster; the bootstrap host waits for it.
+        """Report with an event that the controller reaches both the service and the cluster; the bootstrap host waits for it.
 
-        Return the cluster as the service knows it; None when an agent-based installation has to go on without the service.
-        Any other ends: its Job runs this program again.
+        Return the cluster as the service knows it; None when an agent-based installation must continue without the service.
+        Any other exits: its Job runs this program again.
         """
         log.info("Start waiting to be ready")
         limit = AGENT_READY_SECONDS if self.agent_based else READY_SECONDS
@@ -193,14 +193,14 @@ class Controller:
         return found
 
     def hosts(self, *without: str) -> list[dict[str, Any]]:
-        """Return the cluster's hosts but those in some status."""
+        """Return the cluster's hosts except those in given statuses."""
         hosts: list[dict[str, Any]] = self.service.get(f"{self._cluster_path}?exclude-hosts=false")["hosts"]
         return [host for host in hosts if host["status"] not in without]
 
-    # Loops: each gets a client of its own, and ends with a step that returns True
+    # Loops: each has its own client, and ends when a step returns True
 
     def approve_requests(self, kube: KubeClient) -> None:
-        """Approve what kubelets ask for."""
+        """Approve the certificate requests of kubelets."""
         for csr in kube.get(CSRS)["items"]:
             if not csr.get("status", {}).get("conditions"):
                 approved = merged(
@@ -261,12 +261,12 @@ class Controller:
             if ready and _stage(host) != Stage.DONE:
                 log.info("Found new ready node %s with inventory id %s, kubernetes id %s, updating its status to Done", *identity)
                 self.report(host, Stage.DONE)
-                self._tell_reboots(name, host)
+                self._report_reboots(name, host)
         except (ServiceError, KubeError) as error:
             log.error("Failed to update node %s installation status", name, extra={"error": error})
 
-    def _tell_reboots(self, name: str, host: dict[str, Any]) -> None:
-        # Upstream's counts them on the node; here each of the boots that the node has told of is one.
+    def _report_reboots(self, name: str, host: dict[str, Any]) -> None:
+        # Upstream counts them on the node; here the boots that the node has reported count.
         reboots = max(1, len(self._boots[name]))
         event = {
             "name": "reboots_for_node",
@@ -317,7 +317,7 @@ class Controller:
             kube.patch(WORKER_POOL, {"spec": {"paused": pause}})
 
     def report(self, host: dict[str, Any], stage: str) -> None:
-        """Tell the service the stage of a host."""
+        """Report the stage of a host to the service."""
         path = f"/v2/infra-envs/{host['infra_env_id']}/hosts/{host['id']}/progress"
         self.service.send("PUT", path, {"current_stage": stage, "progress_info": ""})
 
@@ -343,7 +343,7 @@ class Controller:
                 log.error("%s", what, extra={"error": error})
                 denied += error.code in (401, 403)
                 if denied >= AUTHORIZATION_ERRORS:
-                    log.warning("the service does not know this cluster any more; going on without it")
+                    log.warning("the service no longer knows this cluster; continuing without it")
                     return
             except KubeError as error:
                 log.error("%s", what, extra={"error": error})
@@ -352,7 +352,7 @@ class Controller:
     # The end of an agent-based installation
 
     def complete(self) -> bool:
-        """Tell whether the cluster version was available and all control-plane nodes are ready now; nodes get rid of their taints meanwhile."""
+        """Return whether the cluster version was available and all control-plane nodes are ready now; meanwhile, remove the taints of nodes."""
         nodes = self.kube.get("/api/v1/nodes")["items"]
         for node in nodes if self.untaints else ():
             try:
@@ -373,9 +373,9 @@ class Controller:
     # The end of an installation with a service that stays
 
     def until_over(self) -> bool:
-        """Start the finalizing stages when it is time for them; wait until the service calls the installation over.
+        """Start the finalizing stages when they are due; wait until the service ends the installation.
 
-        False when the service does not know the cluster, or this program, any more: nobody wants to hear of it.
+        Return False when the service no longer knows the cluster or this program: reports have no receiver.
         """
         log.info("monitor cluster installation status")
         post_install = self._start(self.post_install)
@@ -400,7 +400,7 @@ class Controller:
         return bool(state)
 
     def post_install(self) -> None:
-        """Go through the finalizing stages when it is time for them, and tell the service how that ended."""
+        """Go through the finalizing stages when they are due, and report the result to the service."""
         try:
             self.until("Waiting for the cluster to be finalized", lambda: self.cluster()["status"] == "finalizing")
         except _Stopped:
@@ -432,15 +432,15 @@ class Controller:
             try:
                 self.olm()
                 self.finalizing(Finalizing.DONE)
-            except _Stopped as error:  # the service calls such a cluster degraded
+            except _Stopped as error:  # the service reports such a cluster as degraded
                 log.warning("Error while initializing OLM operators", extra={"error": error})
         try:
-            self.until("Start complete installation step", lambda: self._tell_end(end_of_all), pause=PROGRESS_SECONDS)
+            self.until("Start complete installation step", lambda: self._report_end(end_of_all), pause=PROGRESS_SECONDS)
             log.info("Done complete installation step")
         except _Stopped:
-            log.warning("the service did not hear of the end of the installation")
+            log.warning("the end of the installation could not be reported to the service")
 
-    def _tell_end(self, body: dict[str, Any]) -> bool:
+    def _report_end(self, body: dict[str, Any]) -> bool:
         self.service.send("POST", f"{self._cluster_path}/actions/complete-installation", body)
         return True
 
@@ -456,7 +456,7 @@ class Controller:
         return [{"name": name, "status": state, "status_info": info} for name, state, info, __ in found]
 
     def finalizing(self, stage: str) -> None:
-        """Report a finalizing stage, until the service takes it."""
+        """Report a finalizing stage, until the service accepts it."""
 
         def told() -> bool:
             self.service.send("PUT", f"{self._cluster_path}/progress", {"finalizing_stage": stage})
@@ -494,7 +494,7 @@ class Controller:
         return True
 
     def olm(self) -> None:
-        """See the cluster's OLM operators through; a stage that the service calls too long is left, and what is unfinished then failed."""
+        """Follow the cluster's OLM operators; a stage that the service times out is skipped, and its unfinished operators fail."""
         self.finalizing(CSV_INITIALIZATION)
         operators = [operator for operator in self._operators() if operator.get("operator_type") == "olm"]
         if not operators:
@@ -518,7 +518,7 @@ class Controller:
         return progress.get("finalizing_stage") == stage and bool(progress.get("finalizing_stage_timed_out"))
 
     def _version_of(self, operator: dict[str, Any], kube: KubeClient | None = None) -> dict[str, Any] | None:
-        """The ClusterServiceVersion that an operator's Subscription is at."""
+        """Return the current ClusterServiceVersion of an operator's Subscription."""
         kube, namespace = kube or self.kube, f"{OLM}/{operator['namespace']}"
         subscription = kube.find(f"{namespace}/subscriptions/{operator['subscription_name']}") or {}
         name = (subscription.get("status") or {}).get("currentCSV")
@@ -546,11 +546,11 @@ class Controller:
         for operator in self._operators():
             if operator.get("operator_type") == "olm" and operator.get("status") not in ("available", "failed"):
                 log.info("Updating operator %s status to 'failed'", operator["name"])
-                self._tell(operator, "failed", "Waiting for operator timed out", operator.get("version", ""))
+                self._report(operator, "failed", "Waiting for operator timed out", operator.get("version", ""))
         return True
 
     def _is_available(self, operator: dict[str, Any], state: str, info: str, version: str) -> bool:
-        """Tell the service what is new of an operator; true when it has heard that the operator is available."""
+        """Report changes of an operator to the service; return True once it has acknowledged that the operator is available."""
         name, before, said = operator["name"], operator.get("status", ""), operator.get("status_info", "")
         log.info("Checking availability of operator <%s>: %s", name, str(before == "available").lower())
         if before == "available":
@@ -559,10 +559,10 @@ class Controller:
         if state == before and info in ("", said):
             return False
         log.info("Operator <%s> updated, status: %s -> %s, message: %s -> %s.", name, before, state, said, info)
-        self._tell(operator, state, info, version)
+        self._report(operator, state, info, version)
         return state == "available"
 
-    def _tell(self, operator: dict[str, Any], state: str, info: str, version: str) -> None:
+    def _report(self, operator: dict[str, Any], state: str, info: str, version: str) -> None:
         report = {"name": operator["name"], "status": state, "status_info": info, "version": version}
         self.service.send("PUT", f"{self._cluster_path}/monitored-operators", report)
         self.failed = self.failed or (state == "failed" and operator.get("operator_type") == "olm")
@@ -575,7 +575,7 @@ class Controller:
         return self._apply_all(self.kube, [entry["content"] for entry in load_json(text or b"[]", name="olm operators") if entry["name"] in names])
 
     def apply_without_service(self, kube: KubeClient) -> bool:
-        """Apply the operators' manifests from the ConfigMap that the service left: it is gone when they can be."""
+        """Apply the operators' manifests from the ConfigMap that the service created: the service has ended by then."""
         data = (kube.find(OLM_MANIFESTS) or {}).get("data")
         if data is None:
             return False
@@ -589,10 +589,10 @@ class Controller:
         return self._apply_all(kube, contents)
 
     def _apply_all(self, kube: KubeClient, contents: list[str]) -> bool:
-        """Apply manifests, base64 of YAML each; tell whether all of them were taken."""
+        """Apply manifests, base64 of YAML each; return whether all of them were accepted."""
         registry = Registry()
         documents = [document for content in contents for document in load_yaml_all(base64.b64decode(content), name="olm manifest") if document]
-        results = [self._apply(kube, registry, document) for document in documents]  # one that is refused holds up no other
+        results = [self._apply(kube, registry, document) for document in documents]  # a refused one does not block the others
         return all(results)
 
     def _apply(self, kube: KubeClient, registry: Registry, document: dict[str, Any]) -> bool:
@@ -608,7 +608,7 @@ class Controller:
         return True
 
     def _keep_logs(self) -> None:
-        """Send this program's own log every few minutes, as long as there is a service."""
+        """Send this program's own log every few minutes, while there is a service."""
         # At once, too: upstream's bootstrap host fetches them when this program is ready.
         log.info("Start sending logs")
         while True:
@@ -625,14 +625,14 @@ class Controller:
         self.service.upload(f"{self._cluster_path}/logs?logs_type=controller", "controller_logs.tar.gz", archive)
 
     def upload_logs(self) -> None:
-        """Send the last logs, after a failure with what is in the cluster; go on trying for over an hour, as upstream does."""
+        """Send the final logs, after a failure with the cluster's resources; retry for over an hour, as upstream does."""
         log.info("Upload final controller and cluster logs before exit")
-        self._tell_logs("requested")
+        self._report_logs("requested")
         end = time.monotonic() + LOGS_SECONDS
         while not self._uploaded() and time.monotonic() < end:
             log.info("retry uploading logs in 30 seconds...")
             time.sleep(self.pause(LOOK_SECONDS))
-        self._tell_logs("completed")
+        self._report_logs("completed")
 
     def _uploaded(self) -> bool:
         files: dict[str, bytes] = {}
@@ -651,7 +651,7 @@ class Controller:
             return False
         return gathered
 
-    def _tell_logs(self, state: str) -> None:
+    def _report_logs(self, state: str) -> None:
         try:
             self.service.send("PUT", f"{self._cluster_path}/logs-progress", {"logs_state": state})
         except ServiceError as error:
@@ -660,9 +660,9 @@ class Controller:
     def until(
         self, what: str, test: Callable[[], bool], over: Callable[[], bool] = lambda: False, pause: float = LOOK_SECONDS
     ) -> bool:
-        """Poll until a test holds; False when `over` says so. The service's and wait-for's timeouts bound it.
+        """Poll until a test succeeds; return False when `over` does. It is bounded by the timeouts of the service and wait-for.
 
-        Raise _Stopped when the installation is over meanwhile; the test is tried once all the same.
+        Raise _Stopped when the installation is over meanwhile; the test runs at least once.
         """
         log.info("%s", what)
         while True:
@@ -690,11 +690,11 @@ class _Kept(logging.Handler):
 
 
 class _Stopped(Exception):
-    """The installation is over; the text is the one that Go has for it."""
+    """The installation is over; the message is Go's."""
 
 
 def operator_state(obj: dict[str, Any]) -> tuple[str, str, str]:
-    """Return status (available, progressing or failed), message and version of an operator as the service wants them."""
+    """Return status (available, progressing or failed), message and version of an operator in the service's format."""
     status = obj.get("status", {})
     version = (status.get("versions") or [{}])[0].get("version", "") or status.get("desired", {}).get("version", "")
     for entry in status.get("conditions", ()):
@@ -708,14 +708,14 @@ def _stage(host: dict[str, Any]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the options; what a controller has to know lies in a file of the node it runs on."""
+    """Return the options; the controller's configuration is in a file of its node."""
     options = argparse.ArgumentParser(
         prog="assisted-installer-controller", description="ends the installation of this cluster"
     )
     options.add_argument("--config", type=Path, default=CONFIG)
     options.add_argument("--ca", type=Path, default=Path("/etc/kubernetes/ca.crt"))
     options.add_argument(
-        "--server", default=f"https://localhost:{Port.API}", help="this node's member passes writes on to the leader"
+        "--server", default=f"https://localhost:{Port.API}", help="URL of the API; this node's member forwards writes to the leader"
     )
     return options
 

@@ -1,4 +1,4 @@
-"""The host that is installed, reached from the installer's container: commands by nsenter, files below the first process's root."""
+"""The host to install, reached from the installer's container: commands through nsenter, files below the first process's root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("host")
 
 
 class HostError(Exception):
-    """A command failed on the host; the text is upstream's, with the end of what the command said."""
+    """A command failed on the host; the message is upstream's, with the end of the command's output."""
 
     def __init__(self, command: Sequence[str], code: int, output: str) -> None:
         said = output.strip()
@@ -40,7 +40,7 @@ class Host:
         self._running: subprocess.Popen[bytes] | None = None
 
     def path(self, path: str) -> Path:
-        """Return where a file of the host is seen from here."""
+        """Return the path of a host's file in this container."""
         return self.root / path.lstrip("/")
 
     def run(self, command: Sequence[str], check: bool = True) -> str:
@@ -53,7 +53,7 @@ class Host:
         return done.stdout
 
     def write_disk(self, command: Sequence[str], progress: Callable[[int], None]) -> None:
-        """Run coreos-installer and tell each percentage that it prints; raise HostError when it fails."""
+        """Run coreos-installer and report each percentage that it prints; raise HostError if it fails."""
         full = [*self._enter, *command]
         log.info("Writing image and ignition to disk with arguments: [%s]", " ".join(command[1:]))
         process = subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -44,12 +44,12 @@ INSTALL_DIR = "/opt/install-dir"
 BOOTSTRAP_DIR = "/opt/openshift"
 LOG_FILE = "/var/log/assisted-installer.log"
 WRITE_TRIES, WRITE_PAUSE_SECONDS = 3, 1
-# Upstream's pauses in seconds: what the bootstrap host and workers wait for, and what it looks after meanwhile.
+# Upstream's intervals in seconds: for what the bootstrap host and workers wait, and for what it checks meanwhile.
 WAIT_SECONDS, WATCH_SECONDS = 5, 30
 REBOOT_TEXT = "'Installation completed, server is going to reboot.'"
 # Stages of a worker that need the service, which ends with the bootstrap host (upstream's list, without "Writing image to disk").
 WORKER_NEEDS_SERVICE = (Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
-# A host in one of them is known to have fetched its config.
+# A host in one of these stages has fetched its config.
 FETCHED = (Stage.IGNITION, Stage.CONFIGURING, Stage.JOINED, Stage.DONE)
 READY_EVENT = "AssistedControllerIsReady"
 _HOSTNAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
@@ -61,7 +61,7 @@ log = logging.getLogger("installer")
 
 
 class InstallError(Exception):
-    """The installation of this host cannot go on."""
+    """The installation of this host failed."""
 
 
 class Installer:
@@ -83,7 +83,7 @@ class Installer:
     # Reports
 
     def report(self, stage: str, info: str = "", host_id: str = "") -> bool:
-        """Tell the service a stage, and whether it took it; the installation goes on if it does not want to hear it."""
+        """Report a stage; return whether the service accepted it. The installation continues in any case."""
         log.info("Updating node installation stage: %s - %s", stage, info)
         try:
             self.service.send(
@@ -138,7 +138,7 @@ class Installer:
             self.host.run(["rm", "-rf", BOOTSTRAP_DIR])
 
     def start_bootstrap(self) -> None:
-        """Turn the live system into the cluster's first member; it comes up while the disk is written."""
+        """Turn the live system into the cluster's first member; it starts while the disk is written."""
         log.info("Running bootstrap")
         self.clean_bootstrap()
         log.info("Getting bootstrap.ign file")
@@ -151,7 +151,7 @@ class Installer:
         log.info("Done setting up bootstrap")
 
     def check_hostname(self) -> None:
-        """Give the live system some name if it has none that a node may have: a host that is called localhost cannot bootstrap."""
+        """Generate a hostname if the live system has none that is valid for a node: localhost cannot bootstrap."""
         log.info("Start checking hostname")
         name = socket.gethostname()
         if _HOSTNAME.fullmatch(name) and name != "localhost":
@@ -162,7 +162,7 @@ class Installer:
         self.host.run(["hostnamectl", "set-hostname", made])
 
     def wait_for_bootkube(self) -> None:
-        """Wait until bootkube has left its mark; raise if its unit failed."""
+        """Wait until bootkube has written its marker; raise if its unit failed."""
         log.info("Waiting for bootkube to complete")
         self.report(Stage.BOOTKUBE)
         done = self.host.path(f"{BOOTSTRAP_DIR}/.bootkube.done")
@@ -178,14 +178,14 @@ class Installer:
         log.info("%s", self.host.run(["systemctl", "status", "bootkube.service"], check=False).strip())
 
     def kube(self) -> list[KubeClient]:
-        """Return clients of this host's member and of the API's address, which is right when the cluster was handed over."""
+        """Return clients of this host's member and of the API's address, which is valid after the handover."""
         return [
             KubeClient.from_kubeconfig(self.host.path(f"{BOOTSTRAP_DIR}/auth/{name}"))
             for name in ("kubeconfig-loopback", "kubeconfig")
         ]
 
     def kube_get(self, path: str) -> dict[str, Any]:
-        """Return an object or a list, from whichever member answers; empty if none does, or none has it."""
+        """Return an object or a list, from the first member that answers; empty if none does, or none has it."""
         for client in self.kube():
             try:
                 found: dict[str, Any] = client.get(path)
@@ -198,12 +198,12 @@ class Installer:
         return {}
 
     def kube_items(self, path: str) -> list[dict[str, Any]]:
-        """Return the objects of a collection; none if nobody answers."""
+        """Return the objects of a collection; empty without a response."""
         items: list[dict[str, Any]] = self.kube_get(path).get("items", [])
         return items
 
     def finish_control_plane(self) -> None:
-        """Wait for masters, bootkube, the controller and, in an agent-based installation, for those who still need the service."""
+        """Wait for masters, bootkube, the controller and, in an agent-based installation, for workers that still need the service."""
         self.report(Stage.CONTROL_PLANE, "Waiting for masters to join bootstrap control plane")
         for role, least in (("master", 2), ("arbiter", 1)):
             self.wait_for_nodes(role, least)
@@ -220,16 +220,16 @@ class Installer:
         self.until("Waiting for MachineConfig annotations to be consistent on all master nodes", self.masters_consistent)
 
     def invoker(self) -> str:
-        """Return who installs this cluster, as it says itself."""
+        """Return the invoker of this cluster's installation."""
         return str(self.kube_get(INVOKER).get("data", {}).get("invoker", ""))
 
     def controller_ready(self) -> bool:
-        """Tell whether the controller has said that it reaches the service and the cluster."""
+        """Return whether the controller has said that it reaches the service and the cluster."""
         events = self.kube_items("/api/v1/namespaces/assisted-installer/events")
         return any(event["metadata"]["name"] == READY_EVENT for event in events)
 
     def wait_for_nodes(self, role: str, least: int) -> None:
-        """Wait until so many nodes of a role are ready, though not for this host's; each is reported as Joined."""
+        """Wait until enough nodes of a role are ready, not counting this host; report each as Joined."""
         log.info("Waiting for %s nodes", role)
         hosts = self.hosts()
         count = sum(1 for host in hosts if host["role"] == role)
@@ -263,7 +263,7 @@ class Installer:
         log.info("Waiting for %s nodes - Done", role)
 
     def untaint(self, nodes: list[dict[str, Any]]) -> None:
-        """Do for nodes what no cloud provider will."""
+        """Remove taints that no cloud provider will remove."""
         for node in nodes:
             for client in self.kube():
                 try:
@@ -275,7 +275,7 @@ class Installer:
                     client.close()
 
     def workers_that_need_service(self) -> list[str]:
-        """Return the names of workers that would be left alone if this host rebooted now."""
+        """Return the names of workers that still need the service on this host."""
         workers = self.service.get(f"{self._cluster_path}/hosts?role=worker")
         stages = {str(host.get("requested_hostname")): _stage(host) for host in workers}
         waiting = [name for name, stage in stages.items() if stage in WORKER_NEEDS_SERVICE]
@@ -284,7 +284,7 @@ class Installer:
         return waiting
 
     def masters_consistent(self) -> bool:
-        """Tell whether all masters that have joined are to run one config, and it and those that they run exist."""
+        """Return whether all masters that have joined are to run one config, and it and those that they run exist."""
         nodes = [node for node in self.kube_items("/api/v1/nodes") if node_list.has_role(node, "master")]
         notes = [node["metadata"].get("annotations") or {} for node in nodes]
         desired = {note.get(f"{_MCO}/desiredConfig", "") for note in notes}
@@ -313,7 +313,7 @@ class Installer:
     # Workers
 
     def wait_for_masters(self) -> None:
-        """Wait until two masters or arbiters are Done: before, nobody serves a worker's config. A cluster that stands has them."""
+        """Wait until two masters or arbiters are Done: they serve a worker's config. An installed cluster has them."""
         log.info("Waiting for 2 ready masters")
         self.report(Stage.CONTROL_PLANE)
         path = self._cluster_path
@@ -342,7 +342,7 @@ class Installer:
             rendered = load_json(read_file(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")), name=str(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")))
             merged = merge(pointer, rendered)
             for section in ("files", "links", "directories"):
-                # What is the host's own (name, network) stays; units and the cluster's files are bootkube's.
+                # Keep the host's own config (name, network); units and the cluster's files are bootkube's.
                 own = [
                     e
                     for e in pointer.get("storage", {}).get(section, ())
@@ -357,7 +357,7 @@ class Installer:
         return self.save(name, data)
 
     def format_disks(self) -> None:
-        """Quickly format the disks that are to be formatted; one that cannot be does not stop the installation."""
+        """Quick-format the selected disks; a failure does not stop the installation."""
         for disk in self.options.format_disk or ():
             log.info("Formatting disk %s", disk)
             try:
@@ -366,7 +366,7 @@ class Installer:
                 log.warning("Failed to format disk %s, err %s", disk, error)
 
     def find_device(self) -> None:
-        """Follow the links that the service names disks by: coreos-installer's messages are about what they lead to."""
+        """Resolve the links by which the service names disks: coreos-installer's messages have the target."""
         given = self.device
         try:
             self.device = self.host.run(["realpath", "-e", given]).strip() or given
@@ -376,7 +376,7 @@ class Installer:
             log.info("Resolving installation device %s symlink to %s ", given, self.device)
 
     def clean_disk(self) -> None:
-        """Remove signatures from the installation disk; one that cannot be cleaned is told, and written to all the same."""
+        """Remove signatures from the installation disk; report one that cannot be cleaned, and write to it anyway."""
         if self.options.skip_installation_disk_cleanup:
             log.info("skipping installation disk cleanup")
             return
@@ -389,7 +389,7 @@ class Installer:
             log.error("failed to prepare install device %s, err %s", self.device, error)
 
     def write_image(self, ignition_file: str) -> None:
-        """Write the disk, telling every five percent; three tries."""
+        """Write the disk, reporting every five percent; three attempts."""
         arguments = load_json(self.options.installer_args or "[]", name="installer_args")
         command = [
             "coreos-installer",
@@ -404,7 +404,7 @@ class Installer:
         told = 0
 
         def progress(percent: int) -> None:
-            # Another try tells only what is beyond the one before.
+            # A retry only reports progress beyond the previous attempt.
             nonlocal told
             if (percent >= told + 5 or percent == 100 > told) and self.report(Stage.WRITING, f"{percent}%"):
                 told = percent
@@ -423,7 +423,7 @@ class Installer:
                 return
 
     def copy_registry(self) -> None:
-        """Copy the registry of an appliance to the disk, when the medium has one."""
+        """Copy an appliance's registry to the disk, if the medium has one."""
         if self.host.path("/run/media/iso/registry").exists():
             self.report(Stage.COPYING)
             self.host.run(
@@ -440,7 +440,7 @@ class Installer:
     # The end
 
     def upload_logs(self) -> None:
-        """Send the logs of this host, as its agent does after a failure; an installation does not fail for want of logs."""
+        """Send the logs of this host, as its agent does after a failure; missing logs do not fail the installation."""
         options = self.options
         log.info("Uploading logs and reporting status before rebooting the node %s for cluster %s", options.host_id, options.cluster_id)
         self.tell_logs(f"{self._host_path}{options.host_id}", "requested")
@@ -454,7 +454,7 @@ class Installer:
             log.error("upload installation logs %s", failed)
 
     def tell_logs(self, path: str, state: str) -> None:
-        """Tell the service how far the logs of a host or of the cluster are."""
+        """Report the state of log collection of a host or of the cluster."""
         try:
             self.service.send("PUT", f"{path}/logs-progress", {"logs_state": state})
         except ServiceError as error:
@@ -476,14 +476,14 @@ class Installer:
         return [host for host in found if host.get("status") != "disabled"]
 
     def save(self, name: str, data: bytes) -> str:
-        """Keep a file in the install directory of the host and return its path there."""
+        """Write a file to the install directory of the host and return its path there."""
         path = self.host.path(f"{INSTALL_DIR}/{name}")
         path.touch(0o600)
         path.write_bytes(data)
         return f"{INSTALL_DIR}/{name}"
 
     def until(self, what: str, test: Callable[[], bool], pause: float = WAIT_SECONDS) -> None:
-        """Poll until a test holds. The service's stage timeouts bound it: it cancels this container."""
+        """Poll until a test succeeds. It is bounded by the service's stage timeouts: the service cancels this container."""
         log.info("%s", what)
         while True:
             try:
@@ -499,7 +499,7 @@ def _stage(host: Mapping[str, Any]) -> str:
 
 
 def machine_config_requests(text: str) -> list[tuple[str, str]]:
-    """Return pool and address of every Ignition that asked, from the log of a machine-config server."""
+    """Return pool and address of every Ignition request, from the log of a machine-config server."""
     return [(found["pool"], found["address"].strip("[]")) for found in _MCS_LINE.finditer(text)]
 
 
@@ -600,7 +600,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def live_settings(host: Host) -> Path:
-    """Return the file with the lab's settings on a live host; it is made of the extra manifests, where they came with the ISO."""
+    """Return the file with the lab's settings on a live host; it is created from the extra manifests, if they came with the ISO."""
     target = host.path("/etc/agentlab/settings.json")
     if target.exists():
         return target

@@ -1,4 +1,4 @@
-"""Logs as upstream's programs keep them: lines of logrus, `time="…" level=info msg="…"`, with an error as a field of its own."""
+"""Logs in the format of upstream's programs: lines of logrus, `time="…" level=info msg="…"`, with an error as a field of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEVELS = {logging.CRITICAL: "fatal"}
 
 
 class LogrusFormatter(logging.Formatter):
-    """One line for each message; `extra={"error": ...}` gives the error that made it."""
+    """One line for each message; `extra={"error": ...}` is its error."""
 
     def format(self, record: logging.LogRecord) -> str:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))

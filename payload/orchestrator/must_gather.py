@@ -1,4 +1,4 @@
-"""What is in a cluster that failed, in the layout of `oc adm must-gather`; made of the API alone, without a pod of its own."""
+"""Resources of a failed cluster, in the layout of `oc adm must-gather`; collected through the API, without a pod."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = "must-gather.local/must-gather"
 
 
 def must_gather(kube: KubeClient) -> bytes:
-    """Return a tar.gz with the lists of all kinds, namespace by namespace, but of those that hold keys.
+    """Return a tar.gz with the lists of all kinds, namespace by namespace, except those with keys.
 
     Raise KubeError when the API does not answer.
     """

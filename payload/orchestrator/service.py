@@ -17,7 +17,7 @@ from typing import Any
 from ...plugins.module_utils.documents import load_json
 
 PREFIX = "/api/assisted-install"
-# Upstream's rules: what is not there yet is asked for again 10 times, what is busy or cannot be reached 360 times (the controller: 15).
+# Upstream's rules: 10 retries for missing objects, 360 for a busy or unreachable service (the controller: 15).
 NOT_YET, BUSY = frozenset({404, 423, 425}), frozenset({0, 408, 429, *range(500, 600)})
 NOT_YET_RETRIES = 10
 INSTALLER_RETRIES, CONTROLLER_RETRIES = 360, 15
@@ -26,7 +26,7 @@ log = logging.getLogger("service")
 
 
 class ServiceError(Exception):
-    """The service answered with an error; `code` is the HTTP status, 0 if it could not be reached."""
+    """The service returned an error; `code` is the HTTP status, 0 if it could not be reached."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class ServiceError(Exception):
 class Service:
     """The REST API as one cluster's installer or controller uses it.
 
-    `token` goes into the agents' header; `wait` is how long in seconds the first pause between two tries, which doubles from then on,
+    `token` goes into the agents' header; `wait` is the range in seconds of the first pause between two attempts, which doubles from then on,
     and any of them may be. How long they are is left to chance.
     """
 
@@ -81,7 +81,7 @@ class Service:
         self.call("POST", path, body, f"multipart/form-data; boundary={boundary}")
 
     def call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
-        """Send a request until it is answered or the tries are used up; raise ServiceError."""
+        """Send a request until it is answered or the attempts are exhausted; raise ServiceError."""
         for attempt in itertools.count():
             try:
                 return self._once(method, path, body, content_type)
@@ -89,7 +89,7 @@ class Service:
                 retries = NOT_YET_RETRIES if error.code in NOT_YET else self._retries if error.code in BUSY else 0
                 if attempt >= retries:
                     raise
-                log.info("%s %s: %s; trying again", method, path, error)
+                log.info("%s %s: %s; retrying", method, path, error)
             first, longest = self._wait
             self._sleep(min(longest, random.random() * first * 2 ** min(attempt, 16)))
         raise AssertionError

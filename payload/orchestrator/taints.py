@@ -1,4 +1,4 @@
-"""Nodes on a platform with an external cloud provider wait for it with a taint; with made-up credentials it never comes.
+"""Nodes on a platform with an external cloud provider wait for it with a taint; with placeholder credentials it never does.
 
 Then the installer and the controller remove the taint, as upstream's do.
 """
@@ -14,7 +14,7 @@ from ..cluster.cloud import PLATFORMS, UNINITIALIZED, credentials
 from ..cluster.kube import KubeClient
 
 AGENT_BASED = "agent-installer"
-# From then on an agent-based installation can have credentials of vSphere.
+# From this version on an agent-based installation can have vSphere credentials.
 CREDENTIALS_SINCE = (4, 15)
 log = logging.getLogger("taints")
 
@@ -30,7 +30,7 @@ def platform_in(install_config: str) -> str:
 
 
 def must_go(platform: str, version: str, invoker: str, cluster: Mapping[str, Any] | None, install_config: str = "") -> bool:
-    """Tell whether nobody else will remove the taints.
+    """Return whether no cloud provider will remove the taints.
 
     `cluster` is the service's; without it (None) the cluster's own install-config says whether there are credentials.
     """

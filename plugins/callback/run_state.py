@@ -6,11 +6,11 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: run_state
 type: notification
-short_description: Record when the stages of a run began and ended, and how
+short_description: Record start, end and result of the stages of a run
 version_added: 1.0.0
 description:
-  - Writes C(stages) of C(state.json) in the run directory, for each of C(prepare), C(configure), C(image), C(boot), C(wait) and C(validate).
-  - A stage that runs has no C(end) and no C(result), and neither has one that was killed.
+  - Writes C(stages) of C(state.json) in the run directory for C(prepare), C(configure), C(image), C(boot), C(wait) and C(validate).
+  - A stage that is running, or was killed, has no C(end) and no C(result).
   - Not in check mode.
 author:
   - The agentlab authors (@agentlab)
@@ -50,7 +50,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         self._stage = path.stem if path.parent == _PLAYBOOKS and path.stem in RUN_STAGES else None
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
-        # The role plan comes first, and says which run it is.
+        # The role plan runs first, and sets the run directory.
         planning = task._role is not None and task._role.get_name() == _PLAN
         if self._stage and self._run_dir and not self._running and not planning and not context.CLIARGS.get("check"):
             self._running, self._failed = (self._run_dir, self._stage), False

@@ -9,14 +9,14 @@ type: stdout
 short_description: Stages, tasks with their time, and failures in full
 version_added: 1.0.0
 description:
-  - Shows a heading for each stage, one line for each task that did something, and failures in full.
-  - While a task runs, shows what it adds to the installer's log in the run directory (C(.openshift_install.log)).
+  - Shows a heading for each stage, one line for each task that changed something, and failures in full.
+  - While a task runs, shows new lines of the installer's log in the run directory (C(.openshift_install.log)).
 author:
   - The agentlab authors (@agentlab)
 options:
   failure_file:
     description:
-      - Where the first failure is written, as JSON with the keys C(stage), C(task), C(host), C(message). A file that is there is
+      - Where the first failure is written, as JSON with the keys C(stage), C(task), C(host), C(message). An existing file is
         left alone.
     type: path
     env:
@@ -39,7 +39,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
 
 _LOG_LINE = re.compile(r'time="[^"]*" level=(info|warning|error|fatal) msg=(".*"|\S+)')
-# The task that Ansible puts before each role; only its failure says something.
+# The task that Ansible runs before each role; only its failure is shown.
 _ARGUMENTS = "Validating arguments against arg spec"
 _OUTPUTS = ("msg", "module_stderr", "stderr", "module_stdout", "stdout", "exception")
 
@@ -49,19 +49,19 @@ def _elapsed(seconds: float) -> str:
     return f"{minutes}m{rest:02}s" if minutes else f"{seconds:.1f}s"
 
 
-# The logs of a run directory that are followed. What wait-for reports is in this one, too.
+# The logs of a run directory that are followed; this one has the messages of wait-for, too.
 _LOGS = (".openshift_install.log",)
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
-    """What a debug task shows: the lines of its message, or the variable."""
+    """Return the output of a debug task: the lines of its message, or the variable."""
     if "msg" not in data:
         return [f"{key}: {value}" for key, value in data.items() if not key.startswith("_") and key not in ("changed", "failed")]
     return [str(line) for line in data["msg"]] if isinstance(data["msg"], list) else str(data["msg"]).splitlines()
 
 
 class _Follower(threading.Thread):
-    """Passes what is added to a log file to `show`, twice a second."""
+    """Passes new lines of a log file to `show`, twice a second."""
 
     def __init__(self, path: Path, show: Any) -> None:
         super().__init__(daemon=True)
@@ -112,7 +112,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         try:
             self._display.display(text, color=color)
         except BrokenPipeError:
-            # Whoever read this has left, as head does. The run goes on, and says nothing any more.
+            # The reader has closed the pipe, as head does. Continue the run without output.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
@@ -130,7 +130,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         self._show(f"  {status:<8}{took:>7}  {self._task}{host}{more}", colour)
 
     def _progress(self, level: str, text: str) -> None:
-        # A message may have lines of its own.
+        # A message may have several lines.
         self._show(textwrap.indent(text, " " * 19), {"info": None}.get(level, C.COLOR_WARN))
 
     def _follow(self) -> None:
@@ -233,7 +233,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         seen: set[str] = set()
         for key in _OUTPUTS:
             text = str(data.get(key) or "").strip()
-            # Ansible's own summary repeats what the other fields say.
+            # Ansible's own summary repeats the other fields.
             if text and text not in seen and (key != "exception" or "msg" not in data or self._display.verbosity):
                 seen.add(text)
                 self._show("\n".join(f"    {line}" for line in redact(text).splitlines()), C.COLOR_ERROR)

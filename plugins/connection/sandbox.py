@@ -9,13 +9,13 @@ short_description: Run tasks inside a cluster's sandbox on this host
 version_added: 1.0.0
 description:
   - Runs commands in the network, mount and process namespaces of a cluster's sandbox, through C(nsenter).
-  - Files are the host's own, except for the few directories that a sandbox has for itself (libvirt's, C(/run), the resolver).
-  - A user who is not root goes through C(sudo -n).
+  - Files are the host's own, except for a few directories that are private to a sandbox (libvirt's, C(/run), the resolver).
+  - Users other than root use C(sudo -n).
 author:
   - The agentlab authors (@agentlab)
 options:
   cluster:
-    description: Name of the cluster whose sandbox it is.
+    description: Name of the sandbox's cluster.
     type: str
     required: true
     vars:
@@ -32,8 +32,8 @@ options:
     vars:
       - name: ansible_pipelining
 notes:
-  - In check mode a sandbox that does not run yet is played by the host itself, with C(AGENTLAB_NO_SANDBOX=1) in the environment, so that
-    a module can tell that all it looks for is missing.
+  - In check mode, before the sandbox exists, tasks run on the host with C(AGENTLAB_NO_SANDBOX=1) in the environment, so that
+    modules report that nothing exists.
   - Otherwise the sandbox must run. The role P(agentlab.ocp.hypervisor#role) makes it, by a task on the controller.
 """
 

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Options that the modules share which do the installer's work."""
+"""Common options of the installer modules."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   directory:
-    description: The directory of the inputs and of what is made.
+    description: The assets directory, with the inputs and the output.
     type: path
     required: true
   release_image:
     description:
       - The pullspec of the release. E(OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE) if not given, or else the one of the
-        directory's last run, or that of the lab payload that was built last.
+        directory's last run, or that of the newest lab payload.
     type: str
   release_version:
-    description: The version of the release, which the release itself tells if not given.
+    description: The version of the release. Read from the release by default.
     type: str
   release_profile:
-    description: The minor release to behave like, as V(4.18), or V(main). That of the version if not given.
+    description: The minor release to behave like, such as V(4.18), or V(main). That of the version by default.
     type: str
   cache:
-    description: Where base ISOs are kept; C(agentlab) below E(XDG_CACHE_HOME) if not given.
+    description: The cache of base ISOs. C(agentlab) below E(XDG_CACHE_HOME) by default.
     type: path
   consume:
     description: Delete the inputs afterwards, as openshift-install does.

@@ -1,4 +1,4 @@
-"""What every module that makes a part of a lab documents."""
+"""Common documentation of the lab modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ options:
     type: dict
   owner:
     description:
-      - Who works on the cluster, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
+      - The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
       - A cluster of another user or another run directory is refused.
     type: dict
   cluster:
@@ -42,7 +42,7 @@ options:
     required: true
   owner:
     description:
-      - Who works on the cluster, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
+      - The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
       - A cluster of another user or another run directory is refused.
     type: dict
     required: true

@@ -1,4 +1,4 @@
-"""What every module that changes a live ISO documents."""
+"""Common documentation of the modules that change a live ISO."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ options:
   dest:
     description:
       - Write the changed image to this file, and leave O(path) alone. Without it the image is changed in place.
-      - An existing file is left alone when it already is the changed image, and replaced otherwise.
+      - An existing file is kept if it already is the changed image, and replaced otherwise.
     type: path
   mode:
     description: Permissions of O(dest).

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What modules document about themselves."""
+"""Common documentation of all modules."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ attributes:
     description: Changes nothing.
     support: full
   diff_mode:
-    description: Changes nothing that could differ.
+    description: Does not change anything.
     support: none
 """

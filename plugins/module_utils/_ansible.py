@@ -40,10 +40,10 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
     try:
         result = function()
     except MissingLibrary as error:
-        # All at once, instead of another one at each try.
+        # All at once, instead of one per attempt.
         names = sorted({error.distribution, *missing()}, key=str.lower)
         text = missing_required_lib(", ".join(names))
-        module.fail_json(msg=f"{text} They are installed by `agentlab setup`, or by: pip install {' '.join(names)}", exception=error.trace)
+        module.fail_json(msg=f"{text} Install them with `agentlab setup`, or: pip install {' '.join(names)}", exception=error.trace)
     except (AgentlabError, ValueError, OSError) as error:
         module.fail_json(msg=str(error))
     for text in result.pop("warnings", ()):

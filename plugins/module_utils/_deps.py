@@ -1,6 +1,6 @@
 """Guarded imports of third-party libraries.
 
-A library of this collection that needs something from PyPI says so like this, and stays importable without it::
+A library of this collection that needs a package from PyPI declares it as follows, and stays importable without it::
 
     if TYPE_CHECKING:
         import sushy
@@ -20,11 +20,11 @@ import traceback
 from typing import Any
 
 _WANTED: dict[str, str] = {}
-"""Distribution -> the package that it has, of all libraries that the imported modules may need."""
+"""Distribution -> its package, for all libraries that the imported modules may need."""
 
 
 class MissingLibrary(ImportError):
-    """A third-party library that was needed is not installed.
+    """A required third-party library is not installed.
 
     `distribution` is the name to give to pip; `trace` is the traceback of the failed import.
     """
@@ -52,7 +52,7 @@ class _Optional:
 
 
 def optional(name: str, distribution: str | None = None) -> Any:
-    """Return a stand-in for module `name` that imports it at the first use of one of its attributes.
+    """Return a proxy for module `name` that imports it at the first use of an attribute.
 
     `distribution` is the name on PyPI where it differs, as in `optional("yaml", "PyYAML")`. Use of an attribute
     raises `MissingLibrary` when the import fails.

@@ -1,7 +1,7 @@
 """The reader behind `documents`: YAML composed from libyaml's events, without recursion.
 
-PyYAML's own composer recurses in C, its constructor flattens merge keys by copying and reads numbers to the base 60 in
-quadratic time. Events are free of all this: libyaml makes them in linear time, whatever the nesting.
+PyYAML's own composer recurses in C, its constructor flattens merge keys by copying and reads base-60 numbers in
+quadratic time. Events avoid this: libyaml emits them in linear time, at any nesting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Schema(NamedTuple):
 
 
 class Twice(NamedTuple):
-    """A key that stands in a mapping for the second time; only the first of them are kept."""
+    """A duplicate key of a mapping; only the first ones are recorded."""
 
     path: Path
     line: int
@@ -39,7 +39,7 @@ class Twice(NamedTuple):
 
 
 class Positions:
-    """Where each field of a document stands."""
+    """Positions of a document's fields."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
@@ -58,7 +58,7 @@ class Positions:
         return (mark.line + 1, mark.column + 1) if mark else default
 
     def raised(self, key: str) -> Positions:
-        """Return the positions as they are when the fields of the mapping at `key` are moved up to the top."""
+        """Return the positions after moving the fields of the mapping at `key` to the top."""
         if not self._root or not isinstance(self._root[1], dict):
             return self
         mark, inner = self._root
@@ -68,7 +68,7 @@ class Positions:
 
 
 class Document(NamedTuple):
-    """One document: its value, where it begins, where its fields stand, and the keys that stand twice (the last counts)."""
+    """One document: its value, its start, positions of its fields, and duplicate keys (the last one counts)."""
 
     value: Any
     line: int
@@ -133,7 +133,7 @@ def _nmstate_scalar(text: str) -> Any:
 
 
 GO = Schema(_go_scalar, merge=True)
-"""YAML 1.1 as sigs.k8s.io/yaml reads it: what comes out is JSON, with keys that are strings."""
+"""YAML 1.1 as sigs.k8s.io/yaml reads it: the result is JSON, with string keys."""
 
 NMSTATE = Schema(_nmstate_scalar, merge=False)
 """YAML 1.2 as nmstate reads it."""
@@ -146,15 +146,15 @@ _OF_LISTS = ("!", f"{_TAG}seq", f"{_TAG}omap", f"{_TAG}pairs")
 _NO_KEY = object()
 _OPEN = object()
 _MERGE = object()
-# libyaml compares each with all before it.
+# libyaml compares each with all previous ones.
 _DIRECTIVES = 64
 _MOST_TWICE = 20
-# Go's yaml: up to so many values nearly all may come of aliases, from so many on a tenth.
+# Go's yaml: up to the first number of values nearly all may come from aliases, from the second on a tenth.
 _ALIAS_LOW, _ALIAS_HIGH = 400_000, 4_000_000
 
 
 class _Frame:
-    """A list or mapping that is not at its end."""
+    """An incomplete list or mapping."""
 
     __slots__ = ("anchor", "before", "height", "inner", "key", "key_mark", "mark", "merged", "value")
 
@@ -165,7 +165,7 @@ class _Frame:
 
 
 class Composer:
-    """Makes values of one stream. Raises `DocumentError`."""
+    """Constructs the values of one stream. Raises `DocumentError`."""
 
     def __init__(self, name: str, text: str, schema: Schema, limits: Limits, *, positions: bool) -> None:
         self._name, self._text, self._schema, self._limits, self._positions = name, text, schema, limits, positions
@@ -271,7 +271,7 @@ class Composer:
         return value, inner, height
 
     def _add(self, value: Any, inner: Any, height: int, mark: Any) -> None:
-        """Put a value at its place in the list or mapping around it."""
+        """Add a value to the enclosing list or mapping."""
         frame = self._stack[-1]
         if height >= frame.height:
             frame.height = height + 1
@@ -307,7 +307,7 @@ class Composer:
     def _repeated(self, frame: _Frame, key: Any) -> None:
         if len(self._twice) >= _MOST_TWICE:
             return
-        # The frame itself has no key any more; those around it have the one that leads here.
+        # The frame itself has no key anymore; the enclosing ones have the key that leads here.
         way: list[Any] = [len(one.value) if isinstance(one.value, list) else one.key for one in self._stack[:-1]]
         self._twice.append(Twice((*way, key), frame.key_mark.line + 1, frame.key_mark.column + 1))
 
@@ -377,7 +377,7 @@ def _merged(frame: _Frame) -> tuple[dict[str, Any], Any]:
 
 
 def _allowed(nodes: int) -> float:
-    """Return how much of a document of so many values may come of aliases (Go's yaml: allowedAliasRatio)."""
+    """Return the ratio of values that may come from aliases in a document with `count` values (Go's yaml: allowedAliasRatio)."""
     if nodes <= _ALIAS_LOW:
         return 0.99
     if nodes >= _ALIAS_HIGH:

@@ -1,4 +1,4 @@
-"""Bounded reading of JSON, on nothing but the standard library: the part of `documents` that also runs where the collection is not.
+"""Bounded reading of JSON with the standard library alone: the part of `documents` that also runs without the collection.
 
 The bundle of the node agent carries this module.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 
 class DocumentError(ValueError):
-    """What is wrong with a document: `problem`, in `name`, at `line` and `column`, both from 1."""
+    """An invalid document: `problem`, in `name`, at `line` and `column`, both from 1."""
 
     def __init__(self, name: str, line: int, column: int, problem: str) -> None:
         super().__init__(f"{name}:{line}:{column}: {problem}")
@@ -20,7 +20,7 @@ class DocumentError(ValueError):
 
 
 class Limits(NamedTuple):
-    """What a document may be at most: bytes, values (an alias counts as all that it stands for), levels of nesting."""
+    """Limits of a document: bytes, values (an alias counts as all that it stands for), levels of nesting."""
 
     size: int = 32 << 20
     nodes: int = 1_000_000
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
-"""What is enough for every document of this project."""
+"""Limits that suffice for every document of this project."""
 
 
 def place(text: str, at: int) -> tuple[int, int]:
@@ -61,7 +61,7 @@ _ESCAPE = re.compile(
 )
 _PIECE = 1 << 20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# What has one value more, or takes none: a string as a whole, an empty list or mapping.
+# Tokens that add a value, or none: a whole string, an empty list or mapping.
 _VALUE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{][ \t\r\n]*[\]}]|[,\[{]', re.S)
 
 
@@ -96,7 +96,7 @@ def _decode(decoder: json.JSONDecoder, text: str, name: str, limits: Limits) -> 
 
 
 def _dense(text: str) -> int:
-    """Return the most values that can be in `text`: too many by what strings contain."""
+    """Return the maximum number of values in `text`: it also counts the content of strings."""
     return _count(text, ",[{") + 1
 
 
@@ -117,7 +117,7 @@ def _values(text: str, most: int) -> int:
 
 
 def _deeper(value: Any, depth: int) -> bool:
-    """Return whether lists and mappings are nested in more than `depth` levels."""
+    """Return whether lists and mappings are nested deeper than `depth` levels."""
     level = [value] if isinstance(value, (dict, list)) else []
     for __ in range(depth):
         if not level:
@@ -153,7 +153,7 @@ def _no_number(literal: str) -> NoReturn:
 
 
 class _InPython(json.JSONDecoder):
-    """Reads in Python, which lets other threads run meanwhile; strings in Python, too, when there are many escapes."""
+    """Decodes in Python, which lets other threads run; also strings in Python if there are many escapes."""
 
     def __init__(self, escapes: int) -> None:
         super().__init__(parse_float=_float, parse_constant=_no_number)
@@ -169,13 +169,13 @@ _ESCAPES = 500_000
 
 
 def is_quick(text: str) -> bool:
-    """Return whether `text` is surely read within 30 ms."""
+    """Return whether `text` is certainly decoded within 30 ms."""
     return len(text) <= _PIECE and _cost(text) <= _COST
 
 
 def load_json_in_steps(text: str, *, name: str, limits: Limits) -> Any:
-    """Return the JSON value in `text`, as `load_json`, for a thread: others run meanwhile, whatever the text is."""
-    # json's own scanner would keep the interpreter to itself to the end.
+    """Return the JSON value in `text`, as `load_json`, for a thread: other threads run meanwhile, for any text."""
+    # json's own scanner would hold the GIL until the end.
     return _decode(_DECODER if _cost(text) <= _COST else _InPython(_count(text, "\\")), text, name, limits)
 
 

@@ -1,10 +1,10 @@
-"""The one way in for YAML and JSON that others wrote: profiles, plans, states, manifests, configurations, replies.
+"""The only reader for external YAML and JSON: profiles, plans, states, manifests, configurations, replies.
 
 Every reader is bounded in size, depth and number of values, aliases counted as often as they are used, so that no
-document can crash the interpreter, fill the memory or take more than linear time. What is wrong comes as
-`DocumentError` with name, line and column, in the words of Go's yaml and encoding/json where they have some.
+document can crash the interpreter, exhaust the memory or take more than linear time. Errors are
+`DocumentError` with name, line and column, with the messages of Go's yaml and encoding/json if there are any.
 
-In an event loop documents come through `off_loop`, which holds it for less than 50 ms whatever they are.
+Event loops use `off_loop`, which blocks them for less than 50 ms with any document.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 def load_yaml(data: bytes | str, *, name: str, schema: Schema = GO, limits: Limits = LIMITS) -> Any:
-    """Return the one YAML document in `data`; None when it is empty.
+    """Return the single YAML document in `data`; None if it is empty.
 
-    name: what messages call the document, a file's path where there is one. Raises `DocumentError`.
+    name: the document's name in messages, such as its path. Raises `DocumentError`.
     """
     return read_yaml(data, name=name, schema=schema, limits=limits, positions=False).value
 
@@ -50,7 +50,7 @@ def read_yaml(
 ) -> Document:
     """Return the one YAML document in `data`, with the position of each field; as `load_yaml`.
 
-    twice: keys that stand twice in a mapping are no error but in the result.
+    twice: return duplicate keys instead of raising an error for them.
     """
     found = read_yaml_all(data, name=name, schema=schema, limits=limits, positions=positions, twice=twice)
     if len(found) > 1:
@@ -78,13 +78,13 @@ def read_yaml_all(
 
 
 def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
-    """Return what stands in a file, up to one byte more than a document may have."""
+    """Return the content of a file, up to one byte more than the limit of a document."""
     with path.open("rb") as stream:
         return stream.read(limits.size + 1)
 
 
 def read_reply(answer: Any, *, limits: Limits = LIMITS) -> bytes:
-    """Return the body of a response of `requests` that was asked for as a stream, up to a piece more than a document may have."""
+    """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document."""
     body = bytearray()
     for piece in answer.iter_content(1 << 16):
         body += piece
@@ -95,20 +95,20 @@ def read_reply(answer: Any, *, limits: Limits = LIMITS) -> bytes:
 
 # ------------------------------------------------------------------------------------------------------- event loops
 
-# What is read at once takes less than 30 ms at its worst: `[1,1,...` costs 4 us a value.
+# Documents that are read directly take less than 30 ms in the worst case: `[1,1,...` costs 4 us a value.
 _YAML_BYTES = 4 << 10
-# One string of so many bytes is read in less than 40 ms, in one call that no other thread can interrupt.
+# A string of this size is read in less than 40 ms, in one call that no other thread can interrupt.
 _OFF_LOOP_BYTES = 8 << 20
-# Of more, Python's garbage collection alone takes 50 ms.
+# For more values, Python's garbage collection alone takes 50 ms.
 _OFF_LOOP_NODES = 200_000
 
 
 async def off_loop(
     load: Callable[..., T], data: bytes | str, *, name: str, limits: Limits = LIMITS, **options: Any
 ) -> T:
-    """Return `load(data, ...)` without holding the event loop: what takes longer is read in a thread.
+    """Return `load(data, ...)` without blocking the event loop: larger documents are read in a thread.
 
-    load: a function of this module. Documents of a few kilobytes are read at once; the most that is taken is 8 MiB and
+    load: a function of this module. Documents of a few kilobytes are read directly; the limits are 8 MiB and
     200,000 values.
     """
     import asyncio  # not in every command line

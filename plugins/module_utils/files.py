@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all, however the program ends.
+"""Files that are either complete or absent, however the program ends.
 
-Where the file system has O_TMPFILE, an unfinished file has no name, so that nothing of it stays whatever kills the program.
-Elsewhere it has a name that begins with PREFIX and is locked while it is written: the next writer in that directory removes those that
-nobody holds any more.
+Where the file system has O_TMPFILE, an unfinished file has no name, so that nothing is left when the program is killed.
+Elsewhere its name starts with PREFIX and it is locked while it is written: the next writer in that directory removes those without
+a lock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MIB = 1 << 20
 
 @contextmanager
 def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Open a file that takes the name `path` when the block ends well, and goes away otherwise.
+    """Open a file that gets the name `path` if the block succeeds, and is removed otherwise.
 
     Raises `OSError` that names `path`; `FileExistsError` when it exists and `overwrite` is not set, in one step with the naming.
     """
@@ -95,14 +95,14 @@ def sweep(folder: Path) -> None:
 
 
 def explain(error: OSError) -> str:
-    """`path: what is wrong`, for people; Python's own text begins with a number."""
+    """Return `path: reason`; Python's own message starts with a number."""
     name = error.filename2 or error.filename
     text = error.strerror or str(error)
     return f"{os.fsdecode(name)}: {text}" if isinstance(name, str | bytes | os.PathLike) else text
 
 
 def size_text(size: int) -> str:
-    """A size for people, in GiB or MiB."""
+    """Return a size in GiB or MiB."""
     return f"{size / _GIB:.1f} GiB" if size >= _GIB else f"{size / _MIB:.1f} MiB"
 
 
@@ -161,7 +161,7 @@ def _rename(source: Path, target: Path, overwrite: bool) -> None:
 
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """Errors name the file that is to be, not the temporary one."""
+    """Make errors name the target file, not the temporary one."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The SSH key pair of a run's nodes. Made once, then kept."""
+"""The SSH key pair of a run's nodes. Created once, then kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 
 def ensure_ssh_key(run_dir: Path) -> str:
-    """Return the public key of `ssh/id_ecdsa`, one line; make the pair when it is not there.
+    """Return the public key of `ssh/id_ecdsa`, one line; create the pair if it does not exist.
 
     ECDSA, because FIPS mode refuses Ed25519.
     """

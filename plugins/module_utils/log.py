@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9\-._/@^+]+")
 class Log:
     """Writes a line for each message, and keeps it in `lines` as (level, text).
 
-    directory: where the log file lies (None: no file); level: the least severe that stderr shows. On a terminal
+    directory: of the log file (None: no file); level: the minimum level on stderr. On a terminal
     the lines look as logrus shows them there; otherwise they are `level=info msg=text`.
     emit: replaces stderr, for a live view that owns the terminal. copy: a file that gets, with time stamps, what stderr shows.
     A log that cannot be written never fails the run: the first such error is shown on stderr, and logging continues where it can.
@@ -79,7 +79,7 @@ class Log:
                 self._show("warning", f"{path}: the log cannot be written: {error.strerror}")
 
     def _show(self, level: str, text: str) -> None:
-        with contextlib.suppress(OSError):  # stderr may be a pipe that nobody reads, or a file on a full disk
+        with contextlib.suppress(OSError):  # stderr may be a closed pipe, or a file on a full disk
             # As the installer's: each line of a message by itself, and no `msg=` for an empty one.
             for line in text.split("\n"):
                 if self.tty:

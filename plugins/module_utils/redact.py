@@ -104,7 +104,7 @@ class Redactor:
         self._pem = False
         self._secret_document = False
         self._below: int | None = None  # the indent of a key whose value is the lines below it
-        self._maybe: int | None = None  # the same, if what comes is no mapping
+        self._maybe: int | None = None  # the same, if no mapping follows
         self._data: tuple[int, bool] | None = None  # the indent of `data:`, and whether all below it is secret
 
     def feed(self, text: str) -> str:
@@ -256,7 +256,7 @@ class Redactor:
         return None if not span or is_innocent(value, prose=how == "prose") else span
 
     def _quoted(self, line: str, start: int, mark: str, indent: int, at_start: bool) -> tuple[int, int] | None:
-        """A quoted value; one that is not closed on its line goes on below, as long as that is indented deeper."""
+        """A quoted value; one that is not closed on its line continues on following lines that are indented deeper."""
         position = start
         while (end := line.find(mark, position)) >= 0:
             # An escaped quote inside: more backslashes in front of it than the opening quote has.
@@ -342,7 +342,7 @@ def _shapes(text: str) -> str:
 
 
 def _is_encoded(value: str) -> bool:
-    """Whether a value is base64 of a text, or of so much that it is no word."""
+    """Return whether a value is base64 of a text, or of so much that it is no word."""
     if len(value) < 4 or not _BASE64.match(value):
         return False
     try:
@@ -383,7 +383,7 @@ def _prose(line: str, word: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _even(line: str, end: int) -> bool:
-    """Whether the backslashes in front of a quote escape each other."""
+    """Return whether the backslashes in front of a quote escape each other."""
     first = end
     while first and line[first - 1] == "\\":
         first -= 1

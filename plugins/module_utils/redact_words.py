@@ -1,4 +1,4 @@
-"""Words by which `redact` knows a key whose value is secret, and values that are none."""
+"""Words by which `redact` recognizes keys with secret values, and values that are not secret."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _REFERENCE = re.compile(
 
 @lru_cache(maxsize=4096)
 def is_secret_key(name: str) -> bool:
-    """Whether the value of a key of this name (or option, or variable) is a secret."""
+    """Return whether the value of a key of this name (or option, or variable) is a secret."""
     if is_key_file(name):
         return True
     parts = [part.lower() for part in _PART.findall(name)]
@@ -88,12 +88,12 @@ def is_secret_key(name: str) -> bool:
 
 
 def is_key_file(name: str) -> bool:
-    """Whether a key is the name of a file with a private key, as those of a Secret are."""
+    """Return whether a key is the name of a file with a private key, as those of a Secret are."""
     return _FILES.search(name) is not None and not name.endswith((".pub", "public.key"))
 
 
 def is_innocent(value: str, *, prose: bool = False) -> bool:
-    """Whether a value is none: empty, a reference to a variable, a placeholder; with `prose` also how a sentence goes on."""
+    """Return whether a value is not a secret: empty, a reference to a variable, a placeholder; with `prose` also how a sentence continues."""
     text = value.strip()
     lowered = text.lower() if len(text) < 64 else text
     if lowered in _INNOCENT or (len(text) < 256 and _REFERENCE.match(text) is not None):

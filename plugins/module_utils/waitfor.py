@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster, events: None, *,
              stall: float = 0, diagnose: Diagnose = no_diagnosis, controller: bool = False, skip_password: bool = False,
              clock: Clock = time) -> Outcome:
-    """Wait for one of EVENTS of the installation whose assets lie in `directory`.
+    """Wait for one of EVENTS of the installation with assets in `directory`.
 
     say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
     change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner; controller: whether

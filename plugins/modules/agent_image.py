@@ -1,18 +1,18 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make what an agent-based installation boots from; see DOCUMENTATION."""
+"""Create the image of an agent-based installation; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: agent_image
-short_description: Make the image that an agent-based installation boots from
+short_description: Create the image of an agent-based installation
 version_added: 1.0.0
 description:
   - Does in a directory what C(openshift-install agent create) does there. It turns C(install-config.yaml) and
     C(agent-config.yaml), or the manifests in C(cluster-manifests), C(mirror) and C(openshift), into manifests, credentials
     and a bootable image.
-  - Inputs stay. When neither they nor the release have changed, nothing else does; keys and tokens are kept in
+  - Inputs are kept. If neither they nor the release have changed, nothing changes; keys and tokens are kept in
     C(.openshift_install_state.json).
   - The release payload is read from its registry, through the mirrors of the inputs, with their pull secret and certificates.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.installer]
@@ -29,30 +29,30 @@ options:
     type: path
     required: true
   targets:
-    description: What to make, in order.
+    description: What to create, in order.
     type: list
     elements: str
     choices: [agent-config-template, cluster-manifests, image, pxe-files, config-image, unconfigured-ignition, certificates]
     default: [cluster-manifests, image]
   os_image:
-    description: Path or URL of the base ISO. That of the release payload if not given.
+    description: Path or URL of the base ISO. That of the release payload by default.
     type: str
   token_hours:
     description:
-      - For how many hours the assisted service takes the tokens of the image. For ever if not given.
-      - Another value than that of the last run makes new tokens, and so a new image.
+      - Lifetime of the image's tokens in hours. Tokens do not expire by default.
+      - A value that differs from the last run's creates new tokens, and so a new image.
     type: float
 seealso:
   - module: agentlab.ocp.cluster_manifests
 """
 
 EXAMPLES = r"""
-- name: Make the manifests and the agent ISO
+- name: Create the manifests and the agent ISO
   agentlab.ocp.agent_image:
     directory: "{{ agentlab_run_dir }}"
     assets: /usr/share/agentlab/live
 
-- name: Make the files for a network boot
+- name: Create the files for a network boot
   agentlab.ocp.agent_image:
     directory: "{{ agentlab_run_dir }}"
     assets: /usr/share/agentlab/live
@@ -62,7 +62,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed_files:
-  description: The files that are different, relative to the directory.
+  description: The changed files, relative to the directory.
   returned: success
   type: list
   elements: str

@@ -1,35 +1,35 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""See whether a host can carry a plan; see DOCUMENTATION."""
+"""Check that a host has the resources for a plan; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: capacity_info
-short_description: See whether a hypervisor can carry the machines of a plan
+short_description: Check that a hypervisor has the resources for a plan
 version_added: 1.0.0
 description:
-  - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is lacking.
-  - Says nothing about a cluster that has its state directory already, since its own machines use what is missing then.
+  - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is missing.
+  - Does not check a cluster that has a state directory already, because its own machines use these resources.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
   - PyYAML
 options:
   plan:
-    description: The plan, as M(agentlab.ocp.plan) makes it.
+    description: The plan, as M(agentlab.ocp.plan) returns it.
     type: dict
     required: true
 """
 
 EXAMPLES = r"""
-- name: See whether the hypervisor can carry the machines
+- name: Check that the hypervisor has the resources for the machines
   agentlab.ocp.capacity_info:
     plan: "{{ agentlab_plan }}"
 """
 
 RETURN = r"""
 facts:
-  description: What the host has.
+  description: Resources of the host.
   returned: success
   type: dict
   sample: {memory_mib: 22000, cpus: 8, disk_free_gib: 200}

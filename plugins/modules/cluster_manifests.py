@@ -1,19 +1,19 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make the ZTP manifests of an agent-based installation; see DOCUMENTATION."""
+"""Create the ZTP manifests of an agent-based installation; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_manifests
-short_description: Make the ZTP manifests of an agent-based installation
+short_description: Create the ZTP manifests of an agent-based installation
 version_added: 1.0.0
 description:
   - Does in a directory what C(openshift-install agent create cluster-manifests) does there. It checks C(install-config.yaml)
     and C(agent-config.yaml), and turns them into C(cluster-manifests) and C(mirror).
-  - Inputs stay, and so do manifests that were edited, as long as the inputs have not changed. When both have changed it
+  - Inputs are kept, and edited manifests as long as the inputs have not changed. If both have changed, the module
     fails and names them.
-  - No image is read and none is written; M(agentlab.ocp.agent_image) goes on from here.
+  - No image is read or written; M(agentlab.ocp.agent_image) continues from here.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.installer]
 requirements:
   - bcrypt
@@ -26,13 +26,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make the manifests
+- name: Create the manifests
   agentlab.ocp.cluster_manifests:
     directory: runs/ostest
     release_image: quay.io/openshift-release-dev/ocp-release@sha256:9c5b0d8f0c0a5e0e4d0b3b2a1f0e9d8c7b6a5948372615041322110ffeeddccb
     release_version: 4.20.1
 
-- name: Edit a manifest, which stays as it is from now on
+- name: Edit a manifest, which is kept from now on
   ansible.builtin.replace:
     path: runs/ostest/cluster-manifests/agent-cluster-install.yaml
     regexp: "workerAgents: 2"
@@ -41,13 +41,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed_files:
-  description: The files that are different, relative to the directory.
+  description: The changed files, relative to the directory.
   returned: success
   type: list
   elements: str
   sample: [cluster-manifests/infraenv.yaml, mirror/registries.conf]
 manifests:
-  description: The manifests and mirror files that are there, relative to the directory.
+  description: The existing manifests and mirror files, relative to the directory.
   returned: success
   type: list
   elements: str

@@ -9,18 +9,18 @@ module: configure
 short_description: Write install-config.yaml and agent-config.yaml of a plan
 version_added: 1.0.0
 description:
-  - Writes C(install-config.yaml), C(agent-config.yaml) and, when the plan has settings of its own,
+  - Writes C(install-config.yaml), C(agent-config.yaml) and, if the plan has settings,
     C(openshift/agentlab-settings.yaml) to the run directory.
-  - Makes the run's certificate authority (C(tls/)) and SSH key pair (C(ssh/)) when they are not there yet.
-  - The installer consumes its input, that is, removes it after use. What was written last is kept in C(inputs/), so that a
-    file that was consumed is only written again when it would differ. A file that people changed is left alone.
+  - Creates the run's certificate authority (C(tls/)) and SSH key pair (C(ssh/)) if they do not exist.
+  - The installer consumes its input, that is, removes it after use. The last written files are kept in C(inputs/), so that a
+    consumed file is only written again if it would differ. A file that users changed is kept.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - cryptography
   - PyYAML
 options:
   plan:
-    description: The plan, as M(agentlab.ocp.plan) makes it.
+    description: The plan, as M(agentlab.ocp.plan) returns it.
     type: dict
     required: true
   run_dir:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gather
-short_description: Collect what explains a run
+short_description: Collect diagnostics of a run
 version_added: 1.0.0
 description:
   - Collects C(agent-gather) of every host, state and events of the assisted service, objects of the OpenShift API, serial consoles,
     libvirt XML and leases, and logs of the lab's daemons; secrets are redacted.
-  - Works out why the installation does not go on; the first cause is on top of C(summary.txt).
+  - Determines why the installation does not continue; the first cause is at the top of C(summary.txt).
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
   - bcrypt
@@ -28,7 +28,7 @@ options:
     type: path
     required: true
   dest:
-    description: Where to put what was collected.
+    description: Directory of the collected files.
     type: path
     required: true
 """
@@ -43,12 +43,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 causes:
-  description: Why the installation does not go on, the first cause first, each with C(text) and the next C(step).
+  description: Why the installation does not continue, the first cause first, each with C(text) and the next C(step).
   returned: always
   type: list
   elements: dict
 summary:
-  description: The text of C(summary.txt).
+  description: The content of C(summary.txt).
   returned: always
   type: str
 missing:

@@ -1,16 +1,16 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Take files, or the minimal form, out of a live ISO; see DOCUMENTATION."""
+"""Extract files, or the minimal ISO, from a live ISO; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: iso_extract
-short_description: Take files, or the minimal form, out of a live ISO
+short_description: Extract files, or the minimal ISO, from a live ISO
 version_added: 1.0.0
 description:
-  - Writes files of an ISO 9660 image into a directory, or the minimal form of a CoreOS live ISO into a file.
-  - Files that are there already and the same are left alone.
+  - Writes files of an ISO 9660 image into a directory, or the minimal ISO of a CoreOS live ISO into a file.
+  - Existing identical files are not written.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - pycdlib
@@ -31,27 +31,27 @@ options:
     elements: str
   minimal:
     description:
-      - Make an image without the root file system, which the machine fetches from O(rootfs_url).
-      - V(coreos) follows the recipe in the image, as coreos-installer does. V(agent) makes the agent installer's form.
+      - Create an image without the root file system, which the machine fetches from O(rootfs_url).
+      - V(coreos) follows the recipe in the image, as coreos-installer does. V(agent) creates the agent installer's variant.
     type: str
     choices: [coreos, agent]
   rootfs_url:
-    description: Where the machine finds C(images/pxeboot/rootfs.img).
+    description: URL of C(images/pxeboot/rootfs.img) for the machine.
     type: str
   mode:
-    description: Permissions of what is written.
+    description: Permissions of the written files.
     type: str
     default: '0644'
 """
 
 EXAMPLES = r"""
-- name: Take the root file system out
+- name: Extract the root file system
   agentlab.ocp.iso_extract:
     path: agent.x86_64.iso
     dest: boot-artifacts
     files: [images/pxeboot/rootfs.img]
 
-- name: Make a small image that fetches it
+- name: Create a minimal image that fetches it
   agentlab.ocp.iso_extract:
     path: agent.x86_64.iso
     dest: agent-minimal.x86_64.iso

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: iso_ignition
-short_description: Embed an Ignition config in a live ISO, or take it out
+short_description: Embed an Ignition config in a live ISO, or remove it
 version_added: 1.0.0
 description:
   - Writes an Ignition config into the embed area of a CoreOS live ISO, in place or into a copy.
-  - An image that already carries exactly this config is not written.
+  - An image that already has exactly this config is not written.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
 requirements:
   - PyYAML
   - zstandard
 options:
   config:
-    description: The config, as JSON text; a dictionary goes through the filter C(to_json).
+    description: The config, as JSON text; use the filter C(to_json) for a dictionary.
     type: str
   src:
     description: A file with the config.
@@ -29,7 +29,7 @@ options:
     type: bool
     default: false
   state:
-    description: V(absent) takes the config out.
+    description: V(absent) removes the config.
     type: str
     choices: [present, absent]
     default: present
@@ -46,7 +46,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The image that carries the config.
+  description: The image with the config.
   returned: always
   type: str
 """

@@ -1,15 +1,15 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look into a live ISO; see DOCUMENTATION."""
+"""Inspect a live ISO; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: iso_info
-short_description: Look into a live ISO
+short_description: Inspect a live ISO
 version_added: 1.0.0
 description:
-  - Returns what a CoreOS live ISO carries and can be changed in. Nothing is written.
+  - Returns the customizations of a CoreOS live ISO, and what can be customized. Nothing is written.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
   - PyYAML
@@ -26,7 +26,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Look into an ISO
+- name: Inspect an ISO
   agentlab.ocp.iso_info:
     path: agent.x86_64.iso
   register: agent_iso
@@ -53,16 +53,16 @@ area:
   type: dict
   sample: {offset: 139264, length: 262144, growable: true}
 kargs:
-  description: Present and default kernel arguments, and how long they can be; null when they cannot be changed.
+  description: Current and default kernel arguments, and their maximum length; null if they cannot be changed.
   returned: always
   type: dict
   sample: {current: ignition.firstboot, default: ignition.firstboot, size: 1139}
 features:
-  description: What the image says that it supports.
+  description: Features that the image supports.
   returned: always
   type: dict
 customized:
-  description: Whether the image carries anything that it was not built with.
+  description: Whether the image has any customizations.
   returned: always
   type: bool
 files:

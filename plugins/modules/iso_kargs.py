@@ -16,7 +16,7 @@ requirements:
   - zstandard
 options:
   append:
-    description: Arguments to append. Those that are there already are not appended again.
+    description: Arguments to append. Existing ones are not appended again.
     type: list
     elements: str
     default: []
@@ -31,13 +31,13 @@ options:
     elements: str
     default: []
   reset:
-    description: Begin with the image's default arguments, not with the present ones.
+    description: Start from the image's default arguments instead of the current ones.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: See the kernel's messages on the serial console
+- name: Print the kernel's messages on the serial console
   agentlab.ocp.iso_kargs:
     path: agent.x86_64.iso
     append: [console=ttyS0]
@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The image that has the arguments.
+  description: The image with the arguments.
   returned: always
   type: str
 kargs:

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: iso_network
-short_description: Embed NetworkManager keyfiles in a live ISO, or take them out
+short_description: Embed NetworkManager keyfiles in a live ISO, or remove them
 version_added: 1.0.0
 description:
-  - Writes keyfiles into the embed area of a CoreOS live ISO, in place or into a copy. They are in force before Ignition runs.
-  - They replace those that were there.
+  - Writes keyfiles into the embed area of a CoreOS live ISO, in place or into a copy. They take effect before Ignition runs.
+  - They replace existing ones.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.live_iso]
 requirements:
   - PyYAML
   - zstandard
 options:
   keyfiles:
-    description: Texts of keyfiles by file name.
+    description: Content of keyfiles by file name.
     type: dict
   nmstate:
     description:
@@ -25,7 +25,7 @@ options:
       - A state with passwords needs C(no_log) on the task.
     type: dict
   state:
-    description: V(absent) takes all keyfiles out.
+    description: V(absent) removes all keyfiles.
     type: str
     choices: [present, absent]
     default: present
@@ -47,7 +47,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The image that carries the keyfiles.
+  description: The image with the keyfiles.
   returned: always
   type: str
 keyfiles:
@@ -84,7 +84,7 @@ def main() -> None:
             given = {**dict(generate(module.params["nmstate"] or {})), **(module.params["keyfiles"] or {})}
             keyfiles = {name: str(text).encode() for name, text in given.items()}
         if wrong := [name for name in keyfiles if "/" in name or name in ("", ".", "..")]:
-            raise ValueError(f"{wrong[0]!r} cannot be the name of a keyfile")
+            raise ValueError(f"{wrong[0]!r} is not a valid name of a keyfile")
 
         def edit(iso: LiveIso) -> None:
             iso.network = keyfiles

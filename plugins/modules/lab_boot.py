@@ -10,9 +10,9 @@ short_description: Boot the machines of a cluster from an image
 version_added: 1.0.0
 description:
   - Publishes the image on the lab's file server and boots the machines from it, the rendezvous host first.
-  - A machine that was booted from this image already is left alone, or switched on if it is off. With another image it is
-    switched off, gets empty disks, and boots from the new one.
-  - Machines with the fault C(wrong_token) boot from a copy whose tokens another key signed.
+  - A machine that was booted from this image already is left alone, or powered on if it is off. With another image it is
+    powered off, gets empty disks, and boots from the new one.
+  - Machines with the fault C(wrong_token) boot from a copy whose tokens are signed by another key.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.nodes]
 requirements:
   - bcrypt
@@ -34,7 +34,7 @@ options:
     choices: [redfish, minimal, cdrom, pxe, manual]
     default: redfish
   secrets:
-    description: The text of C(secrets.json) in the run directory, the passwords of the run. BMCs are asked with them.
+    description: The content of C(secrets.json) in the run directory, with the passwords for the BMCs.
     type: str
   image:
     description:
@@ -43,12 +43,12 @@ options:
     type: path
     required: true
   ca:
-    description: PEM text of the authority that the BMCs' certificates are checked with. Without it they are not checked.
+    description: PEM text of the authority of the BMCs' certificates. Without it they are not verified.
     type: str
   state:
     description:
       - V(booted) boots.
-      - V(ejected) takes the media out. The running machines keep theirs until they are switched off.
+      - V(ejected) ejects the media. Running machines keep theirs until they are powered off.
     type: str
     choices: [booted, ejected]
     default: booted
@@ -73,12 +73,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Names of what was created or changed.
+  description: Names of the created or changed objects.
   returned: success
   type: list
   elements: str
 url:
-  description: Where the image can be had.
+  description: URL of the published image.
   returned: when O(mode=manual)
   type: str
 """
@@ -114,7 +114,7 @@ def main() -> None:
     )
 
     def start() -> dict[str, Any]:
-        # BMCs are on the lab's network or on a management network; a web proxy leads to neither.
+        # BMCs are on the lab's network or on a management network; a web proxy reaches neither.
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
         mode = MODES[module.params["mode"]]
         hide = module.no_log_values.update

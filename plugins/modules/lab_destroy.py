@@ -6,26 +6,26 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_destroy
-short_description: Remove what a cluster made on a hypervisor
+short_description: Remove what a cluster created on a hypervisor
 version_added: 1.0.0
 description:
-  - Removes exactly what C(state.json) of the run directory lists and what carries the mark of the cluster, in whatever state it is.
+  - Removes exactly what C(state.json) of the run directory lists and what has the mark of the cluster, in any state.
   - A cluster of another user or another run directory is refused, and so is a state directory without its marker.
-  - For a sandbox it runs on the controller, as root; for another hypervisor, on that.
+  - For a sandbox it runs on the controller, as root; for other hypervisors, on the hypervisor.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - libvirt-python
   - PyYAML
 options:
   created:
-    description: The list of C(state.json), or the part of it that is on this host. Where that is lost, all that O(plan) makes.
+    description: The list of C(state.json), or the part of it that is on this host. If it is lost, everything that O(plan) creates.
     type: list
     elements: dict
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required without O(created).
     type: dict
   owner:
-    description: Who works on the cluster, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
+    description: The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
     type: dict
   cluster:
     description: What was created without a plan, such as by O(agentlab.ocp.lab_networks#module:cluster); its list is in the state directory.
@@ -36,7 +36,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Remove what the cluster made
+- name: Remove the cluster
   agentlab.ocp.lab_destroy:
     created: "{{ agentlab_state.created }}"
     owner: "{{ agentlab_owner }}"
@@ -50,7 +50,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 removed:
-  description: What was there and is removed.
+  description: The removed objects.
   returned: success
   type: list
   elements: dict

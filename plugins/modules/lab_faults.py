@@ -1,30 +1,30 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Do the faults of a plan; see DOCUMENTATION."""
+"""Inject the faults of a plan; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_faults
-short_description: Do the faults of a plan at their moments
+short_description: Inject the faults defined in a plan
 version_added: 1.0.0
 description:
-  - Starts a process on the hypervisor that does those faults of the plan that happen to machines, cables, media and services, each
-    when the installation comes to its moment. It is one of the lab's processes, and ends with the lab.
-  - Does nothing when the plan has no such faults.
+  - Starts a process on the hypervisor that injects those faults of the plan that affect machines, cables, media and services, each
+    at its trigger during the installation. It is one of the lab's processes, and ends with the lab.
+  - Does nothing if the plan has no such faults.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - PyYAML
   - requests
 options:
   dir:
-    description: Directory of the installation's assets, which tell where the assisted service will be and how it wants to be asked.
+    description: Assets directory of the installation, with the address and credentials of the assisted service.
     type: path
     required: true
 """
 
 EXAMPLES = r"""
-- name: Do the plan's faults
+- name: Start fault injection
   agentlab.ocp.lab_faults:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
@@ -33,7 +33,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Names of what was started.
+  description: Names of the started processes.
   returned: success
   type: list
   elements: str

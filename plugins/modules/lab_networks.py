@@ -1,17 +1,17 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make the networks of a cluster; see DOCUMENTATION."""
+"""Create the networks of a cluster; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_networks
-short_description: Make the networks of a cluster in libvirt
+short_description: Create the networks of a cluster in libvirt
 version_added: 1.0.0
 description:
-  - Defines and starts the networks of a plan, with DHCP, router advertisements and DNS as the plan says.
+  - Defines and starts the networks of a plan, with its DHCP, router advertisements and DNS.
   - Without a plan, those of O(networks).
-  - Compares with what is defined; a network that is used by running machines is not changed.
+  - Compares them with existing ones; a network that running machines use is not changed.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.networks]
 requirements:
   - libvirt-python
@@ -19,7 +19,7 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Make the networks
+- name: Create the networks
   agentlab.ocp.lab_networks:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
@@ -36,7 +36,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Names of what was created or changed.
+  description: Names of the created or changed objects.
   returned: success
   type: list
   elements: str

@@ -1,18 +1,18 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make the machines of a cluster; see DOCUMENTATION."""
+"""Create the machines of a cluster; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_nodes
-short_description: Make the machines of a cluster in libvirt
+short_description: Create the machines of a cluster in libvirt
 version_added: 1.0.0
 description:
-  - Makes the storage pool, the disks and the domains of a plan's nodes. They stay off.
+  - Creates the storage pool, the disks and the domains of a plan's nodes. They stay off.
   - Without a plan, those of O(nodes).
-  - Compares with what is defined; a machine that runs is not changed, and neither is the size of a disk.
-  - Where the plan says C(auto), the domain type is KVM if a guest really boots on it, which is tried once for each boot of the host.
+  - Compares them with existing ones; a running machine is not changed, and neither is the size of a disk.
+  - With C(auto) in the plan, the domain type is KVM if a test guest boots on it, which is checked once for each boot of the host.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.nodes]
 options:
   domain_type:
@@ -25,7 +25,7 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Make the machines
+- name: Create the machines
   agentlab.ocp.lab_nodes:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
@@ -41,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Names of what was created or changed.
+  description: Names of the created or changed objects.
   returned: success
   type: list
   elements: str

@@ -12,13 +12,15 @@ description:
   - Reads C(owner.json) of a cluster's state directory, and fails when the cluster belongs to another user or another run directory.
   - Runs on the hypervisor, before what works from the run directory alone, such as the role P(agentlab.ocp.configure#role).
 extends_documentation_fragment: [agentlab.ocp.module.reads]
+requirements:
+  - PyYAML
 options:
   state_dir:
     description: The cluster's state directory.
     type: path
     required: true
   owner:
-    description: Who works on the cluster, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
+    description: The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
     type: dict
     required: true
 """

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_payload
-short_description: Build the lab payload, which stands in for a release of OpenShift
+short_description: Build the lab payload, which replaces an OpenShift release
 version_added: 1.0.0
 description:
   - Makes sure that the lab payload exists, that is, base ISO, component images and release image, built from packages of this
-    host's distribution. It is kept by the hash of all that it is made of, so a second run changes nothing.
+    host's distribution. It is cached by the hash of its inputs, so a second run changes nothing.
   - Needs root, C(mmdebstrap), C(mtools), C(squashfs-tools) and C(zstd). A first build takes minutes.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
@@ -21,21 +21,21 @@ options:
     type: path
     required: true
   cache:
-    description: Directory in which C(agentlab/payload) and C(agentlab/parts) lie.
+    description: Directory with C(agentlab/payload) and C(agentlab/parts).
     type: path
     required: true
   force:
-    description: Build every step anew, with the packages of today. Always changes.
+    description: Rebuild every step with current packages. Always changes.
     type: bool
     default: false
   overrides:
     description:
-      - What replaces components of the release, by component. A pullspec with a digest, the absolute path of an OCI image layout
-        directory, or that of a directory whose files are laid over the component's image.
+      - Replacements of the release's components, by component. A pullspec with a digest, the absolute path of an OCI image layout
+        directory, or that of a directory of files that are added to the component's image.
     type: dict
     default: {}
   storage:
-    description: Storage directory of a registry, into which the images are put as well.
+    description: Storage directory of a registry, to which the images are written as well.
     type: path
   log_directory:
     description: Directory whose C(.openshift_install.log) gets the progress.
@@ -48,7 +48,7 @@ EXAMPLES = r"""
     source: "{{ role_path }}/../.."
     cache: /root/.cache
 
-- name: Build it with an agent of one's own, and put it into the registry
+- name: Build it with a custom agent, and write it to the registry
   agentlab.ocp.lab_payload:
     source: "{{ role_path }}/../.."
     cache: /root/.cache
@@ -65,7 +65,7 @@ payload:
   returned: success
   type: dict
   contains:
-    hash: {description: Hash of all that it is made of., type: str}
+    hash: {description: Hash of its inputs., type: str}
     version: {description: Version of the release., type: str}
     release: {description: Pullspec of the release image., type: str}
     images: {description: Pullspec and digest by component., type: dict}
@@ -73,7 +73,7 @@ payload:
     iso_sha256: {description: Digest of the base ISO., type: str}
     directory: {description: Directory of the payload., type: str}
 pushed:
-  description: Number of files that were added to the registry's storage.
+  description: Number of files added to the registry's storage.
   returned: when O(storage) is given
   type: int
 """

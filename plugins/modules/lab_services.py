@@ -1,25 +1,25 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Serve a lab at its gateway; see DOCUMENTATION."""
+"""Start the services of a lab; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_services
-short_description: Serve BMCs, registry, files and time at a lab's gateway
+short_description: Start BMCs, registry, file server and time server of a lab
 version_added: 1.0.0
 description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
-  - What runs with the same program and files is left alone.
-  - On a hypervisor without a sandbox, an nftables table of the cluster closes them to everybody but this host and its machines.
+  - Services that run with the same program and files are left alone.
+  - On a hypervisor without a sandbox, an nftables table of the cluster restricts them to this host and its machines.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
   - bcrypt
   - PyYAML
 options:
   secrets:
-    description: The text of C(secrets.json) in the run directory, the passwords of the run. Needed but in check mode.
+    description: The content of C(secrets.json) in the run directory, with the passwords of the run. Required except in check mode.
     type: str
   tls:
     description: PEM texts.
@@ -54,7 +54,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Names of what was created or changed.
+  description: Names of the created or changed objects.
   returned: success
   type: list
   elements: str

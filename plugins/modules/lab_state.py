@@ -1,16 +1,16 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write down what a cluster makes; see DOCUMENTATION."""
+"""Record the objects of a cluster; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_state
-short_description: Write down what a cluster makes, and give it its certificates
+short_description: Record created objects and issue certificates
 version_added: 1.0.0
 description:
-  - Lists everything that the next stages create in C(state.json) of the run directory, before it is created, and whose it is.
-  - Makes the lab's certificate authority and the certificate of what its gateway serves, in C(tls/) of the run directory.
+  - Records everything that the next stages create in C(state.json) of the run directory, before it is created, with its owner.
+  - Creates the lab's certificate authority and server certificate in C(tls/) of the run directory.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - PyYAML
@@ -19,7 +19,7 @@ options:
     description: The plan of the cluster, C(agentlab_plan). Required to write.
     type: dict
   owner:
-    description: Who works on the cluster, C(agentlab_owner). Required to write.
+    description: The caller's identity, C(agentlab_owner). Required to write.
     type: dict
   run_dir:
     description: The run directory.
@@ -30,15 +30,15 @@ options:
     type: str
   state:
     description:
-      - V(present) writes.
-      - V(absent) forgets, after M(agentlab.ocp.lab_destroy). It removes C(state.json) and the certificates.
+      - V(present) records the objects.
+      - V(absent) removes C(state.json) and the certificates, after M(agentlab.ocp.lab_destroy).
     type: str
     choices: [present, absent]
     default: present
 """
 
 EXAMPLES = r"""
-- name: Write down what is going to be made
+- name: Record the objects before they are created
   agentlab.ocp.lab_state:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
@@ -49,12 +49,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 created:
-  description: What was added to the list.
+  description: The added entries.
   returned: when it writes
   type: list
   elements: dict
 owner:
-  description: The option O(owner) with the mark that all of the cluster carries.
+  description: The option O(owner) with the mark of the cluster's objects.
   returned: when it writes
   type: dict
 """
@@ -100,14 +100,14 @@ def main() -> None:
             found = owner.verify(directory, who)
         if found and not listed and found.plan != who.owner.plan:
             raise LabError(
-                f"cluster {found.cluster} exists with another plan than this one, and {run_dir}/state.json, which would list what it made, "
+                f"cluster {found.cluster} exists with a different plan, and {run_dir}/state.json, which lists its objects, "
                 f"is lost: remove it first, agentlab destroy PROFILE --cluster {found.cluster}"
             )
         mark = found.mark if found else who.owner.mark or str(uuid.uuid4())
         who = replace(who, owner=replace(who.owner, mark=mark))
         if not module.check_mode:
             if not listed:
-                # A cluster begins: what the last one of this name logged would be taken for its own.
+                # A new cluster: logs of the previous one with this name would be mistaken for its own.
                 for name in ("logs", "report"):
                     shutil.rmtree(run_dir / name, ignore_errors=True)
             state.record(run_dir, items, asdict(who.owner))

@@ -14,7 +14,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module]
 options:
   table:
-    description: Package names by distribution, where a key is C(ID-VERSION), C(ID-MAJOR) or C(ID) of os-release. Of C(a | b) either will do.
+    description: Package names by distribution, where a key is C(ID-VERSION), C(ID-MAJOR) or C(ID) of os-release. C(a | b) means either of them.
     type: dict
     required: true
 """
@@ -29,7 +29,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 distribution:
-  description: The key of the table that fits the host.
+  description: The key of the table for the host.
   returned: success
   type: str
   sample: debian

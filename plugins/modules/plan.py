@@ -12,7 +12,7 @@ description:
   - Reads a profile, validates it, and derives everything from it that the other stages need, such as names, addresses, MACs,
     UUIDs, DNS records, ports and paths.
   - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
-  - Without a profile it takes the plan that stands in the run directory, as people left it.
+  - Without a profile it uses the plan in the run directory, including edits.
   - A cluster of this name on this host that belongs to another user or another run directory is refused.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
@@ -24,7 +24,7 @@ options:
       - Path of a profile, name of one in O(profiles), or a scenario of dev-scripts such as C(HA_IPV4V6_DHCP).
     type: str
   profiles:
-    description: Directory of the profiles that are known by name.
+    description: Directory of the named profiles.
     type: path
   cluster:
     description: Name of the cluster.
@@ -36,8 +36,8 @@ options:
     required: true
   files:
     description:
-      - Read the files that the profile names, such as the pull secret, and refuse it when one cannot be used.
-      - They are not needed to wait for a cluster, to validate or to remove it.
+      - Read the files that the profile names, such as the pull secret, and fail if one cannot be used.
+      - They are not needed to wait for, validate or remove a cluster.
     type: bool
     default: false
   adopt:
@@ -53,14 +53,14 @@ EXAMPLES = r"""
     profiles: config_examples
     run_dir: runs/ostest
 
-- name: Take the plan that is there
+- name: Read the existing plan
   agentlab.ocp.plan:
     run_dir: runs/ostest
 """
 
 RETURN = r"""
 plan:
-  description: The plan. Its shape is in docs/architecture.md.
+  description: The plan. Its shape is in docs/architecture/plan.md.
   returned: success
   type: dict
 run_dir:
@@ -69,7 +69,7 @@ run_dir:
   type: str
   sample: /home/user/agentlab/runs/ostest
 owner:
-  description: Who works on the cluster, for the modules that enter, change or remove it.
+  description: The caller's identity, for the modules that enter, change or remove the cluster.
   returned: success
   type: dict
 hosts:

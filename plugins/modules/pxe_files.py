@@ -1,16 +1,16 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write what a machine boots from the network; see DOCUMENTATION."""
+"""Write the files for a network boot; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pxe_files
-short_description: Write what a machine boots from the network
+short_description: Write the files for a network boot
 version_added: 1.0.0
 description:
   - Writes kernel, initramfs and root file system of a CoreOS live ISO, and an iPXE script, into a directory.
-  - Files that are there already and the same are left alone.
+  - Existing identical files are not written.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - PyYAML
@@ -25,17 +25,17 @@ options:
     type: path
     required: true
   prefix:
-    description: What the names of the files begin with.
+    description: Prefix of the file names.
     type: str
     default: agent.x86_64
   ignition:
     description: A file with an Ignition config to append to the initramfs.
     type: path
   keyfiles:
-    description: Texts of NetworkManager keyfiles by name, to append to the initramfs.
+    description: Content of NetworkManager keyfiles by name, to append to the initramfs.
     type: dict
   base_url:
-    description: Where the directory is served. Without it there is no iPXE script.
+    description: URL of the directory. Without it there is no iPXE script.
     type: str
   kargs:
     description: Kernel arguments for the script, behind those of the image.
@@ -60,7 +60,7 @@ files:
   type: list
   elements: str
 written:
-  description: Names of those that were written.
+  description: Names of the written files.
   returned: always
   type: list
   elements: str

@@ -1,17 +1,17 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make or remove a sandbox; see DOCUMENTATION."""
+"""Create a sandbox; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: sandbox
-short_description: Make a hypervisor of one's own on this host
+short_description: Create an isolated hypervisor on this host
 version_added: 1.0.0
 description:
-  - A sandbox is a network, a mount and a process namespace with their own libvirtd. Nothing of the host is changed; the network
-    namespace can be seen with C(ip netns).
-  - With C(hypervisor.egress) it gets a way out, with C(hypervisor.route) this host gets a way in.
+  - A sandbox is a network, a mount and a process namespace with their own libvirtd. The host is not changed; the network
+    namespace is listed by C(ip netns).
+  - With C(hypervisor.egress) it reaches outside networks, with C(hypervisor.route) this host reaches it.
   - Runs on the controller, as root.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
 requirements:
@@ -21,7 +21,7 @@ notes:
 """
 
 EXAMPLES = r"""
-- name: Make the sandbox
+- name: Create the sandbox
   agentlab.ocp.sandbox:
     plan: "{{ agentlab_plan }}"
     owner: "{{ agentlab_owner }}"
@@ -31,7 +31,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pid:
-  description: The sandbox's first process, as the host counts.
+  description: Process id of the sandbox's first process on the host.
   returned: when it runs
   type: int
 """

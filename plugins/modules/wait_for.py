@@ -44,7 +44,7 @@ options:
     description:
       - The plan of the cluster, C(agentlab_plan). With it machines, services of the lab and the units of the rendezvous host are looked at
         too, and nothing is waited for that cannot come any more, such as a machine that is off. The failure names the cause.
-      - The installation is complete only when the Job C(assisted-installer-controller) is, which upstream does not look at.
+      - The installation is complete only when the Job C(assisted-installer-controller) is, which upstream does not check.
       - With O(stall_minutes=0) nothing else is looked at.
     type: dict
 """

@@ -1,4 +1,4 @@
-"""How long the machine room and the agent ISO take, against an Ansible that does nothing and a libvirt that is asked directly.
+"""How long the lab and the agent ISO take, against an Ansible that does nothing and a libvirt that is asked directly.
 
 Not part of the unit suite: `pytest -s tests/benchmark/test_lab.py`, as root on a host that is set up.
 """

@@ -184,7 +184,7 @@ def test_awkward_archives() -> None:
 
 @pytest.mark.parametrize("name", ["traversal-absolute.img", "traversal-relative.img"])
 def test_no_way_out(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from ansible_collections.agentlab.ocp.plugins.module_utils.cli import iso as verb
+    from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import dev as verb
 
     (tmp_path / "out").mkdir()
     assert verb.dev(["extract", "initrd", "-C", str(tmp_path / "out"), str(CASES / "initrd" / name)]) == 1

@@ -201,7 +201,7 @@ def test_discovery(kind: str) -> None:
 
 def test_customized(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Live and destination configs, certificate authority, hooks and keyfiles: all that customize wraps."""
-    from ansible_collections.agentlab.ocp.plugins.module_utils.cli import iso as verb
+    from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import iso as verb
 
     folder = SHARED / "coreos-iso/customize"
     coreos = module("coreos_fixtures", "tests/unit/coreos/conftest.py")

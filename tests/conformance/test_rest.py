@@ -1,7 +1,7 @@
 """The service against what the real one answered to the same requests: `rest` in the cases of others.
 
-Their script sends the requests; here it meets our service alone and the recorded answers. Bodies are compared without what makes no
-difference to a client: empty fields, order of lists, certificates and digests that each run makes anew.
+Their script sends the requests; here it meets our service alone and the recorded answers. RequestBodies are compared without what makes no
+difference to a client: empty fields, order of lists, certificates and digests that each run generates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole road in real virtual machines, and nothing left behind."""
+"""The whole workflow in real virtual machines, with nothing left behind."""
 
 from __future__ import annotations
 

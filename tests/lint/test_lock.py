@@ -13,7 +13,7 @@ NAMES = ("", "-build", "-hypervisor", "-test")
 
 
 def asked(name: str) -> list[Requirement]:
-    """The requirements that people write; those of files that they include, too."""
+    """The requirements that maintainers write; those of included files, too."""
     found = []
     for line in (ROOT / f"requirements{name}.txt").read_text().splitlines():
         if included := re.match(r"-r requirements(.*)\.txt", line):

@@ -50,7 +50,7 @@ def tasks(listed: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_variables_have_the_prefix_of_the_role(role: str) -> None:
-    """Whoever uses a role beside others must not meet `boot_image` or `plan_profile`."""
+    """Variables of roles have a prefix, so that they do not collide with those of other roles."""
     allowed = SHARED | ANSIBLES
     assert [(name, place) for name, place in names(role) if not (name.startswith(f"agentlab_{role}_") or name in allowed)] == []
 

@@ -47,7 +47,7 @@ UPSTREAM = ('_DUAL_MAC = "re(^([0-9A-Fa-f]{2}[:]){5}([0-9A-Fa-f]{2})$)"',)  # of
 _AGAIN = re.compile(r"""\[\{\w+\}\]["'] if ["']:["'] in|\w if ["']:["'] in \w+ else|(?:2B|4|\\b)?[0-9a-fA-F-]+\]\{2\}\)?(?:\(|\[):""")
 
 
-def test_nobody_spells_them_again() -> None:
+def test_no_one_spells_them_again() -> None:
     """Brackets in a URL, the family of a text, patterns of hardware addresses."""
     found = [
         f"{path.relative_to(ROOT)}:{number}: use module_utils/addresses.py: {line.strip()}"

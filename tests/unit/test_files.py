@@ -18,7 +18,7 @@ WRITER = """
 import signal, sys, time
 from pathlib import Path
 from ansible_collections.agentlab.ocp.plugins.module_utils import files, signals
-# Whoever runs the tests may ignore them (nohup, a shell's background job), and children inherit that.
+# The caller of the tests may ignore them (nohup, a shell's background job), and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 kind, target = sys.argv[1:]

@@ -37,11 +37,11 @@ EXAMPLE = re.compile(r"192\.168\.111\.20:|HOST:PORT")
 
 
 def spelled(text: str) -> bool:
-    """Whether a literal is one of the texts, or has one of the ports; documentation of modules may name them."""
+    """Return whether a literal is one of the texts, or has one of the ports; documentation of modules may name them."""
     return text in TEXTS or ("\n" not in text and not EXAMPLE.search(text) and PORTS.search(text) is not None)
 
 
-def test_nobody_spells_them_again() -> None:
+def test_no_one_spells_them_again() -> None:
     found = []
     for path in FILES:
         name = str(path.relative_to(ROOT))

@@ -1,4 +1,4 @@
-"""agent-installer-client of the lab payload: registers what the agent ISO carries with the service on the rendezvous host."""
+"""agent-installer-client of the lab payload: registers the contents of the agent ISO with the service on the rendezvous host."""
 
 from __future__ import annotations
 

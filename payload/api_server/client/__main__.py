@@ -15,7 +15,7 @@ COMMANDS = ("registerCluster", "registerInfraEnv", "configure", "importCluster")
 
 
 def run(command: str, environment: Mapping[str, str]) -> None:
-    """One command; ClientError or RestError when it cannot be done."""
+    """Run one command; ClientError or RestError when it fails."""
     base = environment.get("SERVICE_BASE_URL")
     if not base:
         raise register.ClientError(

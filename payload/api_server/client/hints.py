@@ -1,4 +1,4 @@
-"""Root device hints: which of a host's disks they accept."""
+"""Root device hints: which of a host's disks they match."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 Disk = Mapping[str, Any]
 
-#: What the installation disk is set to when no disk fits, so that the host fails visibly and not on a wrong disk.
+#: Value of the installation disk when no disk matches, so that the host fails visibly instead of using a wrong disk.
 NOT_FOUND = "/dev/not-found-by-hints"
 
 
@@ -43,7 +43,7 @@ TESTS: dict[str, Callable[[Disk, Any], bool]] = {
 
 
 def accepted(disks: list[Disk], hints: Mapping[str, Any]) -> list[Disk]:
-    """The disks that every hint accepts. ValueError names a hint that is not known."""
+    """Return the disks that match every hint. ValueError names an unknown hint."""
     unknown = [name for name in hints if name not in TESTS]
     if unknown:
         raise ValueError(f"root device hint {unknown[0]!r} is not known: {', '.join(TESTS)}")

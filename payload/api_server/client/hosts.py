@@ -1,4 +1,4 @@
-"""configure: what the ISO says of each host (role, root device hints, fencing) goes to the host once it has registered."""
+"""configure: applies the ISO's settings of each host (role, root device hints, fencing) once the host has registered."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class HostConfig:
 
 
 def read(folder: Path) -> list[HostConfig]:
-    """The host configs of a directory; ClientError names a file that cannot be used."""
+    """Return the host configs of a directory; ClientError names an unusable file."""
     if not folder.is_dir():
         return []
     found = []
     for entry in sorted(path for path in folder.iterdir() if path.is_dir()):
         path = entry / "mac_addresses"
         if not path.is_file():
-            raise ClientError(f"{path} is missing: it should hold the MAC addresses of host {entry.name}, one per line")
+            raise ClientError(f"{path} is missing: it should have the MAC addresses of host {entry.name}, one per line")
         config = HostConfig(
             entry.name, frozenset(line.strip().lower() for line in path.read_text().splitlines() if line.strip())
         )
@@ -85,7 +85,7 @@ def fencing_params(entry: dict[str, Any]) -> dict[str, Any]:
 def update_for(
     host: dict[str, Any], inventory: dict[str, Any], config: HostConfig | None, fencing: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """What a host still needs, as `host-update-params`; empty when it has everything."""
+    """Return what is still to be set on a host, as `host-update-params`; empty when nothing is missing."""
     update: dict[str, Any] = {}
     if config is not None and config.role and config.role != host.get("role"):
         update["host_role"] = config.role
@@ -109,7 +109,7 @@ def update_for(
 
 
 def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: list[dict[str, Any]]) -> dict[str, str]:
-    """One pass over the hosts; host name -> what keeps it from being configured."""
+    """Make one pass over the hosts; return host name -> why it cannot be configured yet."""
     failures: dict[str, str] = {}
     matched: set[str] = set()
     pending: set[str] = set()
@@ -155,7 +155,7 @@ def write_failures(path: Path, failures: dict[str, str]) -> None:
 def configure(
     rest: Rest, infra_env_id: str, folder: Path, failures_file: Path, sleep: Callable[[float], None] = time.sleep
 ) -> None:
-    """Repeats until every host of the directory is registered and configured; waits 1 s, then longer, up to 30 s."""
+    """Repeat until every host of the directory is registered and configured; wait 1 s at first, then up to 30 s."""
     configs, fencing = read(folder), global_fencing(folder)
     wait, told = FIRST_WAIT, ""
     while True:

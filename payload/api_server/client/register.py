@@ -1,6 +1,6 @@
 """registerCluster, registerInfraEnv and importCluster: manifests of the ISO become objects of the service.
 
-Every command can run again: what is there already is kept.
+Every command can run again: existing objects are kept.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _PLATFORMS = {
     "Nutanix": "nutanix",
     "External": "external",
 }
-#: How long a freshly registered cluster may take to show up, in seconds.
+#: Timeout until a newly registered cluster is listed, in seconds.
 _SHOW_UP = 60.0
 
 
 class ClientError(Exception):
-    """The command cannot be done; the text names the file and what would be right."""
+    """The command failed; the message names the file and the valid value."""
 
 
 def load(path: Path) -> list[dict[str, Any]]:
-    """The documents of a YAML file; ClientError when it is missing or broken."""
+    """Return the documents of a YAML file; ClientError when it is missing or invalid."""
     try:
         found = load_yaml_all(read_file(path), name=str(path))
     except OSError as err:
@@ -54,7 +54,7 @@ def one(folder: Path, name: str, kind: str) -> dict[str, Any]:
     for document in load(folder / name):
         if document.get("kind") == kind:
             return document
-    raise ClientError(f"{folder / name} holds no {kind}")
+    raise ClientError(f"{folder / name} has no {kind}")
 
 
 def pull_secret(folder: Path) -> str:
@@ -146,7 +146,7 @@ def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, An
 
 
 def _hyperthreading(spec: Mapping[str, Any]) -> str | None:
-    """Which pools have it, as `masters,workers` or `none`; None when the manifest does not speak of it."""
+    """Which pools have it, as `masters,workers` or `none`; None when the manifest does not set it."""
     workers = [pool for pool in spec.get("compute") or [] if pool and pool.get("name") == "worker"]
     pools = {"masters": [spec.get("controlPlane") or {}], "arbiters": [spec.get("arbiter") or {}], "workers": workers}
     if not any(pool.get("hyperthreading") for members in pools.values() for pool in members):
@@ -156,7 +156,7 @@ def _hyperthreading(spec: Mapping[str, Any]) -> str | None:
 
 
 def register_cluster(rest: Rest, folder: Path, extra: Path, environment: Mapping[str, str], client_config: Path) -> str:
-    """Registers the cluster with its overrides and extra manifests; its id."""
+    """Register the cluster with its overrides and extra manifests; return its id."""
     known = rest.call("GET", "/clusters")
     if known:
         cluster = known[0]
@@ -247,7 +247,7 @@ def static_networks(folder: Path, infra: Mapping[str, Any]) -> list[dict[str, An
     found = []
     for text in re.split(r"(?m)^---.*$", path.read_text(encoding="utf-8")):
         try:
-            # YAML 1.2: 1.1 takes a MAC address of digits for a number.
+            # YAML 1.2: 1.1 reads a MAC address of digits as a number.
             document = load_nmstate(text) if text.strip() else None
         except NmstateError as err:
             raise ClientError(f"{path}: {err}") from None
@@ -267,7 +267,7 @@ def static_networks(folder: Path, infra: Mapping[str, Any]) -> list[dict[str, An
 
 
 def register_infra_env(rest: Rest, folder: Path, environment: Mapping[str, str]) -> str:
-    """Registers the infra-env, bound to the cluster when there is one; its id."""
+    """Register the infra-env, bound to the cluster if there is one; return its id."""
     known = rest.call("GET", "/infra-envs")
     if known:
         LOG.info("InfraEnv %s is registered already", known[0]["id"])
@@ -283,7 +283,7 @@ def register_infra_env(rest: Rest, folder: Path, environment: Mapping[str, str])
 
 
 def import_cluster(rest: Rest, folder: Path, environment: Mapping[str, str], client_config: Path) -> str:
-    """Registers the existing cluster that nodes are to be added to; its id in the service."""
+    """Register the existing cluster to which nodes will be added; return its id in the service."""
     known = rest.call("GET", "/clusters")
     if known:
         cluster = known[0]
@@ -331,7 +331,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def wait_for_infra_env(rest: Rest, wanted: str) -> str:
-    """The infra-env's id: the one the environment names, else the only one."""
+    """Return the infra-env's id: from the environment, else of the only one."""
     end = time.monotonic() + _SHOW_UP
     while True:
         known = rest.call("GET", "/infra-envs")

@@ -24,11 +24,11 @@ class Rest:
     def __init__(self, base_url: str, token: str) -> None:
         self._base = base_url.rstrip("/") + "/api/assisted-install/v2"
         self._token = token
-        # The service is on the local network: a proxy of the environment is not for it.
+        # The service is on the local network: do not use a proxy from the environment.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer as JSON, or bytes when it is none, None when it is empty. RestError otherwise."""
+        """Return the response as JSON, as bytes if it is not JSON, or None if it is empty. RestError on failure."""
         headers = {"Content-Type": "application/json"}
         if self._token:
             headers["Authorization"] = self._token

@@ -17,18 +17,18 @@ class ClusterMachine(HostMachine):
     """Moves clusters."""
 
     def refresh_cluster(self, cluster: Document) -> None:
-        """Validates a cluster when something of it changed, and moves its state machine."""
+        """Validate a cluster after a change, and run its state machine."""
         ident = cluster["id"]
         members = self.hosts_of(ident)
-        judged = cluster["status"] in (*BEFORE_INSTALL, "preparing-for-installation") and not validations.is_day2(
+        validated = cluster["status"] in (*BEFORE_INSTALL, "preparing-for-installation") and not validations.is_day2(
             cluster
         )
         fresh = ident in self.dirty
         self.dirty.discard(ident)
-        if judged and (fresh or ident not in self.results):
+        if validated and (fresh or ident not in self.results):
             view = self.view(cluster)
             results = validations.evaluate(validations.CLUSTER, view)
-            self._tell(
+            self._report_changes(
                 self.results.get(ident),
                 results,
                 "cluster_validation_failed",
@@ -116,7 +116,7 @@ class ClusterMachine(HostMachine):
             cluster["_installing_at"] = now
             self.metrics.count("cluster_installation_started")
             if validations.is_sno(cluster):
-                # A single node's API is at the node itself.
+                # The API of a single-node cluster is on the node itself.
                 view, ident = self.view(cluster), next(iter(self.hosts_of(ident)), "")
                 own = [{"cluster_id": cluster["id"], "ip": ip} for ip in validations.own_addresses(view, ident)]
                 cluster.set(api_vips=own, ingress_vips=own)

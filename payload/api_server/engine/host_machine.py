@@ -21,15 +21,15 @@ class HostMachine(Views):
     """Moves hosts."""
 
     def validate_host(self, host: Document, view: validations.View) -> Results:
-        """Validates a host and keeps what came out, with events of what changed."""
+        """Validate a host, store the result and add events for changes."""
         results = validations.evaluate(validations.HOST, validations.HostView(view, host, self.connected(host)))
-        self._tell(self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self._report_changes(self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host)
         self.results[host["id"]] = results
         host["validations_info"] = validations.shown(results)
         return results
 
     def refresh_host(self, host: Document, view: validations.View) -> None:
-        """Validates a host when something of it changed, and moves its state machine."""
+        """Validate a host after a change, and run its state machine."""
         cluster = view.cluster
         ident = host["id"]
         connected = self.connected(host)
@@ -152,7 +152,7 @@ class HostMachine(Views):
         return f"{disk.get('model', '')} {disk.get('serial', '')} {short}".strip() if long else short
 
     def refresh_unbound(self, host: Document) -> None:
-        """Validates and moves a host of no cluster."""
+        """Validate a host without a cluster, and run its state machine."""
         ident, connected = host["id"], self.connected(host)
         self._was_connected[ident] = connected
         self.dirty.discard(ident)
@@ -160,7 +160,7 @@ class HostMachine(Views):
             cluster={}, hosts={ident: host}, inventories=self.inventories, table=self.table(None), reach=Reach(), now=self.clock()
         )
         results = validations.evaluate(validations.UNBOUND, validations.HostView(view, host, connected))
-        self._tell(self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self._report_changes(self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host)
         self.results[ident] = results
         host["validations_info"] = validations.shown(results)
         conditions = {

@@ -27,7 +27,7 @@ LOG = logging.getLogger("assisted-service")
 
 
 class Index:
-    """Documents and what is derived from them. `clock` gives seconds since the epoch; `render` makes the Ignition configs."""
+    """Documents and what is derived from them. `clock` returns seconds since the epoch; `render` creates the Ignition configs."""
 
     def __init__(
         self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
@@ -42,9 +42,9 @@ class Index:
         self.members: dict[str, dict[str, Document]] = {}
         self.results: dict[str, Results] = {}
         self.dirty: set[str] = set()
-        #: Host -> what its registration was refused for last.
+        #: Host -> last reason for which its registration was refused.
         self.refused_hosts: dict[str, str] = {}
-        #: Clusters that were deleted since the start, the newest last: who asks for unregistered ones gets them.
+        #: Clusters that were deleted since the start, newest last; requests for unregistered clusters return them.
         self.deleted_clusters: dict[str, dict[str, Any]] = {}
         self.dirty_roles: set[str] = set()
         self._was_connected: dict[str, bool] = {}
@@ -66,13 +66,13 @@ class Index:
             self._join(host)
             if "inventory" in host:
                 self.inventories[host["id"]] = load_json(host["inventory"], name="inventory")
-            # Who was away was the service: hosts have their time anew.
+            # The service was down, not the hosts: restart their timeouts.
             dict.__setitem__(host, "_checked_in", self.clock())
             if host.get("validations_info"):
                 self.results[host["id"]] = self._previous(host["validations_info"])
         for host in self.hosts.values():
             if host.get("connectivity") and host.get("cluster_id") in self.clusters:
-                self._heard(self.clusters[host["cluster_id"]], host, load_json(host["connectivity"], name="connectivity"))
+                self._process_report(self.clusters[host["cluster_id"]], host, load_json(host["connectivity"], name="connectivity"))
         for cluster in self.clusters.values():
             if cluster.get("validations_info"):
                 self.results[cluster["id"]] = self._previous(cluster["validations_info"])
@@ -80,7 +80,7 @@ class Index:
         self.dirty_roles.update(self.clusters)
 
     def _undone(self, keys: set[tuple[str, str]]) -> None:
-        """Derives anew what comes of documents whose changes could not be written and were undone."""
+        """Rebuild the data derived from documents whose changes could not be written and were undone."""
         self._settings.clear()
         self._manifests.clear()
         back = {ident for kind, ident in keys if kind == "cluster"}
@@ -104,7 +104,7 @@ class Index:
                 cache.pop(cluster_id, None)
             for host in self.hosts_of(cluster_id).values():
                 if host.get("connectivity") and cluster_id in self.clusters:
-                    self._heard(self.clusters[cluster_id], host, load_json(host["connectivity"], name="connectivity"))
+                    self._process_report(self.clusters[cluster_id], host, load_json(host["connectivity"], name="connectivity"))
         for document in (*(self.hosts[ident] for ident in hosts & self.hosts.keys()), *(self.clusters[ident] for ident in back & self.clusters.keys())):
             if document.get("validations_info"):
                 self.results[document["id"]] = self._previous(document["validations_info"])
@@ -141,7 +141,7 @@ class Index:
         self.touch_cluster(host.get("cluster_id", ""))
 
     def cluster(self, ident: str) -> Document:
-        """The cluster of an id; ApiError 404 without one. `infra_env` and `host` likewise."""
+        """Return the cluster of an id; ApiError 404 if there is none. `infra_env` and `host` likewise."""
         found = self.clusters.get(ident.lower())
         if found is None:
             raise ApiError(404, f"Failed to get cluster {ident}: record not found")
@@ -199,13 +199,13 @@ class Index:
         return {}
 
     def settings_changed(self, cluster_id: str) -> None:
-        """The manifests of a cluster changed, and with them perhaps its settings."""
+        """Handle a change of a cluster's manifests, which may change its settings."""
         self._settings.pop(cluster_id, None)
         self._manifests.pop(cluster_id, None)
         self.touch_cluster(cluster_id)
 
     def has_manifests(self, cluster_id: str) -> bool:
-        """Whether a user gave the cluster manifests of his own."""
+        """Return whether a user added manifests to the cluster."""
         if cluster_id not in self._manifests:
             self._manifests[cluster_id] = bool(self.store.file_names(cluster_id, "manifest/"))
         return self._manifests[cluster_id]
@@ -214,11 +214,11 @@ class Index:
         return self.config.duration(name, self.settings(cluster_id))
 
     def interval(self, name: str) -> float:
-        """A monitor's interval: the shortest any cluster asks for."""
+        """Return a monitor's interval: the shortest that any cluster sets."""
         return max(0.02, min([self.seconds(name, cluster_id) for cluster_id in self.clusters] or [self.seconds(name)]))
 
     def images(self, cluster: Mapping[str, Any]) -> dict[str, str]:
-        """Component name -> pullspec: what the release told, and what the environment names."""
+        """Return component name -> pullspec, from the release and the environment."""
         env = {
             Component.NODE_AGENT: "AGENT_DOCKER_IMAGE",
             Component.CSR_APPROVER: "CONTROLLER_IMAGE",
@@ -242,8 +242,8 @@ class Index:
         image = self.config.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR") or cluster.get("ocp_release_image", "")
         return validations.release_image_host(image)
 
-    def _heard(self, cluster: Document, host: Document, report: dict[str, Any]) -> None:
-        """Counts what a host says of the others in its cluster; what it says of anybody else does not matter."""
+    def _process_report(self, cluster: Document, host: Document, report: dict[str, Any]) -> None:
+        """Process a host's report about the others in its cluster; reports about other hosts are ignored."""
         members = self.hosts_of(cluster["id"])
         known = {peer["host_id"]: peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members}
         self.reach_of(cluster["id"]).report(host["id"], {"remote_hosts": known.values()}, validations.machine_cidrs(cluster))
@@ -263,6 +263,6 @@ class Index:
 
 
 def placeholder(release: str, component: str) -> str:
-    """A pullspec for a component of a release that is not read: no image has it, hosts that are simulated report it all the same."""
+    """Return a placeholder pullspec for a component of a release that is not read; simulated hosts report it as pulled."""
     repository = release.partition("@")[0].rpartition("/")[0]
     return f"{repository}/ocp-v4.0-art-dev@sha256:{hashlib.sha256(component.encode()).hexdigest()}"

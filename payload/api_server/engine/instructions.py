@@ -21,13 +21,13 @@ class Instructions(Reports):
         self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         super().__init__(config, store, render, clock)
-        #: Per cluster when checks were admitted in the last minute, and the hosts that had their turn.
+        #: Per cluster: when checks were admitted in the last minute, and the hosts that were served.
         self._admitted: dict[str, tuple[deque[float], set[str]]] = {}
-        #: Per host: step type -> arguments it was given last, and when.
+        #: Per host: step type -> its last arguments, and when they were sent.
         self._given: dict[str, dict[str, tuple[list[str], float]]] = {}
 
     def peers(self, host: Document) -> str | None:
-        """Arguments of connectivity-check; None when there is no peer, or the cluster's share of this minute is used up."""
+        """Return arguments of connectivity-check; None without peers, or when the cluster's quota of this minute is exhausted."""
         cluster_id = host.get("cluster_id", "")
         members = self.hosts_of(cluster_id)
         cache = self._peers.setdefault(cluster_id, {})
@@ -97,7 +97,7 @@ class Instructions(Reports):
         return answer
 
     def _due(self, host: Document, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those of `found` that the host was not given with the same arguments a short while ago.
+        """Return the steps of `found` that the host did not recently get with the same arguments.
 
         Checks are repeated after STEP_REPEAT_SECONDS. Where agents poll more often than upstream's, a step that changes the
         host is not ordered again while its reply is outstanding: agents start a container for each order, and the second
@@ -122,12 +122,12 @@ class Instructions(Reports):
         return due
 
     def replied(self, host_id: str, step_type: str, code: int) -> None:
-        """A step's reply came. The installer is started by a step that answers at once and runs on."""
+        """Record a step's reply. The installer is started by a step that replies at once and continues to run."""
         if code != 0 or (step_type in steps.ONCE and step_type != "install"):
             self.ask_again(host_id, step_type)
 
     def ask_again(self, host_id: str, step_type: str | None = None) -> None:
-        """Forget that a host was given a step, or any: it failed, or its agent is a new one."""
+        """Forget that a host got a step, or all of them: it failed, or its agent is new."""
         if step_type is None:
             self._given.pop(host_id, None)
         else:
@@ -135,7 +135,7 @@ class Instructions(Reports):
 
 
 def _ntp_sources(default: str, infra_env: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
-    """The time sources that a host is asked to use: the cluster's where it has some, else its infra-env's."""
+    """Return the time sources for a host: the cluster's if it has some, else its infra-env's."""
     for owner, additional in ((cluster, "additional_ntp_source"), (infra_env, "additional_ntp_sources")):
         if owner.get("ntp_sources") or owner.get(additional):
             return str(owner.get("ntp_sources") or owner.get(additional))

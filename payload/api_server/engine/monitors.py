@@ -14,7 +14,7 @@ from ..store import Store, Unwritable
 from .index import LOG
 from .preparation import Preparation
 
-#: Host statuses in which time alone may change something.
+#: Host statuses that a timeout may change.
 _TIMED = frozenset(
     {
         "preparing-for-installation",
@@ -43,7 +43,7 @@ class Monitors(Preparation):
         self.stopped = asyncio.Event()
 
     async def monitor_hosts(self) -> None:
-        """One pass over all hosts, in slices, so that requests are answered in between."""
+        """Make one pass over all hosts, in slices, so that requests are answered in between."""
         for host in [host for host in self.hosts.values() if not host.get("cluster_id")]:
             if host["id"] in self.dirty or self.connected(host) != self._was_connected.get(host["id"]):
                 self.refresh_unbound(host)
@@ -104,7 +104,7 @@ class Monitors(Preparation):
                 await asyncio.sleep(0)
 
     async def run(self) -> None:
-        """The monitors until `stopped`. An error in a pass is logged and the next pass tries again."""
+        """Run the monitors until `stopped`. An error in a pass is logged, and the next pass retries."""
         for cluster in self.clusters.values():
             self.start_release(cluster)
             if cluster["status"] == "preparing-for-installation":
@@ -121,7 +121,7 @@ class Monitors(Preparation):
         )
 
     async def sweep(self) -> None:
-        """Removes the events of what was deleted, a few at a time."""
+        """Remove the events of deleted objects, a few at a time."""
         while not self.stopped.is_set() and self.store.sweep():
             await asyncio.sleep(0)
 

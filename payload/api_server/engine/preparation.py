@@ -30,7 +30,7 @@ class Preparation(ClusterMachine):
         self._release_errors: dict[str, str] = {}
 
     def start_release(self, cluster: Document) -> None:
-        """Reads in the background which images the cluster's release is made of."""
+        """Read the images of the cluster's release in the background."""
         if cluster.get("_images") or not cluster.get("ocp_release_image") or self.config.flag("DUMMY_IGNITION"):
             return
         task = self._releases.get(cluster["id"])
@@ -55,7 +55,7 @@ class Preparation(ClusterMachine):
             return
 
     def start_preparation(self, cluster: Document) -> None:
-        """Makes Ignition configs and credentials of a cluster in the background."""
+        """Create Ignition configs and credentials of a cluster in the background."""
         task = self._preparing.get(cluster["id"])
         if task is None or task.done():
             self._preparing[cluster["id"]] = asyncio.get_running_loop().create_task(self._prepare(cluster))

@@ -21,7 +21,7 @@ class Reports(Statuses):
     """Takes in what hosts report."""
 
     def check_in(self, host: Document, timestamp: int | None, version: str | None) -> None:
-        """A poll of the agent. Written with the next change: it is an observation, nothing was promised."""
+        """Record a poll of the agent. It is written with the next change: an observation needs no durability."""
         now = self.clock()
         host.touch("_checked_in", now)
         host.touch("checked_in_at", time_text(now))
@@ -52,7 +52,7 @@ class Reports(Statuses):
         return needed.get("disk_size_gb", 0), keep
 
     def take_inventory(self, host: Document, raw: dict[str, Any]) -> None:
-        """Stores a host's inventory and what follows from it (installation disk, hostname)."""
+        """Store a host's inventory and the fields derived from it (installation disk, hostname)."""
         self.keep_inventory(host, *inv.kept(raw, *self.inventory_rules(host)))
 
     def keep_inventory(self, host: Document, prepared: dict[str, Any], text: str) -> None:
@@ -72,7 +72,7 @@ class Reports(Statuses):
         self.touch_cluster(cluster_id)
 
     def choose_disk(self, host: Document) -> None:
-        """Keeps the chosen installation disk while it is there, else takes the default."""
+        """Keep the selected installation disk while it exists, else select the default."""
         inventory = self.inventories.get(host["id"], {})
         chosen = inv.find_disk(inventory, host.get("installation_disk_id", ""))
         disks = inv.eligible_disks(inventory)
@@ -97,17 +97,17 @@ class Reports(Statuses):
         cluster = self.cluster_of(host)
         host["connectivity"] = text
         if cluster is not None:
-            self._heard(cluster, host, report)
+            self._process_report(cluster, host, report)
             self._groups.pop(cluster["id"], None)
             self.dirty.add(cluster["id"])
         self.dirty.add(host["id"])
 
     def networks_changed(self, cluster: Document) -> None:
-        """The machine networks changed: reachability per network is counted anew."""
+        """Handle a change of the machine networks: compute reachability per network again."""
         self.reach[cluster["id"]] = Reach()
         for host in self.hosts_of(cluster["id"]).values():
             if host.get("connectivity"):
-                self._heard(cluster, host, load_json(host["connectivity"], name="connectivity"))
+                self._process_report(cluster, host, load_json(host["connectivity"], name="connectivity"))
         self._groups.pop(cluster["id"], None)
         self.touch_cluster(cluster["id"])
         self.touch_hosts(cluster["id"])
@@ -122,7 +122,7 @@ class Reports(Statuses):
         )
 
     def progress(self, host: Document, stage: str, info: str) -> None:
-        """A host's stage, by the rules of `UpdateInstallProgress`; ApiError 409 when it may not be there."""
+        """Set a host's stage, by the rules of `UpdateInstallProgress`; ApiError 409 when the stage is not allowed."""
         now, before = self.clock(), host.get("progress", {})
         previous = before.get("current_stage", "")
         if previous == stage and before.get("progress_info", "") == info:
@@ -154,7 +154,7 @@ class Reports(Statuses):
             "progress_info": info,
             "stage_started_at": time_text(now),
             "stage_updated_at": time_text(now),
-            # As upstream: a stage of another role is taken as the first one, and counts nothing.
+            # As upstream: a stage of another role is treated as the first one, and does not count.
             "installation_percentage": (order.index(stage) + 1) * 100 // len(order) if stage in order else 0,
         }
         host.set(stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now)

@@ -29,7 +29,7 @@ class Statuses(Index):
         severity: str | None = None,
         **props: Any,
     ) -> None:
-        """Adds an event of the table; host events bring their host's name, cluster and infra-env."""
+        """Add an event of the table; host events have their host's name, cluster and infra-env."""
         scope, usual, template = EVENTS[name]
         if host is not None:
             props = {"host_name": self.hostname(host), **props}
@@ -109,7 +109,7 @@ class Statuses(Index):
         return rule
 
     def reset_discovery(self, host: Document) -> None:
-        """What a fresh boot of the discovery image makes void."""
+        """Reset what a new boot of the discovery image invalidates."""
         host.drop(
             "inventory",
             "bootstrap",

@@ -51,7 +51,7 @@ class Views(Instructions):
         )
 
     def groups(self, cluster: Document) -> dict[str, frozenset[str]]:
-        """Majority groups of a cluster; a change makes the hosts concerned dirty."""
+        """Compute majority groups of a cluster; a change marks the affected hosts dirty."""
         known = self._groups.get(cluster["id"])
         if known is not None:
             return known
@@ -121,13 +121,13 @@ class Views(Instructions):
             self.networks_changed(cluster)
 
     def _ignored(self, cluster: Mapping[str, Any], kind: str, results: Results) -> frozenset[str]:
-        """Validations of a kind (host, cluster) that the user wants ignored, where they may be."""
+        """Return the ignorable validations of a kind (host, cluster) that the user ignores."""
         found: set[str] = set()
         with contextlib.suppress(ValueError, TypeError):
             found = set(load_json(cluster.get(f"ignored_{kind}_validations") or "[]", name="ignored validations"))
         return frozenset(results if "all" in found else found) - validations.NEVER_IGNORED[kind]
 
-    def _tell(self, before: Results | None, after: Results, failed: str, fixed: str, **where: Any) -> None:
+    def _report_changes(self, before: Results | None, after: Results, failed: str, fixed: str, **where: Any) -> None:
         for ident, (__, status, __) in after.items():
             old = (before or {}).get(ident, ("", "", ""))[1]
             if status == "failure" and old not in ("", "failure", "hidden"):

@@ -1,7 +1,7 @@
-"""What each operation does: functions of the engine and a call, found by the handler's name in the table of operations.
+"""Handlers of operations: functions of the engine and a call, named in the table of operations.
 
-A handler returns the answer's body (a JSON value, or a Download), None for an empty one. ApiError is the refusal. The modules enter
-their operations into the table when they are imported.
+A handler returns the response body (a JSON value, or a Download), None for an empty one, or raises ApiError. The modules register
+their operations in the table when they are imported.
 """
 
 from . import (

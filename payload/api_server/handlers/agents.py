@@ -1,4 +1,4 @@
-"""What agents ask and tell: instructions, stages and the replies to their steps."""
+"""Operations of agents: instructions, stages and step replies."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def post_reply(e: Engine, call: Call) -> Any:
 
 
 def _media_lost(e: Engine, host: Document) -> None:
-    """Told once: the agent says it at every step. A host that has failed already keeps what it failed of."""
+    """Report a failure once, because the agent repeats it with every step. A host that has failed already keeps its reason."""
     if (
         host.get("media_status") == "disconnected"
         or state.decide(state.HOST["media-disconnect"], host["status"], lambda name: True) is None

@@ -10,7 +10,7 @@ from .. import operators, refusals
 from ..engine import Engine, time_text
 from ..errors import ApiError
 
-#: The first of a list as a field of its own, which older clients use. Upstream takes these and gives only the lists.
+#: Single fields for the first of a list, used by older clients. Upstream accepts them and returns only the lists.
 _SINGLES = {
     "cluster_networks": "cluster_network_cidr",
     "service_networks": "service_network_cidr",
@@ -20,7 +20,7 @@ _DEFAULTS = {"cluster_networks": "10.128.0.0/14", "service_networks": "172.30.0.
 
 
 def networks(body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str, Any]:
-    """The networks of a request, lists and single fields brought together."""
+    """Return the networks of a request, merged from lists and single fields."""
     found: dict[str, Any] = {}
     for key, single in _SINGLES.items():
         entries = body.get(key)
@@ -39,7 +39,7 @@ def networks(body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str,
 
 
 def check_vips(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
-    """Refuses VIPs that `cluster`, with the request's fields, cannot have."""
+    """Refuse VIPs that are invalid for `cluster` with the request's fields."""
     wanted = {
         key: [vip.get("ip", "") for vip in (body[key] if body.get(key) is not None else cluster.get(key) or ())]
         for key in ("api_vips", "ingress_vips")
@@ -56,7 +56,7 @@ def no_vips_of_users(cluster: Mapping[str, Any]) -> None:
 
 
 def vip_fields(body: Mapping[str, Any], cluster: Mapping[str, Any], ident: str) -> dict[str, Any]:
-    """The VIPs of a request as a cluster keeps them; one that was there before stays verified."""
+    """Return the VIPs of a request as a cluster stores them; an existing one stays verified."""
     found = {}
     for key in ("api_vips", "ingress_vips"):
         if body.get(key) is not None:
@@ -66,7 +66,7 @@ def vip_fields(body: Mapping[str, Any], cluster: Mapping[str, Any], ident: str) 
 
 
 def olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The OLM operators that a request asks for, with what they need; None when it does not speak of them."""
+    """Return the OLM operators of a request with their dependencies; None if the request does not set them."""
     if body.get("olm_operators") is None and body.get("operator_bundles") is None:
         return None
     cpus = {str(cluster.get("cpu_architecture", "x86_64"))} | {
@@ -84,7 +84,7 @@ def olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any]
 
 
 def check_sources(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
-    """Time sources and tags of a request; of the sources a cluster has those count that the request leaves."""
+    """Return time sources and tags of a request, merged with the sources of the cluster that it leaves unchanged."""
     merged = {
         key: body[key] if body.get(key) is not None else cluster.get(key)
         for key in ("additional_ntp_source", "ntp_sources")

@@ -33,7 +33,7 @@ def default_config(e: Engine, call: Call) -> Any:
 
 @handler
 def supported_platforms(e: Engine, call: Call) -> Any:
-    """Platforms that all hosts can have; before there are hosts, and on a single node, none."""
+    """Return the platforms that all hosts support; `none` without hosts and on a single node."""
     cluster = e.cluster(call.path["cluster_id"])
     hosts = e.hosts_of(cluster["id"])
     if not hosts or validations.is_sno(cluster):
@@ -68,7 +68,7 @@ def get_install_config(e: Engine, call: Call) -> Any:
 
 @handler
 def update_install_config(e: Engine, call: Call) -> Any:
-    """Takes overrides whatever state the cluster is in, as upstream's; those that come after the installation began have no effect."""
+    """Accept overrides in any state of the cluster, as upstream; after the installation has started they have no effect."""
     from .. import prepare
 
     cluster = e.cluster(call.path["cluster_id"])

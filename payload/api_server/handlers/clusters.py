@@ -1,4 +1,4 @@
-"""Operations on clusters: to register, change, list and delete them."""
+"""Operations on clusters: register, update, list, delete."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
 
 @handler
 def register_disconnected_cluster(e: Engine, call: Call) -> Any:
-    """A cluster that only holds what an offline image is made of: it is not monitored and never installed."""
+    """Register a cluster that only has the input of an offline image: it is not monitored and never installed."""
     ident = str(uuid.uuid4())
     fields = common(e, ident, "DisconnectedCluster", "unmonitored", "Cluster created for offline installation")
     fields |= {"name": call.body["name"], "openshift_version": call.body["openshift_version"]}
@@ -126,7 +126,7 @@ def register_disconnected_cluster(e: Engine, call: Call) -> Any:
 
 
 def _imported_name(api: str, name: str) -> tuple[str, str]:
-    """Name and base domain of a cluster in its API's name (`api.<cluster>.<domain>`); of another form the given name and ""."""
+    """Name and base domain of a cluster in its API's name (`api.<cluster>.<domain>`); in any other form the given name and ""."""
     first, *labels = api.split(".")
     return (labels[0], ".".join(labels[1:])) if first == "api" and len(labels) > 2 else (name, "")
 
@@ -175,7 +175,7 @@ def get_cluster(e: Engine, call: Call) -> Any:
     return cluster_model(e, found, hosts=not call.query.get("exclude-hosts"))
 
 
-#: So many deleted clusters can still be asked for.
+#: Number of deleted clusters that are kept for requests.
 MOST_DELETED = 100
 
 
@@ -215,7 +215,7 @@ def delete_cluster(e: Engine, call: Call) -> Any:
 
 
 def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None:
-    """What an update is refused for, whatever state the cluster is in."""
+    """Refuse updates that are invalid in any state of the cluster."""
     if body.get("control_plane_count") is not None and not validations.is_day2(cluster):
         mode = str(cluster.get("high_availability_mode") or "Full")
         refusals.control_plane(mode, body["control_plane_count"], cluster.get("openshift_version", ""))
@@ -238,7 +238,7 @@ def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None
     without = {"api_vips": (), "ingress_vips": ()} if changing and body.get("api_vips") is None else {}
     keys = ("machine_networks", "load_balancer", "vip_dhcp_allocation")
     asked = {key: body[key] for key in keys if body.get(key) is not None}
-    # Of the cluster's own mode nothing counts here: upstream looks at what the request says of it.
+    # The cluster's current mode does not count here: upstream looks at the request only.
     check_vips(body, {**cluster, "vip_dhcp_allocation": None, **without, **asked})
     refusals.ssh_keys(body.get("ssh_public_key") or "")
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
@@ -246,7 +246,7 @@ def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None
 
 
 def _network_update(e: Engine, cluster: Document, body: Mapping[str, Any], managed: bool) -> dict[str, Any]:
-    """The networks and VIPs that an update changes; ApiError where they contradict mode or hosts."""
+    """Return the networks and VIPs that an update changes; ApiError if they contradict mode or hosts."""
     fields = networks(dict(body), cluster["id"], False) | vip_fields(body, cluster, cluster["id"])
     if managed != bool(cluster.get("user_managed_networking")):
         fields = {"machine_networks": []} | fields
@@ -369,7 +369,7 @@ def update_cluster(e: Engine, call: Call) -> Any:
 
 @handler
 def list_cluster_hosts(e: Engine, call: Call) -> Any:
-    """Hosts of a cluster; of one that nobody knows there are none."""
+    """Return the hosts of a cluster; an unknown cluster has none."""
     query = call.query
     hide = FREE | frozenset(name for name, key in (("inventory", "with-inventory"), ("connectivity", "with-connectivity")) if not query.get(key))
     return [

@@ -13,7 +13,7 @@ from ..store import Document
 from .hosts import EDITABLE, accepts_hosts, called_host
 from .shown import NO_TRANSITION, host_model
 
-#: What a host forgets with its cluster, beyond what it forgets when it boots anew.
+#: Fields that a host loses with its cluster, in addition to those that it loses when it boots again.
 _OF_CLUSTER = (
     "cluster_id",
     "requested_hostname",
@@ -88,7 +88,7 @@ def reset_validation(e: Engine, call: Call) -> Any:
 
 
 def _day2(e: Engine, host: Document) -> Document:
-    """The cluster that a host joins after its installation; ApiError 409 for other hosts."""
+    """Return the installed cluster that a host joins; ApiError 409 for other hosts."""
     cluster = e.cluster_of(host)
     if host.get("kind") != "AddToExistingClusterHost":
         raise ApiError(409, "method only allowed when adding hosts to an existing cluster")

@@ -1,4 +1,4 @@
-"""Operations on hosts by people, and their registration."""
+"""Operations on hosts by users, and their registration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IGNITION_VERSIONS = ("3.1.0", "3.2.0")
 
 
 def check_ignition(text: str) -> dict[str, Any]:
-    """An override of Ignition; ApiError 400 when it is not a config of a version that the service merges."""
+    """Return an Ignition override; ApiError 400 if it is not a config of a version that the service merges."""
     try:
         config = parse_json(text)
     except Invalid as err:
@@ -50,12 +50,12 @@ def accepts_hosts(cluster: Mapping[str, Any]) -> None:
         raise ApiError(409, f"Host can register only in one of the following states: {refusals.go_list(OPEN_SHOWN)}")
 
 
-#: Of so many hosts it is known what they were refused for last.
+#: Number of hosts whose last refusal is remembered.
 MOST_REFUSED = 1000
 
 
 def _refused(e: Engine, infra_env: Document, ident: str, message: str) -> None:
-    """Tells why a host may not register; once, for its agent tries again and again."""
+    """Report why a host may not register; once, because its agent retries repeatedly."""
     if e.refused_hosts.get(ident) == message:
         return
     if len(e.refused_hosts) >= MOST_REFUSED:
@@ -168,7 +168,7 @@ def delete_host(e: Engine, call: Call) -> Any:
 
 EDITABLE = frozenset({"discovering", "known", "disconnected", "insufficient", "pending-for-input", "binding"})
 EDITABLE_SHOWN = ("discovering", "known", "disconnected", "insufficient", "pending-for-input")
-#: Field of a host, status of its refusal and what it is called there. Upstream answers 500 where this has 400.
+#: Field of a host, status of its refusal and its name in the message. Upstream returns 500 where this has 400.
 _SETTABLE = (
     ("host_role", 400, "host role"),
     ("host_name", 409, "host name"),
@@ -185,7 +185,7 @@ _SETTABLE = (
 def _too_late(host: Document, cluster: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
     status = host["status"]
     if status == "known" and cluster is not None and cluster["status"] == "preparing-for-installation":
-        status = cluster["status"]  # the host follows when the monitor comes by
+        status = cluster["status"]  # the next monitor pass updates the host
     if status in EDITABLE or status.endswith("-unbound"):
         return
     for key, code, what in _SETTABLE:
@@ -232,7 +232,7 @@ def update_host(e: Engine, call: Call) -> Any:
         fields["requested_hostname"] = body["host_name"]
     fields |= _disk_fields(e, host, body)
     if body.get("host_role") is not None:
-        # A host that is to be assigned a role has none until the monitor has looked at all of them.
+        # A host with auto-assign has no role until the monitor has evaluated all hosts.
         fields |= {"role": body["host_role"], "suggested_role": body["host_role"]}
     if body.get("machine_config_pool_name") is not None:
         fields["machine_config_pool_name"] = body["machine_config_pool_name"]
@@ -285,7 +285,7 @@ def update_installer_args(e: Engine, call: Call) -> Any:
 
 
 def _rendered(e: Engine, call: Call) -> tuple[Document, bytes]:
-    """A host and the config that it installs with; ApiError as long as there is none."""
+    """Return a host and its installation config; ApiError while there is none."""
     from .. import prepare
 
     host = e.hosts.get(call.path["host_id"].lower())

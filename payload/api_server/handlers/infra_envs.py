@@ -120,7 +120,7 @@ def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any], networks: 
 
 
 def _os_image(e: Engine, version: str, cpu: str) -> str:
-    """The version that discovery images of a version and an architecture have; ApiError 400 when there are none."""
+    """Return the version of the discovery images of a version and an architecture; ApiError 400 if there are none."""
     if not e.config.flag("ENABLE_IMAGE_SERVICE") or not e.config.os_images():
         return version
     try:
@@ -186,7 +186,7 @@ def _note(cluster: Document | None, fields: Mapping[str, Any], before: Mapping[s
 
 
 def _new_image(e: Engine, infra_env: Document) -> None:
-    """Where the discovery image of an infra-env is to be had now, and until when, with the event that says so."""
+    """Return the current URL of an infra-env's discovery image and its expiration, and add the event for it."""
     proxy = infra_env.get("proxy", {}).get("http_proxy")
     key = "set" if infra_env.get("ssh_authorized_key") else "not set"
     details = f'Image type is "{infra_env["type"]}", SSH public key is {key}'

@@ -1,4 +1,4 @@
-"""Operations on an installation: to begin, cancel and reset it, what its controller reports, and what comes of it."""
+"""Operations on an installation: start, cancel, reset, reports of its controller, and its results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _rule(e: Engine, cluster: Document, trigger: str) -> state.ClusterRule:
 
 
 def _answer(e: Engine, cluster: Document, before: str | None) -> Any:
-    """A cluster after an action as upstream answers: in its new status, with what its old one said."""
+    """Return a cluster after an action as upstream does: with the new status, and the status_info of the old one."""
     return {**cluster_model(e, cluster, stages=False, free=True), "status_info": before}
 
 
@@ -269,7 +269,7 @@ def download_file(e: Engine, call: Call) -> Any:
 
 @handler
 def download_credentials(e: Engine, call: Call) -> Any:
-    """Credentials; who asks for a kubeconfig before the router's CA is known gets the one without it."""
+    """Return credentials; before the router's CA is known, a kubeconfig comes without it."""
     cluster, name = e.cluster(call.path["cluster_id"]), call.query["file_name"]
     ready = cluster["status"] in DOWNLOADABLE and cluster["status"] != "installing"
     if name == "kubeconfig":

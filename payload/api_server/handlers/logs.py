@@ -18,7 +18,7 @@ from ..events import Filter
 from ..store import Document
 from .hosts import called_host
 
-#: Most events in the archive of a cluster's logs.
+#: Maximum number of events in the archive of a cluster's logs.
 EVENTS = 10_000
 
 
@@ -40,7 +40,7 @@ def cluster_logs_progress(e: Engine, call: Call) -> Any:
 
 
 def logs_path(e: Engine, call: Call) -> Any:
-    """Where uploaded logs of a call go; ApiError when the call may not upload. Names are ids the service knows, nothing else."""
+    """Return the path for uploaded logs; ApiError if the call may not upload. File names are ids known to the service."""
     kind = call.query["logs_type"]
     if kind == "host" and not call.query.get("host_id"):
         raise ApiError(400, "cluster_id and host_id are required for upload host logs")
@@ -108,7 +108,7 @@ async def download_logs(e: Engine, call: Call) -> Any:
     files = {controller_name: controller}
     for ident, host in members.items():
         part = host_name(host)
-        while part in files:  # of two hosts with one name neither may hide the other's logs
+        while part in files:  # two hosts with the same name must not hide each other's logs
             part = f"{ident}_{part}"
         files[part] = folder / f"{ident}.tar.gz"
     parts = [(part, path) for part, path in files.items() if path.is_file()]
@@ -118,7 +118,7 @@ async def download_logs(e: Engine, call: Call) -> Any:
 
 
 async def _tar(events: bytes, parts: list[tuple[str, Path]]) -> AsyncIterator[bytes]:
-    """A tar archive of a cluster's events and (name, file), piece by piece: all files together may be more than there is memory."""
+    """Yield a tar archive of a cluster's events and (name, file) in pieces: all files together may exceed the memory."""
     info = tarfile.TarInfo("cluster_events.json")
     info.size = len(events)
     yield info.tobuf() + events + bytes(-info.size % tarfile.BLOCKSIZE)

@@ -21,7 +21,7 @@ def _manifest(folder: str, name: str, source: str = "user") -> dict[str, Any]:
 
 
 async def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
-    """Content of a manifest as users give it; ApiError 400 when it is none. Read without holding the event loop."""
+    """Return the content of a user's manifest; ApiError 400 if it is invalid. It is parsed outside the event loop."""
     where = f"of file {path} for cluster ID {cluster_id}"
     if not text.strip(" "):
         raise ApiError(400, f"Manifest content {where} is empty")
@@ -49,13 +49,13 @@ async def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
 
 
 def _check_settings(documents: list[Any], content: bytes, where: str) -> None:
-    """Settings of a cluster are validated here: later nobody is there who could correct them."""
+    """Validate a cluster's settings here: later, no user is there to correct them."""
     values = settings.of(documents)
     if values is None:
         return
     problems = [text for name, value in values.items() if (text := settings.problem(str(name), value))]
     if len(content) > settings.MOST_BYTES:
-        problems.append(f"it has {len(content)} bytes, {settings.MOST_BYTES} is the limit of a manifest with settings")
+        problems.append(f"it has {len(content)} bytes, the limit of a manifest with settings is {settings.MOST_BYTES}")
     elif settings.read(content) is None:
         problems.append("it has more than 1,000 values")
     if problems:
@@ -104,7 +104,7 @@ async def create_manifest(e: Engine, call: Call) -> Any:
     folder, name = body.get("folder", "manifests"), body["file_name"]
     refusals.manifest_name(name, cluster["id"])
     content = await _manifest_content(body["content"], f"{folder}/{name}", cluster["id"])
-    cluster = e.cluster(call.path["cluster_id"])  # it may have gone, or begun to install, meanwhile
+    cluster = e.cluster(call.path["cluster_id"])  # it may have been deleted, or its installation started, meanwhile
     _distinct(e, cluster, folder, name)
     _put_manifest(e, cluster, folder, name, content)
     usage.note(cluster, usage.MANIFEST)

@@ -1,4 +1,4 @@
-"""Events, and what the service says of itself."""
+"""Events, and information about the service itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..events import Filter
 
-#: More events than this are sent while they are read.
+#: A response with more events than this is streamed.
 _AT_ONCE = 1000
 
 
@@ -32,7 +32,7 @@ async def list_events(e: Engine, call: Call) -> Any:
         cluster_level=bool(query.get("cluster_level")),
         deleted_hosts=query.get("deleted_hosts") is not False,
         message=query.get("message") or "",
-        categories=_words(query.get("categories", "user")) or ("",),  # of no category is none
+        categories=_words(query.get("categories", "user")) or ("",),  # an empty category matches nothing
     )
     counts = await e.store.count_events(wanted)
     severities = _words(query.get("severities"))

@@ -1,6 +1,6 @@
 """Clusters, hosts and infra-envs as the API shows them: as Go's encoder writes upstream's models.
 
-What is empty is left out, but for fields that are pointers there; times that have not come are Go's zero time.
+Empty fields are omitted, except those that are pointers in Go; unset times are Go's zero time.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _POINTERS = frozenset(
 _CLUSTER_LISTS = ("api_vips", "ingress_vips", "cluster_networks", "service_networks", "machine_networks")
 _CLUSTER_TIMES = ("controller_logs_collected_at", "controller_logs_started_at", "install_completed_at", "install_started_at")
 _HOST_TIMES = ("logs_collected_at", "logs_started_at", "stage_started_at", "stage_updated_at")
-#: What of a host is not shown, but in answers to actions on its cluster.
+#: Fields of a host that are shown only in responses to actions on its cluster.
 FREE = frozenset({"free_addresses"})
 #: OPEN_CLUSTER in the order in which upstream's messages have it.
 OPEN_SHOWN = ("insufficient", "ready", "pending-for-input", "adding-hosts")
-#: What the state machine of upstream says of a transition that has no rule.
+#: Message of upstream's state machine for a transition without a rule.
 NO_TRANSITION = "no condition found to run transition"
 
 
 def _given(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What a document has, without private fields and, as Go does it, without what is empty."""
+    """Return a document without private fields and, as in Go, without empty ones."""
     return {
         name: value
         for name, value in document.items()
@@ -59,9 +59,9 @@ def host_model(
     stages: bool = True,
     sno: bool | None = None,
 ) -> dict[str, Any]:
-    """A host without the fields in `hide`. `stages`: with its stages and the name that messages have for it.
+    """A host without the fields in `hide`. `stages`: with its stages and its name in messages.
 
-    `sno`: whether the host is to be shown as that of a single-node cluster; its cluster decides when it is None.
+    `sno`: whether the host is shown as part of a single-node cluster; None: its cluster decides.
     """
     shown = {"deleted_at": None, **_times(_HOST_TIMES), **_given(host)}
     shown["progress"] = {**_times(("stage_started_at", "stage_updated_at")), **_given(shown.get("progress") or {})}
@@ -85,9 +85,9 @@ def operator_model(operator: Mapping[str, Any]) -> dict[str, Any]:
 def cluster_model(
     e: Engine, cluster: Mapping[str, Any], *, hosts: bool = True, stages: bool = True, free: bool = False
 ) -> dict[str, Any]:
-    """A cluster. `hosts`: with them; `stages`: they and the networks that they share as in the answer to who asks for one cluster.
+    """A cluster. `hosts`: with them; `stages`: their stages and shared networks, as in the response for a single cluster.
 
-    `free`: with the addresses that hosts found free, as in answers to actions.
+    `free`: with the free addresses that hosts reported, as in responses to actions.
     """
     members = e.hosts_of(cluster["id"])
     shown: dict[str, Any] = {

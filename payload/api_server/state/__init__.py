@@ -65,12 +65,12 @@ CLUSTER = by_trigger(CLUSTER_RULES)
 
 
 def stages(role: str, bootstrap: bool, sno: bool, day2: bool = False) -> tuple[str, ...]:
-    """Stages of a host, in order; of an undecided one those of a worker."""
+    """Return the stages of a host, in order; without a role, those of a worker."""
     return shown_stages("master" if sno else role, bootstrap or sno, sno, day2) or STAGES["worker"]
 
 
 def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str, ...]:
-    """The stages that the API shows of a host: of an undecided one none, of one that joins an installed cluster up to its reboot."""
+    """Return the stages of a host in the API: none without a role; up to the reboot for a host that joins an installed cluster."""
     if bootstrap or role == "bootstrap":
         found = STAGES["sno" if sno else "bootstrap"]
     else:
@@ -86,9 +86,9 @@ def fill(text: str, **values: str) -> str:
 
 
 def enough_installed(roles: list[tuple[str, str]], control_planes: int) -> bool:
-    """Whether a cluster may go to finalizing: (role, status) of its hosts.
+    """Return whether a cluster may change to finalizing: (role, status) of its hosts.
 
-    All masters the topology needs (with two, also an arbiter unless there is none), and two workers when two or more are expected.
+    It needs all masters of the topology (with two, also an arbiter if there is one), and two workers if two or more are expected.
     """
     done = [role for role, status in roles if status == "installed"]
     expected = [role for role, __ in roles]

@@ -107,7 +107,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "refresh",
         "finalizing",
         SAME,
-        "finalizing-stage-timeout !finalizing-stage-told",
+        "finalizing-stage-timeout !finalizing-stage-reported",
         "Cluster finalizing stage '$STAGE' is taking longer than the expected duration ($MINUTES minutes). To troubleshoot use "
         "kubeconfig or connect to any node using ssh",
         "finalizing-stage-timed-out",

@@ -122,7 +122,7 @@ HOST_RULES: tuple[HostRule, ...] = (
         "known",
         "preparing-for-installation",
         "cluster-preparing connected role",
-        PREPARED,  # so early: upstream's own text
+        PREPARED,  # this early: as upstream
         "reset-failed-images",
     ),
     _r(
@@ -177,8 +177,8 @@ HOST_RULES: tuple[HostRule, ...] = (
     ),
     _r("refresh", "installing", "error", "install-timeout", INSTALL_TIMEOUT),
     _r("refresh", _INSTALLING, "error", "!online !soft-timeouts", LOST),
-    _r("refresh", _INSTALLING, SAME, "!online soft-timeouts !lost-told", SOFT_LOST, "lost"),
-    _r("refresh", _INSTALLING, SAME, "online soft-timeouts lost-told", SOFT_FOUND, "found"),
+    _r("refresh", _INSTALLING, SAME, "!online soft-timeouts !lost-reported", SOFT_LOST, "lost"),
+    _r("refresh", _INSTALLING, SAME, "online soft-timeouts lost-reported", SOFT_FOUND, "found"),
     _r("refresh", "installing-in-progress", SAME, "waits-for-others", None, "restart-stage-clock"),
     _r(
         "refresh",
@@ -192,7 +192,7 @@ HOST_RULES: tuple[HostRule, ...] = (
         "refresh",
         "installing-in-progress",
         SAME,
-        "stage-timeout soft-timeouts !rebooting !stage-told progressing-stage",
+        "stage-timeout soft-timeouts !rebooting !stage-reported progressing-stage",
         SOFT_NO_PROGRESS,
         "stage-timed-out",
     ),
@@ -200,7 +200,7 @@ HOST_RULES: tuple[HostRule, ...] = (
         "refresh",
         "installing-in-progress",
         SAME,
-        "stage-timeout soft-timeouts !rebooting !stage-told",
+        "stage-timeout soft-timeouts !rebooting !stage-reported",
         SOFT_TIMEOUT,
         "stage-timed-out",
     ),
@@ -225,7 +225,7 @@ HOST_RULES: tuple[HostRule, ...] = (
     _r("refresh", _DISCOVERY, "insufficient", "inventory !sufficient", NOT_READY),
     _r("refresh", _DISCOVERY, "known", "inventory", READY),
     *(
-        # Hosts of an infra-env that no cluster has yet.
+        # Hosts of an infra-env that is not bound to a cluster.
         _r("register", f"{_UNBOUND} unbinding unbinding-pending-user-action", "discovering-unbound", "", WAITING, "reset-inventory"),
         _r("bind", "known-unbound", "binding", "", "Host is waiting to be bound to the cluster", "reset-inventory"),
         _r("unbind", _DISCOVERY, "unbinding", "", UNBINDING, "reset-inventory"),

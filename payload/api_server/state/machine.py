@@ -33,7 +33,7 @@ class HostCondition(StrEnum):
     INSTALL_TIMEOUT = "install-timeout"
     INVENTORY = "inventory"
     LOGS_TIMEOUT = "logs-timeout"
-    LOST_TOLD = "lost-told"
+    LOST_TOLD = "lost-reported"
     MIN_HARDWARE = "min-hardware"
     ONLINE = "online"
     PENDING_TIMEOUT = "pending-timeout"
@@ -44,7 +44,7 @@ class HostCondition(StrEnum):
     SOFT_TIMEOUTS = "soft-timeouts"
     STAGE_DONE = "stage-done"
     STAGE_TIMEOUT = "stage-timeout"
-    STAGE_TOLD = "stage-told"
+    STAGE_TOLD = "stage-reported"
     SUFFICIENT = "sufficient"
     WAITS_FOR_OTHERS = "waits-for-others"
 
@@ -71,7 +71,7 @@ class ClusterCondition(StrEnum):
     ENOUGH_INSTALLED = "enough-installed"
     FINALIZING_STAGE_FAILS = "finalizing-stage-fails"
     FINALIZING_STAGE_TIMEOUT = "finalizing-stage-timeout"
-    FINALIZING_STAGE_TOLD = "finalizing-stage-told"
+    FINALIZING_STAGE_TOLD = "finalizing-stage-reported"
     FINALIZING_TIMEOUT = "finalizing-timeout"
     HOPELESS = "hopeless"
     HOST_STOPPED_PREPARING = "host-stopped-preparing"
@@ -131,7 +131,7 @@ def maker(conditions: type[C], effects: type[E]) -> Callable[..., Rule[C, E]]:
 
 
 def decide(rules: tuple[Rule[C, E], ...], status: str, holds: Callable[[C], bool]) -> Rule[C, E] | None:
-    """The rule that applies to an object in `status`, or None: the trigger is not allowed there."""
+    """Return the rule for an object in `status`, or None if the trigger is not allowed there."""
     for rule in rules:
         if status in rule.sources and all(holds(condition) == wanted for condition, wanted in rule.when):
             return rule

@@ -149,7 +149,7 @@ def _at(table: Iterable[Validation[V]], *gates: Gate) -> tuple[str, ...]:
 
 
 MIN_HARDWARE, INPUT, SUFFICIENT = _at(HOST, Gate.HARDWARE), _at(HOST, Gate.INPUT), _at(HOST, Gate.READINESS)
-#: Shown, but no reason to hold an installation back.
+#: Shown, but they do not block an installation.
 NOT_BLOCKING = frozenset(_at(HOST, Gate.PRESENCE, Gate.WARNING))
 CLUSTER_INPUT, CLUSTER_SUFFICIENT = _at(CLUSTER, Gate.INPUT), _at(CLUSTER, Gate.READINESS)
 #: What is looked at in a host of no cluster, and what of it must hold before the host is bound to one.
@@ -170,7 +170,7 @@ def evaluate(table: Iterable[Validation[V]], view: V) -> Results:
 def passed(
     results: Mapping[str, tuple[str, str, str]], idents: tuple[str, ...], ignored: frozenset[str] = frozenset()
 ) -> bool:
-    """Whether validations hold or are ignored; `all` ignores whatever may be."""
+    """Return whether validations succeed or are ignored; `all` ignores all that may be ignored."""
     return all(results[ident][1] in (SUCCESS, HIDDEN) or ident in ignored for ident in idents)
 
 

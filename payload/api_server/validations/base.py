@@ -1,6 +1,6 @@
 """What a validation is: a function of a view that carries what the state machines, the API and the report have to know of it.
 
-A validation gives (status, message); status is success, failure, pending, error or disabled, or `hidden`: it holds
+A validation returns (status, message); status is success, failure, pending, error or disabled, or `hidden`: it succeeds
 and is not shown. Ids and messages are those of assisted-service.
 """
 

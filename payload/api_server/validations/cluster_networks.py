@@ -39,7 +39,7 @@ def _defined(field_name: str, label: str) -> ClusterCheck:
 
 
 def _missing_networks(v: View) -> Result | None:
-    """What is pending while networks are not all defined."""
+    """Return the pending result while a network is undefined."""
     names = ["machine_networks"] if machine_networks_needed(v.cluster) else []
     if all(v.cluster.get(name) for name in (*names, "cluster_networks", "service_networks")):
         return None
@@ -113,7 +113,7 @@ def c_prefix(v: View) -> Result:
 
 
 def calculated_cidr(v: View, number: int = 0) -> str:
-    """The hosts' network that holds the VIP of a number; empty when no host is on it."""
+    """Return the hosts' network with the VIP at an index; empty if no host is on it."""
     for key in ("api_vips", "ingress_vips"):
         vips = [vip["ip"] for vip in v.cluster.get(key, ()) if vip.get("ip")]
         if number < len(vips):
@@ -122,7 +122,7 @@ def calculated_cidr(v: View, number: int = 0) -> str:
 
 
 def network_of(ip: str, inventories: Iterable[Mapping[str, Any]]) -> str:
-    """The first network of hosts that holds an address; empty when no host is on it."""
+    """Return the first network of hosts that contains an address; empty if no host is on it."""
     networks = (cidr for found in inventories for cidr in host_networks(found))
     return next((cidr for cidr in networks if contains(cidr, ip)), "")
 
@@ -148,7 +148,7 @@ def c_calculated(v: View) -> Result:
         elif cidrs and number < len(cidrs) and found != cidrs[number]:
             errors.append(f"The Cluster Machine CIDR {cidrs[number]} is different than the calculated CIDR {found}.")
     if errors:
-        # The form of upstream's library for lists of errors.
+        # The format of upstream's library for lists of errors.
         lines = "".join(f"\n\t* {text}" for text in errors)
         return FAILURE, f"{len(errors)} error{'s' if len(errors) > 1 else ''} occurred:{lines}\n\n"
     return SUCCESS, "The Cluster Machine CIDR is equivalent to the calculated CIDR."

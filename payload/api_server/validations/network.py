@@ -56,12 +56,12 @@ def belongs_to_machine_cidr(v: HostView) -> Result:
 
 
 def majority_least(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> int:
-    """Least size of a majority group: 2 for two nodes with fencing, else 3."""
+    """Return the minimum size of a majority group: 2 for two nodes with fencing, else 3."""
     return 2 if fencing(cluster, hosts) else 3
 
 
 def fencing(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the cluster has two control plane nodes that fence each other, and no arbiter."""
+    """Return whether the cluster has two control-plane nodes that fence each other, and no arbiter."""
     return (
         control_planes(cluster) == 2
         and sum(role_of(host) == "master" and bool(host.get("fencing_credentials")) for host in hosts) == 2
@@ -131,7 +131,7 @@ _MANY = 4
 
 
 def _pings(v: HostView) -> str:
-    """Commands that a person tries when packets are late or lost."""
+    """Return commands for users to investigate latency or packet loss."""
     lines = [
         f"2: Please try the following commands on the host {hostname_of(v.host, v.inventory)} to investigate the packet loss further\n\n"
     ]
@@ -143,7 +143,7 @@ def _pings(v: HostView) -> str:
 
 
 def _quality(v: HostView, key: str, position: int, words: tuple[str, str, str, str], actions: str) -> Result:
-    """Latency or loss between hosts of one role. `words`: name, verb in the message, format of a value, of the threshold."""
+    """Check latency or loss between hosts of one role. `words`: name, verb in the message, format of a value, of the threshold."""
     name, verb, shown, limit = words
     threshold = v.requirement.get(key)
     if v.inventory is None:

@@ -35,7 +35,7 @@ def _cluster_operator(name: str, validate: Callable[[View], Result]) -> ClusterC
 
 
 def _ai_gpu(v: View) -> Result:
-    """Shown of clusters that get OpenShift AI only."""
+    """A validation that is shown for clusters with OpenShift AI only."""
     return operators.validate_ai_gpu(v) if "openshift-ai" in v.operators else (HIDDEN, "")
 
 

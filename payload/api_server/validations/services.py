@@ -69,7 +69,7 @@ def images_available(v: HostView) -> Result:
 
 
 def _own_domain(prefix: str, shown_prefix: str, what: str) -> HostCheck:
-    """Whether the user's DNS knows a name of the cluster; the installation needs it where nobody else answers for it."""
+    """Check that the user's DNS resolves a name of the cluster, where the installation needs it."""
 
     def check(v: HostView) -> Result:
         name, shown_name = domain(v.cluster, prefix), domain(v.cluster, shown_prefix)

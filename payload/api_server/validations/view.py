@@ -17,7 +17,7 @@ from .base import HIDDEN, Result
 
 
 def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any], role: str) -> dict[str, Any]:
-    """Thresholds for a host of a role; for an undecided one the least of the roles it may get."""
+    """Return thresholds for a host of a role; without a role, the minimum of the roles that it may get."""
     if is_sno(cluster) and not is_day2(cluster):
         return dict(table.get("sno", table.get("master", {})))
     if role in ("master", "arbiter", "worker"):
@@ -30,27 +30,27 @@ def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, An
 
 
 def least(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """The least of CPU, RAM and disk that a control plane node of the cluster or a worker needs."""
+    """Return the minimum CPU, RAM and disk of a control-plane node of the cluster or a worker."""
     roles = [found for found in (requirement(table, cluster, "master"), table.get("worker")) if found]
     keys = ("cpu_cores", "ram_mib", "disk_size_gb")
     return {key: min(values.get(key, 0) for values in roles) for key in keys} if roles else {}
 
 
 def dns_needed(cluster: Mapping[str, Any], dnsmasq: bool) -> bool:
-    """Whether the user's DNS has to know api, api-int and apps."""
+    """Return whether the user's DNS must resolve api, api-int and apps."""
     if is_sno(cluster) and dnsmasq and not is_day2(cluster):
         return False
     return user_managed(cluster)
 
 
 def reaches_api(host: Mapping[str, Any]) -> bool:
-    """Whether a host that joins a cluster got its config from there."""
+    """Return whether a host that joins a cluster got its config from it."""
     return bool(load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity").get("is_success"))
 
 
 @dataclass
 class View:
-    """Everything the validations of one cluster look at."""
+    """Input of the validations of one cluster."""
 
     cluster: Mapping[str, Any]
     hosts: Mapping[str, Mapping[str, Any]]
@@ -62,7 +62,7 @@ class View:
     upgrade_agent: bool = False
     dnsmasq: bool = True
     images: tuple[str, ...] = ()
-    #: Whether a user gave manifests of his own.
+    #: Whether a user added manifests.
     manifests: bool = False
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Host -> its addresses that every other host reaches.
@@ -84,7 +84,7 @@ class View:
 
     @functools.cached_property
     def collisions(self) -> dict[str, list[str]]:
-        """Addresses that several MACs answered for, by any host's report."""
+        """Return addresses for which several MACs answered, in any host's report."""
         return load_json(self.cluster.get("ip_collisions") or "{}", name="ip_collisions")
 
     @functools.cached_property
@@ -120,7 +120,7 @@ class HostView:
 
     @property
     def total(self) -> dict[str, Any]:
-        """What OpenShift and the operators ask of the host together."""
+        """Return what OpenShift and the operators together require of the host."""
         return total_requirement(self.view, self.host, self.role)
 
     @property
@@ -128,7 +128,7 @@ class HostView:
         return self.host.get("progress", {}).get("current_stage") in AFTER_REBOOT
 
     def resolved(self, name: str) -> list[str] | None:
-        """What the host resolved a name to, addresses and canonical names; None when it was not asked for."""
+        """Return the host's resolution of a name, addresses and canonical names; None if it was not requested."""
         if self._resolved is None:
             self._resolved = {}
             for entry in load_json(self.host.get("domain_name_resolutions") or "{}", name="domain_name_resolutions").get("resolutions", ()):
@@ -138,7 +138,7 @@ class HostView:
 
 
 def total_requirement(v: View, host: Mapping[str, Any], role: str) -> dict[str, Any]:
-    """Thresholds for a host in a role, with what the cluster's operators ask on top."""
+    """Return thresholds for a host in a role, including those of the cluster's operators."""
     needed = requirement(v.table, v.cluster, role)
     if v.operators:
         cpu, ram = operators.needs(v, host, role)
@@ -182,5 +182,5 @@ HostCheck = Callable[[HostView], Result]
 
 
 def before_reboot(check: HostCheck) -> HostCheck:
-    """A validation that is not shown once the live system is gone."""
+    """A validation that is hidden once the live system has ended."""
     return lambda v: (HIDDEN, "") if v.late else check(v)

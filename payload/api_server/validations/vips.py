@@ -47,7 +47,7 @@ def own_addresses(v: View, ident: str) -> list[str]:
 
 
 def free_addresses(hosts: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
-    """For each network that hosts looked at, the addresses that all of them found free; networks without any are left out."""
+    """Return for each scanned network the addresses that all hosts found free, without empty networks."""
     found: dict[str, frozenset[str]] = {}
     for host in hosts:
         for entry in load_json(host.get("free_addresses") or "[]", name="free_addresses"):
@@ -57,7 +57,7 @@ def free_addresses(hosts: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[st
 
 
 def _free(v: View, ip: str, cidr: str) -> str:
-    """Whether an address answers, by the hosts' lists of free addresses of the network: one of the verifications."""
+    """Return the verification of an address, from the hosts' lists of free addresses of the network."""
     common = free_addresses(v.hosts.values()).get(cidr)
     if not common:
         return "unverified"
@@ -65,7 +65,7 @@ def _free(v: View, ip: str, cidr: str) -> str:
 
 
 def _vip(v: View, vip: Mapping[str, Any], cidr: str, label: str, free: bool) -> tuple[str, str]:
-    """(verification, what is wrong) of a VIP in one machine network."""
+    """Return (verification, problem) of a VIP in one machine network."""
     ip = vip["ip"]
     if not cidr:
         return "unverified", f"{label} <{ip}> cannot be set if Machine Network CIDR is empty"

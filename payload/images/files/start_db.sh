@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stands in for the database: the lab's assisted service keeps its state in SQLite. Waits until it is stopped.
+# Placeholder for the database: the lab's assisted service stores its state in SQLite. Waits until it is stopped.
 trap 'exit 0' TERM INT
 while :; do
     sleep 3600 &

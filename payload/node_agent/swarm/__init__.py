@@ -1,5 +1,5 @@
-"""The swarm: thousands of no-op hosts in one process, which talk to an assisted service as real agents do.
+"""The swarm: thousands of simulated hosts in one process, which communicate with an assisted service as real agents do.
 
-They share the conversation (`..protocol`) with the real agent; what a host is made of comes from hardware profiles, and
-nothing of the machine that runs the swarm is looked at or changed.
+They share the protocol (`..protocol`) with the node agent; the inventory of a host comes from hardware profiles, and
+the machine that runs the swarm is neither inspected nor changed.
 """

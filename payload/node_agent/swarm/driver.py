@@ -1,4 +1,4 @@
-"""The swarm's engine: asyncio and aiohttp under the conversations that the real agent holds too."""
+"""The swarm's engine: runs the agent's conversations with asyncio and aiohttp."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import load_json
 from .. import protocol
-from ..protocol import API, Dispatch, Freeze, Identity, Request, Response, Talk, Wait
+from ..protocol import API, Conversation, Dispatch, Freeze, Identity, Request, Response, Wait
 from . import hub, install, noop
 from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
 from .install import Pace
@@ -36,7 +36,7 @@ else:
 REQUEST_SECONDS = 60.0
 LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
-BY_PEOPLE = ("install", "role", "set up", "remove")
+USER_OPERATIONS = ("install", "role", "set up", "remove")
 SETTING_UP = 16  # clusters that are registered or removed at a time
 LAST_LOOK_SECONDS = 20.0
 REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
@@ -44,11 +44,11 @@ SHOWN = 20  # clusters that a message names
 
 
 class Frozen(Exception):
-    """The service refused a host for good."""
+    """The service refused a host permanently."""
 
 
 class Swarm:
-    """All hosts of a run. `run` is the whole of it; `stats` has the figures while it lasts and afterwards."""
+    """All hosts of a run. `run` runs it; `stats` has the figures during and after the run."""
 
     def __init__(self, settings: Settings, show: Callable[[dict[str, Any]], None] = lambda sample: None) -> None:
         self.settings, self._show = settings, show
@@ -57,9 +57,9 @@ class Swarm:
         self.hosts: list[Host] = []
         self._pace = Pace(settings)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._tasks_of_hosts: dict[str, asyncio.Task[None]] = {}
         self._last: dict[str, str] = {}
-        self._born: dict[str, float] = {}
+        self._started: dict[str, float] = {}
         self._archive = archive(settings.logs_kib)
         self._certificate = ""
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
@@ -74,8 +74,8 @@ class Swarm:
         if self._hub and hub.belongs(request.path):
             return self._hub.headers | ({"Content-Type": "application/merge-patch+json"} if request.method == "PATCH" else {})
         headers = me.headers()
-        # What people do, the rest is done by agents: the service tells them apart by the header.
-        if request.name in BY_PEOPLE and self.settings.user_token:
+        # Operations of users; the others are of agents: the service distinguishes them by the header.
+        if request.name in USER_OPERATIONS and self.settings.user_token:
             headers.pop("X-Secret-Key", None)
             headers["Authorization"] = self.settings.user_token
         return headers
@@ -113,8 +113,8 @@ class Swarm:
         self.stats.record(request.name, loop.time() - started, response.status, wrong)
         return response
 
-    async def talk(self, conversation: Talk, me: Identity, host: Host | None = None) -> Any:
-        """Carry out what a conversation asks for; returns what it returns. Frozen: it stopped for good."""
+    async def talk(self, conversation: Conversation, me: Identity, host: Host | None = None) -> Any:
+        """Execute the requests of a conversation; return its result. Frozen: it stopped permanently."""
         loop = asyncio.get_running_loop()
         answer: Any = None
         try:
@@ -140,7 +140,7 @@ class Swarm:
             return end.value
 
     def _ends(self, host: Host) -> bool:
-        """Whether a host's runner ends at this poll: it was told to, or its failure is to fall silent or to restart."""
+        """Return whether a host's runner ends at this poll: by request, or because its failure is silence or a restart."""
         host.polls += 1
         return host.silent or host.polls == ENDING_POLL.get(host.failure)
 
@@ -170,9 +170,9 @@ class Swarm:
             await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
         if kind == "install" and result.exit_code == 0:
             wanted = load_json(step["args"][0], name="args")
-            host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not tell it
+            host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not set it
             if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
-                self._lives[host.me.host_id].cancel()  # it has rebooted into the installed system
+                self._tasks_of_hosts[host.me.host_id].cancel()  # it has rebooted into the installed system
 
     async def _live(self, host: Host, after: float) -> None:
         await asyncio.sleep(after)
@@ -183,8 +183,8 @@ class Swarm:
             while True:
                 command = await self.talk(protocol.register(host.me), host.me, host)
                 protocol.runner_request(command)
-                if host.me.host_id not in self._born:
-                    self._born[host.me.host_id] = time.monotonic()
+                if host.me.host_id not in self._started:
+                    self._started[host.me.host_id] = time.monotonic()
                     await self._give_role(host)
                 host.cache.clear()
                 host.silent = False
@@ -192,14 +192,14 @@ class Swarm:
                 if host.failure == "vanish":
                     host.silent = True
                     return
-        except (Frozen, ValueError) as error:  # refused for good, or a reply to register that makes no sense
+        except (Frozen, ValueError) as error:  # refused permanently, or an invalid reply to register
             host.gone = True
             stats.gave_up[str(error)[:200]] += 1
         finally:
             stats.active -= 1
 
     async def _give_role(self, host: Host) -> None:
-        """Arbiters are made by people, on a hub when they approve a host; all other roles the service gives by itself."""
+        """Assign arbiters as users do, on a hub when they approve a host; the service assigns all other roles."""
         cluster = host.cluster
         if not self._hub and cluster.masters <= host.number < cluster.masters + cluster.arbiters:
             request = Request("role", "PATCH", host.me.host_path, {"host_role": "arbiter"})
@@ -213,7 +213,7 @@ class Swarm:
         clock = asyncio.get_running_loop().time
         numbers = {host.me.host_id: host.number for host in hosts}
 
-        def look() -> Talk:
+        def look() -> Conversation:
             return hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
 
         end, last = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me)
@@ -223,10 +223,10 @@ class Swarm:
         if cluster.status != end:
             self._count(self.stats.cluster_status, f"cluster {cluster.id}", end)
         for host in hosts:
-            self._lives[host.me.host_id].cancel()
+            self._tasks_of_hosts[host.me.host_id].cancel()
 
     def _count(self, table: dict[str, int], key: str, status: str) -> bool:
-        """Move one from its last status to this; whether it is another."""
+        """Record a status; return whether it has changed."""
         before = self._last.get(key, "")
         if before == status:
             return False
@@ -237,7 +237,7 @@ class Swarm:
         return True
 
     def _observe(self, cluster: Cluster, body: dict[str, Any]) -> None:
-        """What a cluster's own view says of its hosts; times by the service's clock where it tells them."""
+        """Record the hosts of a cluster's view, with times of the service's clock if it has them."""
         stats = self.stats
         since = time.monotonic() - stats.begin
         if self._count(stats.cluster_status, f"cluster {cluster.id}", cluster.status):
@@ -245,7 +245,7 @@ class Swarm:
         for host in body.get("hosts") or ():
             ident, status = host["id"], host.get("status", "")
             begun = moment(host.get("registered_at") or host.get("created_at"))
-            local = time.monotonic() - self._born.get(ident, time.monotonic())
+            local = time.monotonic() - self._started.get(ident, time.monotonic())
             if self._count(stats.host_status, ident, status):
                 at = moment(host.get("status_updated_at"))
                 stats.reached(stats.host_times, status, at - begun if at and begun else local)
@@ -256,10 +256,10 @@ class Swarm:
                 at = moment(progress.get("stage_started_at"))
                 stats.reached(stats.stage_times, stage, at - begun if at and begun else local)
 
-    # The whole
+    # The run
 
     async def run(self) -> dict[str, Any]:
-        """Set up, run to the end (or until `stop`), clean up. Returns the report. SwarmError: the service is of no use."""
+        """Set up, run to the end (or until `stop`), clean up. Returns the report. SwarmError: the service cannot be used."""
         raise_file_limit()
         settings = self.settings
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
@@ -274,19 +274,19 @@ class Swarm:
                 if not self.stopped:
                     await self._all()
             finally:
-                await cancel([*self._tasks, *self._lives.values(), samples])
+                await cancel([*self._tasks, *self._tasks_of_hosts.values(), samples])
                 self.stats.sample()
                 if not settings.keep:
                     await self._remove()
         return {"settings": settings.public(), "stopped": self.stopped, "left": self.left(), **self.stats.report()}
 
     def stop(self) -> None:
-        """End the run early; everything is cleaned up as at its end."""
+        """End the run early, with the same cleanup as at its end."""
         self.stopped = True
         self._stop.set()
 
     def left(self) -> list[str]:
-        """Name and id of the clusters that should have been removed and were not, or not yet."""
+        """Return name and id of the clusters that are still to be removed."""
         return [] if self.settings.keep else [f"{cluster.name} {cluster.id or cluster.namespace}" for cluster in self.clusters if cluster.created]
 
     async def _all(self) -> None:
@@ -298,7 +298,7 @@ class Swarm:
         for at, host in enumerate(self.hosts):
             of.setdefault(host.cluster.number, []).append(host)
             first.setdefault(host.cluster.number, at * apart)
-            self._lives[host.me.host_id] = asyncio.get_running_loop().create_task(self._live(host, at * apart))
+            self._tasks_of_hosts[host.me.host_id] = asyncio.get_running_loop().create_task(self._live(host, at * apart))
         gc.collect()
         gc.freeze()
         leaders = [
@@ -318,7 +318,7 @@ class Swarm:
         await bounded([self._unfinished(cluster, of[cluster.number]) for cluster in late], SETTING_UP)
 
     async def _unfinished(self, cluster: Cluster, hosts: list[Host]) -> None:
-        """Keep what the service says of a cluster that is not installed when the time is over."""
+        """Store the service's view of a cluster that is not installed when the duration is over."""
         body: dict[str, Any] = {"status": cluster.status}
         if not self.stopped:
             me = install.as_controller(cluster, self.settings)
@@ -343,7 +343,7 @@ class Swarm:
             self._show(self.stats.sample())
 
     async def _ask(self, method: str, path: str, body: Any = None, name: str = "set up") -> Any:
-        """One request that has to work. SwarmError says which did not."""
+        """Send a request that must succeed. SwarmError otherwise."""
         me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
         response = await self.talk(protocol.exchange(Request(name, method, f"{API}{path}", body)), me)
         where = f"{method} {self.settings.url}{API}{path}"
@@ -362,9 +362,9 @@ class Swarm:
             return
         versions = (await self._ask("GET", "/component-versions")).get("versions") or {}
         settings.agent_version = settings.agent_version or versions.get("discovery-agent") or "agent"
-        # Refused agents would only show when everything is registered.
-        nobody = Request("agents' token", "GET", f"{API}/clusters/{uuid.UUID(int=0)}", answers=(404,))
-        refused = await self.talk(protocol.exchange(nobody), Identity("", "", settings.agent_version, settings.agent_token))
+        # Otherwise refused agents would only be noticed when everything is registered.
+        anonymous = Request("agents' token", "GET", f"{API}/clusters/{uuid.UUID(int=0)}", answers=(404,))
+        refused = await self.talk(protocol.exchange(anonymous), Identity("", "", settings.agent_version, settings.agent_token))
         if refused.status in (401, 403):
             raise SwarmError(f"{settings.url}: refuses the token of agents, which is read from PULL_SECRET_TOKEN: {refused.reason()}")
         if settings.discover:
@@ -374,22 +374,22 @@ class Swarm:
         await bounded([self._register(cluster) for cluster in self.clusters], SETTING_UP)
 
     async def _set_up_hub(self) -> None:
-        settings, nobody = self.settings, Identity("", "", "")
+        settings, anonymous = self.settings, Identity("", "", "")
         if settings.discover:
-            found = await self.talk(hub.discover(settings), nobody)
+            found = await self.talk(hub.discover(settings), anonymous)
             part, parts = settings.part
             self.clusters = found[part - 1 :: parts]
         else:
             self.clusters = plan_clusters(settings)
             spec = {"spec": {"releaseImage": settings.release_image or settings.openshift_version}}
             entry = hub.resource("ClusterImageSet", self._image_set, **hub.laid_over(spec, settings.template.get("ClusterImageSet", {})))
-            await self.talk(hub.ask("set up", "POST", hub.place("ClusterImageSet"), entry), nobody)
+            await self.talk(hub.ask("set up", "POST", hub.place("ClusterImageSet"), entry), anonymous)
         known: set[tuple[str, str]] = set()
 
         async def one(cluster: Cluster) -> None:
             work = hub.introduce(cluster, settings) if settings.discover else hub.register(cluster, settings, self._image_set)
             if not self.stopped:
-                known.add(await self.talk(work, nobody))
+                known.add(await self.talk(work, anonymous))
 
         await bounded([one(cluster) for cluster in self.clusters], SETTING_UP)
         services, images = {url for url, __ in known}, {image for __, image in known}
@@ -399,7 +399,7 @@ class Swarm:
         settings.agent_version = settings.agent_version or max(images, default="") or "agent"
 
     async def _discover(self) -> list[Cluster]:
-        """The infra-envs that are there, with their clusters, unless these are installed already."""
+        """Return the existing infra-envs with clusters that are not installed."""
         known = {cluster["id"]: cluster for cluster in await self._ask("GET", "/clusters") or ()}
         found: list[Cluster] = []
         for infra_env in await self._ask("GET", "/infra-envs") or ():
@@ -407,7 +407,7 @@ class Swarm:
             if cluster and cluster.get("status") not in install.OVER:
                 found.append(existing_cluster(len(found), cluster, infra_env["id"], self.settings))
         if not found:
-            raise SwarmError(f"{self.settings.url}: there is no infra-env with a cluster that is still to be installed")
+            raise SwarmError(f"{self.settings.url}: there is no infra-env with a cluster that is not installed")
         part, parts = self.settings.part
         return found[part - 1 :: parts]
 
@@ -439,7 +439,7 @@ class Swarm:
         cluster.infra_env_id = (await self._ask("POST", "/infra-envs", infra_env))["id"]
 
     async def _remove(self) -> None:
-        """Delete what was registered here. What is gone already is as good as removed; what will not go stays in `left`."""
+        """Delete what was registered here. Missing objects count as deleted; those that cannot be deleted stay in `left`."""
 
         async def remove(cluster: Cluster) -> None:
             me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
@@ -456,7 +456,7 @@ class Swarm:
 
 
 async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
-    """Run all, at most so many at a time. After an error those that run come to their end, so that what they make is known; no other begins."""
+    """Run all, at most `at_once` at a time. After an error, running ones finish, so that what they create is known; no others start."""
     gate = asyncio.Semaphore(most)
     errors: list[SwarmError] = []
 
@@ -486,7 +486,7 @@ def protocol_dumps(value: Any) -> str:
 
 
 def moment(text: Any) -> float:
-    """Seconds of an RFC 3339 time; 0 when there is none, or the zero time of Go."""
+    """Return seconds of an RFC 3339 time; 0 if there is none, or for Go's zero time."""
     if not isinstance(text, str) or text.startswith("0001-"):
         return 0.0
     try:
@@ -507,16 +507,16 @@ def archive(kib: int) -> bytes:
 
 
 def why(error: Exception) -> str:
-    """Why there was no answer, for people."""
+    """Return why there was no response, as a message."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {error.certificate_error}; --cacert names its authority"
+        return f"its certificate is not trusted: {error.certificate_error}; set its authority with --cacert"
     if isinstance(error, TimeoutError):
         return f"no answer in {REQUEST_SECONDS:.0f} s"
     return f"{type(error).__name__}: {error}"
 
 
 def tls(settings: Settings) -> Any:
-    """What aiohttp wants for `ssl`: a context, or whether to look at certificates at all. SwarmError: --cacert cannot be read."""
+    """Return aiohttp's parameter `ssl`: a context, or False to skip verification. SwarmError: --cacert cannot be read."""
     if settings.insecure:
         return False
     try:
@@ -532,7 +532,7 @@ def raise_file_limit() -> None:
 
 
 def self_signed() -> str:
-    """A certificate to stand for the router's CA: the service parses it."""
+    """A placeholder certificate for the router's CA: the service parses it."""
     import datetime as dates
 
     from cryptography import x509
@@ -557,9 +557,9 @@ def self_signed() -> str:
 
 
 def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run a swarm to its end in this thread; SIGINT and SIGTERM end it early and cleanly, the second one at once. Returns the report.
+    """Run a swarm in this thread; SIGINT and SIGTERM stop it with cleanup, the second one at once. Return the report.
 
-    SwarmError: the service is of no use. Stopped: it ended at once.
+    SwarmError: the service cannot be used. Stopped: it ended without cleanup.
     """
 
     async def main() -> dict[str, Any]:
@@ -583,7 +583,7 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
             left = f"; left behind: {', '.join(names[:SHOWN])}" if names else ""
             left += f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             if isinstance(error, asyncio.CancelledError):
-                raise Stopped(f"stopped at once{left}") from None
+                raise Stopped(f"stopped without cleanup{left}") from None
             raise SwarmError(f"{error}{left}") from None
 
     return asyncio.run(main())

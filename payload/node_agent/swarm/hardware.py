@@ -32,7 +32,7 @@ class Cluster:
     """`roles`, `stages`: host number -> what the service made it, the last stage reported for it.
 
     `rebooted`: host number -> when its next stage is due; `changed`: when anything last did (event loop time).
-    `size`: hosts, of which the first are the control plane. `created`: by us, so that it is ours to delete. `token`: its agents'.
+    `size`: hosts, of which the first are the control plane. `created`: by this run, which therefore deletes it. `token`: of its agents.
     `namespace`, `resource`, `infra_env`: on a hub, where its resources are and the names of AgentClusterInstall and InfraEnv.
     """
 
@@ -63,7 +63,7 @@ class Cluster:
         return str(self.network[1])
 
     def address(self, number: int) -> str:
-        """The address of a host: one after the other, but for the VIPs."""
+        """Return the address of a host: consecutive, skipping the VIPs."""
         at = FIRST_HOST + number
         for vip in sorted({ipaddress.IPv4Address(text) for text in (self.api_vip, self.ingress_vip) if text}):
             at += FIRST_HOST <= int(vip) - int(self.network.network_address) <= at
@@ -72,7 +72,7 @@ class Cluster:
 
 @dataclass(slots=True)
 class Host:
-    """One of a cluster's hosts. All it is follows from its numbers, so only these are kept. `gone`: it gave up for good."""
+    """One host of a cluster. Everything is derived from its numbers, so only these are stored. `gone`: it gave up permanently."""
 
     cluster: Cluster
     number: int
@@ -179,10 +179,10 @@ def subnet_prefix(settings: Settings) -> int:
 
 
 def plan_clusters(settings: Settings) -> list[Cluster]:
-    """The clusters of this part to register, each with a subnet of its own. SwarmError: there are not so many addresses."""
+    """The clusters of this part to register, each with a subnet of its own. SwarmError: too few addresses."""
     prefix = subnet_prefix(settings)
     if settings.clusters > 2 ** (prefix - ADDRESSES.prefixlen):
-        raise SwarmError(f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} has no room for so many")
+        raise SwarmError(f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} does not have enough addresses")
     part, parts = settings.part
     found = []
     for number, (kind, network) in enumerate(zip(topologies(settings), ADDRESSES.subnets(new_prefix=prefix), strict=False)):
@@ -204,8 +204,8 @@ def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, sett
     try:
         network = ipaddress.IPv4Network(cidr, strict=False) if cidr else planned
     except ValueError:
-        raise SwarmError(f"cluster {found['name']}: machine network {cidr} is not IPv4, which is all that the swarm has") from None
+        raise SwarmError(f"cluster {found['name']}: machine network {cidr} is not IPv4, the only family that the swarm supports") from None
     if network.num_addresses < size + RESERVED:
-        raise SwarmError(f"cluster {found['name']}: machine network {network} has no room for {size} hosts")
+        raise SwarmError(f"cluster {found['name']}: machine network {network} has too few addresses for {size} hosts")
     domain = f"{found['name']}.{found.get('base_dns_domain', '')}"
     return Cluster(number, found["name"], domain, masters, 0, size, network, api, ingress, found["id"], infra_env_id)

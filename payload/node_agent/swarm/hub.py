@@ -1,7 +1,7 @@
 """kube-api mode: the clusters are custom resources on a hub cluster, as conversations with its API.
 
-The service on the hub does the rest: it makes an Agent of every host that registers, and starts an installation by itself
-when the hosts that AgentClusterInstall asks for are approved. What an agent needs to know it learns as a real host does, from
+The service on the hub does the rest: it creates an Agent for every host that registers, and starts an installation
+when the hosts that AgentClusterInstall requires are approved. An agent gets its configuration as a real host does, from
 the unit `agent.service` in the discovery Ignition that InfraEnv's status names.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml, load_yaml_all, read_file
-from ..protocol import Request, Response, Talk, Wait
+from ..protocol import Conversation, Request, Response, Wait
 from .hardware import Cluster, existing_cluster
 from .settings import Settings, SwarmError
 
@@ -43,7 +43,7 @@ POLL_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Hub:
-    """Where the hub's API is, and who we are there."""
+    """URL of the hub's API, and the credentials for it."""
 
     server: str
     headers: dict[str, str] = field(repr=False)
@@ -66,10 +66,10 @@ class Hub:
                     tls.load_cert_chain(user["client-certificate"], user["client-key"])
             token = user.get("token", "")
             if "client-certificate-data" in user:
-                raise ValueError("client-certificate-data is not supported: name files, or give a token")
+                raise ValueError("client-certificate-data is not supported: use files or a token")
             return cls(cluster["server"].rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}, tls)
         except StopIteration:
-            raise SwarmError(f"--kubeconfig {path}: current-context names no context, cluster or user that is there") from None
+            raise SwarmError(f"--kubeconfig {path}: current-context does not name an existing context, cluster and user") from None
         except DocumentError as error:
             raise SwarmError(f"--kubeconfig {path}: line {error.line}: {error.problem}") from None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -77,7 +77,7 @@ class Hub:
 
 
 def belongs(path: str) -> bool:
-    """Whether a request goes to the hub's API."""
+    """Return whether a request goes to the hub's API."""
     return path.startswith(("/api/v1/", "/apis/"))
 
 
@@ -85,8 +85,8 @@ def place(kind: str, namespace: str = "", name: str = "") -> str:
     return PLACES[kind].format(namespace) + (f"/{name}" if name else "")
 
 
-def ask(name: str, method: str, path: str, body: Any = None) -> Talk:
-    """A request that has to work; returns its decoded answer. SwarmError says why it did not."""
+def ask(name: str, method: str, path: str, body: Any = None) -> Conversation:
+    """Send a request that must succeed; return its decoded response. SwarmError otherwise."""
     response: Response = yield Request(name, method, path, body)
     if not response.ok:
         raise SwarmError(f"{method} {path}: {response.reason()}")
@@ -97,7 +97,7 @@ def ask(name: str, method: str, path: str, body: Any = None) -> Talk:
 
 
 def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Object]:
-    """What makes one cluster, in order of creation; `settings.template` laid over. NMStateConfig comes from the template alone."""
+    """Return the resources of one cluster, in order of creation, merged with `settings.template`. NMStateConfig is only in the template."""
     single, name = cluster.masters == 1, cluster.name
     workers = cluster.size - cluster.masters - cluster.arbiters
     secret = base64.b64encode(settings.pull_secret.encode()).decode()
@@ -152,7 +152,7 @@ def laid_over(base: Object, over: Object) -> Object:
 
 
 def load_template(path: Path) -> dict[str, Object]:
-    """Kind -> what is laid over the swarm's resources of that kind. SwarmError names file and document."""
+    """Return kind -> what is merged into the swarm's resources of that kind. SwarmError names file and document."""
     try:
         documents = [document for document in load_yaml_all(read_file(path), name=str(path)) if document]
     except (OSError, DocumentError) as error:
@@ -160,15 +160,15 @@ def load_template(path: Path) -> dict[str, Object]:
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") not in PLACES:
             kind = document.get("kind") if isinstance(document, dict) else document
-            raise SwarmError(f"--template {path}: kind {kind!r} must be of {', '.join(PLACES)}")
+            raise SwarmError(f"--template {path}: kind {kind!r} must be one of {', '.join(PLACES)}")
     return {document["kind"]: {key: value for key, value in document.items() if key not in ("apiVersion", "kind")} for document in documents}
 
 
 # Conversations
 
 
-def register(cluster: Cluster, settings: Settings, image_set: str) -> Talk:
-    """Make a cluster's resources, and learn from its InfraEnv what its agents need."""
+def register(cluster: Cluster, settings: Settings, image_set: str) -> Conversation:
+    """Create a cluster's resources, and read the configuration of its agents from its InfraEnv."""
     for entry in manifests(cluster, settings, image_set):
         yield from ask("set up", "POST", place(entry["kind"], entry["metadata"].get("namespace", "")), entry)
         cluster.created = True
@@ -176,7 +176,7 @@ def register(cluster: Cluster, settings: Settings, image_set: str) -> Talk:
     return (yield from introduce(cluster, settings))
 
 
-def introduce(cluster: Cluster, settings: Settings) -> Talk:
+def introduce(cluster: Cluster, settings: Settings) -> Conversation:
     """Wait for the discovery Ignition of a cluster's InfraEnv; returns the service's URL and the agent's image in it."""
     path = place("InfraEnv", cluster.namespace, cluster.infra_env)
     waited = 0.0
@@ -214,8 +214,8 @@ def agent_unit(config: Any, name: str) -> tuple[dict[str, str], str]:
     return flags, token[1] if token else ""
 
 
-def discover(settings: Settings) -> Talk:
-    """The clusters of all InfraEnvs that are bound to one which is still to be installed."""
+def discover(settings: Settings) -> Conversation:
+    """Return the clusters of all InfraEnvs that are bound to a cluster which is not installed."""
     found: list[Cluster] = []
     for infra_env in (yield from ask("set up", "GET", INFRA_ENVS)).get("items") or ():
         reference = (infra_env.get("spec") or {}).get("clusterRef") or {}
@@ -229,7 +229,7 @@ def discover(settings: Settings) -> Talk:
             continue
         found.append(from_resources(len(found), infra_env, deployment, install, settings))
     if not found:
-        raise SwarmError("the hub has no InfraEnv with a cluster that is still to be installed")
+        raise SwarmError("the hub has no InfraEnv with a cluster that is not installed")
     return found
 
 
@@ -259,7 +259,7 @@ def condition(found: Object, kind: str) -> bool:
     return any(one["type"] == kind and one["status"] == "True" for one in listed)
 
 
-def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Talk:
+def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Conversation:
     """A cluster as the service's model has it, from its resources; approves the hosts of ours that wait for it.
 
     `numbers`: host id -> number in the cluster. Returns None when the hub does not answer.
@@ -289,7 +289,7 @@ def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Talk:
     return {"status": "installed" if condition(answer.body, "Completed") else state, "hosts": hosts}
 
 
-def remove(cluster: Cluster) -> Talk:
+def remove(cluster: Cluster) -> Conversation:
     """Delete what `register` made. Returns whether its namespace is gone, or going."""
     response = Response(0)
     for kind in ("ClusterDeployment", "InfraEnv", "Namespace"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....plugins.module_utils.vocabulary import Finalizing, Stage
-from ..protocol import API, Identity, Request, Response, Talk, Wait, exchange
+from ..protocol import API, Conversation, Identity, Request, Response, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
 
@@ -21,7 +21,7 @@ DONE_MASTERS = 2
 
 @dataclass(slots=True)
 class Pace:
-    """How long things take: a table's seconds times the setting, give or take its jitter."""
+    """Durations: a table's seconds times the setting, with jitter."""
 
     settings: Settings
 
@@ -33,8 +33,8 @@ class Pace:
         return self.seconds(STAGE_SECONDS.get(name, 0.0))
 
 
-def persist(request: Request, settings: Settings) -> Talk:
-    """Send as the installer does: again and again while the service is not there or busy, as its client's limits are."""
+def persist(request: Request, settings: Settings) -> Conversation:
+    """Send as the installer does: retry while the service is unreachable or busy, up to its client's limits."""
     for __ in range(TRIES):
         response: Response = yield request
         if response.ok or not (response.status in (0, 408, 425, 429) or response.status >= 500):
@@ -43,7 +43,7 @@ def persist(request: Request, settings: Settings) -> Talk:
     return response
 
 
-def progress(host: Host, settings: Settings, stage: str, info: str = "") -> Talk:
+def progress(host: Host, settings: Settings, stage: str, info: str = "") -> Conversation:
     """Report a host's stage; remembers it for the others."""
     body = {"current_stage": stage, "progress_info": info}
     response: Response = yield from persist(Request("progress", "PUT", f"{host.me.host_path}/progress", body), settings)
@@ -52,17 +52,17 @@ def progress(host: Host, settings: Settings, stage: str, info: str = "") -> Talk
     return response
 
 
-def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
-    """What the installer tells the service on one host, from its start to the reboot. Returns False when it failed.
+def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Conversation:
+    """Send the reports of one host's installer, from its start to the reboot. Returns False if it failed.
 
-    `role`: bootstrap, master, arbiter or worker. `archive`: what is uploaded as the host's logs.
+    `role`: bootstrap, master, arbiter or worker. `archive`: uploaded as the host's logs.
     """
     cluster, settings = host.cluster, pace.settings
     cluster.roles[host.number] = role
     single = cluster.masters == 1
     yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}?exclude-hosts=true"), settings)
 
-    def stage(name: str, info: str = "") -> Talk:
+    def stage(name: str, info: str = "") -> Conversation:
         yield from progress(host, settings, name, info)
         yield Wait(pace.stage(name))
 
@@ -108,7 +108,7 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Talk:
     return True
 
 
-def until(condition: Callable[[], bool], settings: Settings) -> Talk:
+def until(condition: Callable[[], bool], settings: Settings) -> Conversation:
     while not condition():
         yield Wait(settings.installer_poll)
 
@@ -117,8 +117,8 @@ def masters_at(cluster: Cluster, stages: tuple[str, ...]) -> int:
     return sum(cluster.stages.get(number) in stages for number, role in cluster.roles.items() if role != "worker")
 
 
-def send_logs(host: Host, archive: bytes, settings: Settings) -> Talk:
-    """What `logs_sender` does: two states, the archive, the last state."""
+def send_logs(host: Host, archive: bytes, settings: Settings) -> Conversation:
+    """Upload logs as `logs_sender` does: two states, the archive, the last state."""
     path = f"{host.me.host_path}/logs-progress"
     for state in ("requested", "collecting"):
         yield from persist(Request("logs progress", "PUT", path, {"logs_state": state}), settings)
@@ -128,14 +128,14 @@ def send_logs(host: Host, archive: bytes, settings: Settings) -> Talk:
 
 
 def after_reboot(host: Host, role: str) -> tuple[str, ...]:
-    """The stages that others report for a host which has rebooted."""
+    """Return the stages that others report for a rebooted host."""
     if host.cluster.masters == 1:
         return (Stage.JOINED, Stage.DONE)
     return (*((Stage.IGNITION,) if role == "worker" else ()), Stage.CONFIGURING, Stage.JOINED, Stage.DONE)
 
 
-def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[[], float]) -> Talk:
-    """One round for hosts that have rebooted: each goes on by a stage when its time has come."""
+def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[[], float]) -> Conversation:
+    """Make one round over rebooted hosts: each advances by a stage when it is due."""
     settings = pace.settings
     for host in hosts:
         now = cluster.stages.get(host.number, "")
@@ -150,10 +150,10 @@ def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[
                 cluster.rebooted[host.number] = clock() + pace.stage(following)
 
 
-def by_rest(cluster: Cluster, settings: Settings) -> Talk:
-    """A cluster as the service has it, with its hosts; None when it does not answer, `DELETED` when it has none.
+def by_rest(cluster: Cluster, settings: Settings) -> Conversation:
+    """Return a cluster with its hosts; None if the service does not answer, `DELETED` if it does not exist.
 
-    Hosts are listed apart: the cluster's own view of 150 has all that each says of the others, 10 MB.
+    Hosts are listed separately: the cluster's own view of 150 hosts has their connectivity reports, 10 MB.
     """
     shown: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}?exclude-hosts=true"), settings)
     if shown.status == 404:
@@ -162,10 +162,10 @@ def by_rest(cluster: Cluster, settings: Settings) -> Talk:
     return {**shown.body, "hosts": hosts.body} if shown.ok and hosts.ok else None
 
 
-def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
-    """What the controller does once the service says that the cluster is finalizing.
+def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Conversation:
+    """Send the controller's reports once the cluster is finalizing.
 
-    Returns whether the service took the last word; if not, it is all said again in the next round.
+    Returns whether the service accepted the last report; if not, all are sent again in the next round.
     """
     base, settings = f"{API}/clusters/{cluster.id}", pace.settings
     monitored: Response = yield from persist(Request("operators", "GET", f"{base}/monitored-operators"), settings)
@@ -173,7 +173,7 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Talk:
     for entry in (monitored.body or ()) if monitored.ok else ():
         operators.setdefault(entry.get("operator_type") or "builtin", []).append(entry["name"])
 
-    def become_available(kind: str, seconds: float) -> Talk:
+    def become_available(kind: str, seconds: float) -> Conversation:
         for status in ("progressing", "available"):
             for name in operators[kind]:
                 report = {"name": name, "status": status, "status_info": f"{name} is {status}", "version": "4.22.0"}
@@ -209,14 +209,14 @@ def conduct(
     clock: Callable[[], float],
     observe: Callable[[Cluster, dict[str, Any]], None],
     certificate: str,
-    look: Callable[[], Talk],
-) -> Talk:
-    """Watch a cluster, start its installation when it is ready, play its controller; returns its last status, and all that was last read.
+    look: Callable[[], Conversation],
+) -> Conversation:
+    """Watch a cluster, start its installation when it is ready, act as its controller; return its last status and last view.
 
-    As in an agent-based installation, "ready" takes every host that the cluster is to have: the service is content with the
-    control plane, and would refuse those that come later. A hub starts by itself, and only then its clusters get an id. `look` reads
-    the cluster, with its hosts; `observe` gets each that was read. A cluster of which nothing new is seen for long is `stalled`: one whose
-    preparation fails again and again does change. One whose hosts all gave up is `refused`.
+    As in an agent-based installation, "ready" requires every expected host of the cluster: the service only requires the
+    control plane, and would refuse later hosts. A hub starts by itself, and only then its clusters get an id. `look` reads
+    the cluster, with its hosts; `observe` gets each view. A cluster without changes for long is `stalled`; one whose
+    preparation fails repeatedly does change. One whose hosts all gave up is `refused`.
     """
     settings = pace.settings
     finalized, seen = False, set[int]()
@@ -247,11 +247,11 @@ def conduct(
         yield Wait(settings.controller_poll if cluster.status in ("installing", "finalizing") else settings.watch)
 
 
-def remove(cluster: Cluster) -> Talk:
-    """Delete a cluster with its hosts and infra-env, whatever it does. Returns whether it is gone."""
+def remove(cluster: Cluster) -> Conversation:
+    """Delete a cluster with its hosts and infra-env, in any status. Return whether it is deleted."""
     base = f"{API}/clusters/{cluster.id}"
 
-    def ask(method: str, path: str) -> Talk:
+    def ask(method: str, path: str) -> Conversation:
         return exchange(Request("remove", method, path, answers=(404,)))
 
     shown: Response = yield from ask("GET", f"{base}?exclude-hosts=true")
@@ -269,5 +269,5 @@ def remove(cluster: Cluster) -> Talk:
 
 
 def as_controller(cluster: Cluster, settings: Settings) -> Identity:
-    """Under whose name the cluster's own requests go."""
+    """Return the host in whose name the cluster's own requests are sent."""
     return Identity(cluster.infra_env_id, "", settings.agent_version, cluster.token or settings.agent_token)

@@ -20,18 +20,18 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="agentlab swarm",
         usage="agentlab swarm --url URL [options]\n       agentlab swarm merge DIR... --report DIR\n       agentlab swarm pack FILE",
-        description="Load an assisted service with no-op hosts, from discovery until every cluster is installed. What it registers it deletes at the end.",
+        description="Load-test an assisted service with simulated hosts, until every cluster is installed. Registered clusters are deleted at the end.",
         epilog="\n\n".join(
             (
                 table("topologies", {name: shape.text for name, shape in kinds().items()}),
                 table("failures", FAILURES),
                 table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
                 "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do).",
-                "merge makes one report of several machines' reports; pack writes the swarm as one executable file,\n"
+                "merge combines the reports of several machines; pack writes the swarm as one executable file,\n"
                 "for machines with Python 3.11, aiohttp and cryptography.",
-                "Exit code 0: every cluster was installed (with --allow-unfinished, or --no-install: none has failed); 1: some were not, or\n"
+                "Exit code 0: every cluster was installed (with --allow-unfinished or --no-install: none failed); 1: some were not, or\n"
                 "could not be removed;\n"
-                "2: it could not begin; 130: it was stopped.",
+                "2: it could not start; 130: it was stopped.",
             )
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -46,51 +46,51 @@ def parser() -> argparse.ArgumentParser:
         default = defaults[flag.removeprefix("--").replace("-", "_")]
         group.add_argument(flag, default=default, metavar=metavar, help=text + (f" (default {default})" if default else ""))
 
-    group.add_argument("--url", default="", help="of the assisted service, as http://192.168.111.20:8090; on a hub it is known")
+    group.add_argument("--url", default="", help="URL of the assisted service, e.g. http://192.168.111.20:8090; with --kubeconfig it is read from the hub")
     group.add_argument("--insecure", action="store_true", help="do not verify the service's certificate")
     word("--cacert", "authority of the service's certificate, PEM", "FILE")
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of a hub: the clusters are its custom resources (kube-api mode)")
-    group.add_argument("--template", type=Path, metavar="FILE", help="YAML documents that are laid over the swarm's resources of their kind")
-    number("--connections", "to the service, at most", int, "N")
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of a hub: clusters are its custom resources (kube-api mode)")
+    group.add_argument("--template", type=Path, metavar="FILE", help="YAML documents that are merged into the swarm's resources of their kind")
+    number("--connections", "maximum number of connections to the service", int, "N")
 
     group = top.add_argument_group("the clusters")
-    number("--clusters", "how many to register", int, "N")
-    number("--hosts", "per cluster; 0: what the topology needs; a single node is always one", int, "N")
+    number("--clusters", "number of clusters to register", int, "N")
+    number("--hosts", "hosts per cluster; 0: the topology's default; a single node is always one", int, "N")
     group.add_argument(
         "--topology", default="compact", metavar="NAME=SHARE,...",
-        help="which share of the clusters is what; NAME:HOSTS for a size of its own, as ha:150 (default compact)",
+        help="topologies and their shares of the clusters; NAME:HOSTS for another size, e.g. ha:150 (default compact)",
     )
-    group.add_argument("--hardware", default="vm", metavar="NAME=SHARE,...", help="what the hosts are made of (default vm)")
-    group.add_argument("--discover", action="store_true", help="take the clusters and infra-envs that are there; register none")
-    group.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="carry only this part of the swarm; other machines carry the others")
+    group.add_argument("--hardware", default="vm", metavar="NAME=SHARE,...", help="hardware profiles of the hosts (default vm)")
+    group.add_argument("--discover", action="store_true", help="use existing clusters and infra-envs; register none")
+    group.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="run only this part of the swarm; other machines run the others")
     word("--name", "cluster name prefix")
-    word("--base-domain", "of the clusters", "DOMAIN")
-    word("--openshift-version", "of the clusters", "VERSION")
-    word("--release-image", "of the clusters; without it the service's for the version", "PULLSPEC")
-    group.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, as lso,metallb (REST mode)")
-    word("--agent-version", "agent image reported by the simulated hosts; without it the service's own", "PULLSPEC")
+    word("--base-domain", "base domain of the clusters", "DOMAIN")
+    word("--openshift-version", "OpenShift version of the clusters", "VERSION")
+    word("--release-image", "release image of the clusters; default: the service's for the version", "PULLSPEC")
+    group.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, e.g. lso,metallb (REST mode)")
+    word("--agent-version", "agent image reported by the simulated hosts; default: the service's own", "PULLSPEC")
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
     group.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")
     group.add_argument("--keep", action="store_true", help="do not delete what was registered")
 
-    group = top.add_argument_group("time, and what goes wrong")
-    number("--ramp-up", "over which the hosts are started")
-    number("--think-time", "factor on the time that steps and stages take on a real host; 0: none", unit="FACTOR")
-    number("--jitter", "share by which those times vary, 0 to 1", unit="SHARE")
-    number("--network-delay", "before each request")
-    number("--network-jitter", "on top, at random")
-    group.add_argument("--failures", default="", metavar="NAME=SHARE,...", help="which share of the hosts fails, and how")
-    number("--watch", "between looks at each cluster")
-    number("--controller-poll", "between rounds of each cluster's controller")
-    number("--installer-poll", "between an installer's looks at others")
-    number("--register-interval", "between tries to register")
-    number("--poll-limit", "between polls, at most, whatever the service asks for; 0: as it asks")
-    number("--write-reports", "progress reports while the disk is written", int, "N")
+    group = top.add_argument_group("timing and failures")
+    number("--ramp-up", "time over which the hosts are started")
+    number("--think-time", "factor on the real duration of steps and stages; 0: answer at once", unit="FACTOR")
+    number("--jitter", "random variation of those durations, 0 to 1", unit="SHARE")
+    number("--network-delay", "delay before each request")
+    number("--network-jitter", "maximum random addition to --network-delay")
+    group.add_argument("--failures", default="", metavar="NAME=SHARE,...", help="failures and their shares of the hosts")
+    number("--watch", "poll interval of each cluster")
+    number("--controller-poll", "poll interval of each cluster's controller")
+    number("--installer-poll", "poll interval of each installer")
+    number("--register-interval", "interval between attempts to register")
+    number("--poll-limit", "maximum poll interval of agents; 0: the service's")
+    number("--write-reports", "number of progress reports while the disk is written", int, "N")
     number("--logs-kib", "size of a host's log archive", int, "KIB")
-    number("--duration", "after which it ends; 0: when every cluster is installed or has failed")
-    group.add_argument("--allow-unfinished", action="store_true", help="clusters that are not installed when --duration is over are no failure")
-    number("--stall", "after which a cluster is given up when nothing of it changes")
-    number("--seed", "of everything random that must be the same again", int, "N")
+    number("--duration", "maximum duration of the run; 0: until every cluster is installed or has failed")
+    group.add_argument("--allow-unfinished", action="store_true", help="do not fail if clusters are not installed when --duration is over")
+    number("--stall", "give up a cluster after this time without a change")
+    number("--seed", "seed of the random numbers, to repeat a run", int, "N")
 
     group = top.add_argument_group("the report")
     group.add_argument("--report", type=Path, metavar="DIR", help="write report.html, report.json and CSV files there")
@@ -131,7 +131,7 @@ class Progress:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """SwarmError: an option makes no sense."""
+    """Validate the options; raise SwarmError."""
     values = vars(options)
     pull_secret = values.pop("pull_secret_file")
     if pull_secret:
@@ -158,10 +158,10 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def merge(argv: list[str]) -> int:
-    """`merge`: one report of several machines' reports."""
+    """Merge the reports of several machines into one."""
     top = argparse.ArgumentParser(prog="agentlab swarm merge", description=merge.__doc__)
-    top.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a --report of one machine")
-    top.add_argument("--report", type=Path, required=True, metavar="DIR", help="where to write the report of all")
+    top.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="report directory of one machine")
+    top.add_argument("--report", type=Path, required=True, metavar="DIR", help="directory of the merged report")
     options = top.parse_args(argv)
     from . import report
 
@@ -176,7 +176,7 @@ def merge(argv: list[str]) -> int:
 
 
 def pack(argv: list[str]) -> int:
-    """`pack`: the swarm as one executable file."""
+    """Write the swarm as one executable file."""
     top = argparse.ArgumentParser(prog="agentlab swarm pack", description=pack.__doc__)
     top.add_argument("file", type=Path)
     from .bundle import write
@@ -186,14 +186,14 @@ def pack(argv: list[str]) -> int:
 
 
 def reason(cluster: dict[str, Any]) -> str:
-    """Why a cluster was not installed: what its first host says that is not well, else what it says itself."""
+    """Return why a cluster was not installed: the reason of its first failing host, else its own."""
     from .report import said
 
     return next((f"{host['name']}: {said(host)}" for host in cluster["hosts"] if said(host)), "") or said(cluster)
 
 
 def conclude(report: dict[str, Any]) -> int:
-    """Say what came of it, in one line unless something was left behind. Returns the exit code, see `main`."""
+    """Print the result, in one line unless something was left behind. Return the exit code, see `main`."""
     used, ends = report["resources"], report["ends"]
     for cluster in report["failed"]:
         injected = sorted({host["simulated"] for host in cluster["hosts"] if host["simulated"]})
@@ -211,7 +211,7 @@ def conclude(report: dict[str, Any]) -> int:
         f"{'stopped; ' if report['stopped'] else ''}{ends.get('installed', 0)} of {report['clusters']} clusters installed"
         + "".join(f", {count} {name}" for name, count in others.items())
         + (f", {gave_up} hosts gave up" if gave_up else "")
-        + f"; {report['seconds']} s; polls late by p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB an agent, "
+        + f"; {report['seconds']} s; poll delay p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB per agent,  "
         f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
     )
     if report["stopped"]:
@@ -224,7 +224,7 @@ def conclude(report: dict[str, Any]) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """0: every cluster was installed (or may be unfinished when the time is over); 1: some were not, or could not be removed;
-    2: it could not begin; 130: it was stopped."""
+    2: it could not start; 130: it was stopped."""
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["merge"]:
         return merge(words[1:])
@@ -245,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
             progress.close()
         for path in save(report, settings.report) if settings.report else ():
             print(path)
-    except (SwarmError, ImportError, OSError) as error:  # a library that this machine has not is named by its error
+    except (SwarmError, ImportError, OSError) as error:  # the error names a missing library
         print(f"agentlab swarm: {error}", file=sys.stderr)
         return 130 if isinstance(error, Stopped) else 2
     return conclude(report)

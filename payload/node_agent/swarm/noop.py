@@ -1,4 +1,4 @@
-"""What a host of the swarm answers to each step. Nothing is measured and nothing is touched."""
+"""Replies of a simulated host to each step. Nothing is measured or changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def inventory(host: Host, args: list[str]) -> Result:
 
 
 def connectivity(host: Host, args: list[str]) -> Result:
-    """Every address of every other host answers; round trips vary, so that the reply is a new one each time."""
+    """Every address of every other host answers; round trips vary, so that each reply is different."""
     reached = host.failure != "isolated"
     nic = host.inventory()["interfaces"][0]["name"] if args else ""
     remote = []
@@ -64,7 +64,7 @@ def ntp(host: Host, args: list[str]) -> Result:
 
 
 def domains(host: Host, args: list[str]) -> Result:
-    """The cluster's names lead to its VIPs (to the host itself on a single node), a wildcard leads nowhere."""
+    """The cluster's names resolve to its VIPs (on a single node to the host itself), a wildcard does not resolve."""
     single = host.cluster.masters == 1
     answer = []
     for entry in load_json(args[0], name="arguments")["domains"]:
@@ -84,7 +84,7 @@ def domains(host: Host, args: list[str]) -> Result:
 
 
 def disk_speed(host: Host, args: list[str]) -> Result:
-    """A slow disk is only warned of; what fails a host is a measurement that fails."""
+    """A slow disk is only a warning; a failed measurement fails the host."""
     bad = host.failure == "disk"
     output = dumps({"path": load_json(args[0], name="arguments")["path"], "io_sync_duration": 0 if bad else 1})
     return Result(output, "fio: the disk cannot be written", 1) if bad else Result(output)
@@ -145,7 +145,7 @@ ANSWERS: dict[str, Callable[[Host, list[str]], Result]] = {
 
 
 def answer(host: Host, step: dict[str, Any]) -> Result:
-    """The result of a step; -1 for one that no agent knows, or with arguments that cannot be read."""
+    """Return the result of a step; -1 for an unknown step or invalid arguments."""
     kind = step["step_type"]
     if kind not in ANSWERS:
         return Result("", f"failed to find action for step type {kind}", -1)

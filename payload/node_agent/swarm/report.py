@@ -1,4 +1,4 @@
-"""The report of a run: JSON with everything, CSV tables, an HTML page with plots that needs nothing else."""
+"""The report of a run: JSON with everything, CSV tables, a self-contained HTML page with plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ....plugins.module_utils.documents import load_json, read_file
 from .settings import SwarmError
 from .stats import Histogram, density, summaries
 
-# By meaning where there is one, so that plots of the same thing look the same; what is not here takes the others in turn.
+# By meaning, so that plots of the same thing look the same; other series take the remaining colours in turn.
 COLOURS = {
     "installed": "#2e8b57", "error": "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", "cancelled": "#8c564b", "deleted": "#5b5b5b",
     "disconnected": "#b07aa1", "preparing-failed": "#c2543d",
@@ -67,7 +67,7 @@ def save(report: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def writable(folder: Path) -> None:
-    """Make the folder of a report, before there is one. SwarmError: nothing can be written there."""
+    """Create the directory of a report in advance. SwarmError: it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -77,21 +77,21 @@ def writable(folder: Path) -> None:
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """The report in a folder of `save`. SwarmError names the file and what is wrong with it."""
+    """Return the report in a directory of `save`. SwarmError names the file and the problem."""
     path = folder / "report.json"
     try:
         report: dict[str, Any] = load_json(read_file(path), name=str(path))
     except (OSError, ValueError) as error:
         raise SwarmError(f"{path}: {error}") from None
     if not isinstance(report, dict) or "histograms" not in report:
-        raise SwarmError(f"{path}: is not the report of a swarm")
+        raise SwarmError(f"{path}: is not a report of a swarm")
     return report
 
 
 def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
-    """One report of what several machines did at the same time to one service.
+    """Merge the reports of machines that loaded one service at the same time.
 
-    Percentiles are those of all values together; in the samples, which have none to add, they are the worst machine's.
+    Percentiles are those of all values together; in samples, which cannot be merged, they are those of the worst machine.
     """
     began = min(report["began"] for report in reports)
     tables: dict[str, dict[str, Histogram]] = {}
@@ -304,7 +304,7 @@ def page(report: dict[str, Any]) -> str:
     ends = [f"{report['ends'].get('installed', 0)} of {report['clusters']} clusters installed"]
     ends += [f"{count} {name}" for name, count in report["ends"].items() if name != "installed"]
     ends += [f"{count} hosts gave up: {reason}" for reason, count in report["gave_up"].items()]
-    ends += ["stopped before its end"] * report["stopped"] + [f"could not be removed: {name}" for name in report["left"]]
+    ends += ["stopped early"] * report["stopped"] + [f"could not be removed: {name}" for name in report["left"]]
     well = len(ends) == 1 and not report["errors"]
     facts = [
         ("Against", f"{settings['url']}{machines}", ""),
@@ -313,10 +313,10 @@ def page(report: dict[str, Any]) -> str:
         ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
         ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),
          "bad" if report["errors"] else ""),
-        ("Polls", f"late by {late['p99_ms']:,} ms at the 99th percentile, {late['max_ms']:,} ms at most", ""),
-        ("Memory", f"{used['peak_rss_mib']:,} MiB at most: {used['baseline_mib']:,} MiB of the program, {used['kib_per_agent']:,} KiB an agent; "
+        ("Polls", f"delay {late['p99_ms']:,} ms at the 99th percentile, {late['max_ms']:,} ms at most", ""),
+        ("Memory", f"{used['peak_rss_mib']:,} MiB at most: {used['baseline_mib']:,} MiB of the program, {used['kib_per_agent']:,} KiB per agent; "
          f"{used['agents_per_gib']:,} agents per GiB", ""),
-        ("Processor", f"{used['cpu_seconds']:,} s; {used['agents_per_core']:,} agents per core", ""),
+        ("CPU", f"{used['cpu_seconds']:,} s; {used['agents_per_core']:,} agents per core", ""),
     ]  # fmt: skip
     parts = [
         '<div class="plots">',
@@ -324,11 +324,11 @@ def page(report: dict[str, Any]) -> str:
         states("Clusters by status", "clusters"),
         plot("Requests", "per second", {"requests_per_s": "requests", "errors_per_s": "errors"}),
         plot("Latency of requests", "milliseconds, logarithmic", {"p50_ms": "median", "p99_ms": "99th percentile"}, logarithmic=True),
-        plot("Lateness of polls", "milliseconds, logarithmic", {"late_p99_ms": "99th percentile"}, logarithmic=True),
+        plot("Poll delay", "milliseconds, logarithmic", {"late_p99_ms": "99th percentile"}, logarithmic=True),
         plot("Memory of the swarm", "MiB", {"rss_mib": "resident"}),
-        plot("Processor time of the swarm", "percent of a core", {"cpu_percent": "used"}),
+        plot("CPU of the swarm", "percent of a core", {"cpu_percent": "used"}),
         "</div>",
-        texts("Clusters that were not installed", ("Cluster", "Host", "Status", "Injected failure", "What the service says"), failures(report),
+        texts("Clusters that were not installed", ("Cluster", "Host", "Status", "Injected failure", "Reason reported by the service"), failures(report),
               "None."),
         texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
         grid("Operations, milliseconds", "Operation", report["operations"].items()),

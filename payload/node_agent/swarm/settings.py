@@ -1,4 +1,4 @@
-"""What a swarm is to be, and the tables behind its choices."""
+"""Settings of a swarm, and the tables of their values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..protocol import API
 
 
 class Topology(NamedTuple):
-    """`masters` without `arbiters`; a host after these is an arbiter, then come workers. `hosts`: how many when none are asked for.
+    """`masters` without `arbiters`; a host after these is an arbiter, then come workers. `hosts`: default number.
 
-    `fixed`: it is of that size whatever is asked for.
+    `fixed`: it always has that size.
     """
 
     masters: int
@@ -82,7 +82,7 @@ PROFILES = {
     ),
 }  # fmt: skip
 
-#: Registries that a service asks credentials for: those of a real service's own images, and the lab's.
+#: Registries for which a service requires credentials: those of a real service's images, and the lab's.
 REGISTRIES = ("quay.io", "registry.redhat.io", "registry.agentlab.test")
 #: `user:pass` for each: simulated hosts pull nothing.
 PULL_SECRET = json.dumps({"auths": {name: {"auth": "dXNlcjpwYXNz"} for name in REGISTRIES}}, separators=(",", ":"))
@@ -132,11 +132,11 @@ LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 
 
 class SwarmError(ValueError):
-    """A setting that makes no sense, or a service that cannot be used; one message for people."""
+    """An invalid setting, or an unusable service; one message for users."""
 
 
 class Stopped(SwarmError):
-    """It was stopped at once, before what it registered was deleted; one message for people."""
+    """Stopped before registered clusters were deleted; one message for users."""
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ class Settings:
     `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
-    `allow_unfinished`: clusters that are not installed when `duration` is over are no failure.
+    `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
     `operators`: OLM operators that each cluster is registered with. `stall`: a cluster of which nothing changes for so long is given up.
     """
 
@@ -218,14 +218,14 @@ class Settings:
         if self.failures:
             of_kind("--failures", self.failures, FAILURES)
         if sum(self.failures.values()) > 1:
-            raise SwarmError(f"--failures: the shares are {sum(self.failures.values()):g} in all, and can be no more than 1")
+            raise SwarmError(f"--failures: the shares add up to {sum(self.failures.values()):g}, the limit is 1")
         if self.template and (self.discover or not self.kubeconfig):
-            raise SwarmError("--template: is for the resources that a swarm makes on a hub: with --kubeconfig, without --discover")
+            raise SwarmError("--template: requires --kubeconfig, and cannot be used with --discover")
         if self.operators and (self.discover or self.kubeconfig):
-            raise SwarmError("--operators: is for clusters that a swarm registers: without --kubeconfig and --discover")
+            raise SwarmError("--operators: cannot be used with --kubeconfig or --discover")
 
     def public(self) -> dict[str, Any]:
-        """The settings for a report, without what is secret."""
+        """Return the settings for a report, without secrets."""
         values = asdict(self)
         for name in ("pull_secret", "agent_token", "user_token", "template"):
             values.pop(name)
@@ -233,7 +233,7 @@ class Settings:
 
 
 def service_url(text: str) -> str:
-    """The URL of a service, without the path of its API. SwarmError: it is none."""
+    """The URL of a service, without the path of its API. SwarmError: it is invalid."""
     try:
         parts = urlsplit(text)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -245,10 +245,10 @@ def service_url(text: str) -> str:
 
 
 def of_kind(flag: str, shares: dict[str, float], known: Collection[str], sizes: bool = False) -> None:
-    """SwarmError: there is no share, one of something that nobody knows, or one that is not above 0. `sizes`: names may have one, as ha:150."""
+    """Raise SwarmError for missing shares, unknown names, or shares that are not above 0. `sizes`: names may have one, such as ha:150."""
     unknown = {name for name in shares if (name.partition(":")[0] if sizes else name) not in known}
     if unknown or not shares or not all(0 < share < math.inf for share in shares.values()):
-        raise SwarmError(f"{flag} {', '.join(sorted(unknown or shares)) or 'nothing'}: must be of {', '.join(known)}, shares above 0")
+        raise SwarmError(f"{flag} {', '.join(sorted(unknown or shares)) or 'nothing'}: must be one of {', '.join(known)}, shares above 0")
 
 
 def alias(name: str) -> str:
@@ -259,17 +259,17 @@ def alias(name: str) -> str:
 
 
 def topology(name: str) -> Topology:
-    """The topology of a name, as `ha`, or `ha:150` for one with so many hosts. SwarmError: the number is none."""
+    """The topology of a name, as `ha`, or `ha:150` for one with so many hosts. SwarmError: the number is invalid."""
     kind, __, hosts = name.partition(":")
     if not hosts:
         return kinds()[kind]
     if not hosts.isdecimal():
-        raise SwarmError(f"--topology {name!r}: want NAME:HOSTS, as ha:150")
+        raise SwarmError(f"--topology {name!r}: must be NAME:HOSTS, e.g. ha:150")
     return kinds()[kind]._replace(hosts=int(hosts), fixed=True)
 
 
 def topologies(settings: Settings) -> list[str]:
-    """The topology of each cluster: any first few of them are as near to the wanted shares as can be."""
+    """Return the topology of each cluster, in an order whose every prefix approximates the shares."""
     whole = sum(settings.topology.values())
     counts = dict.fromkeys(settings.topology, 0)
     names = []
@@ -289,7 +289,7 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def shares(text: str, what: str) -> dict[str, float]:
-    """`a=0.1,b=2` or `a,b` (1 each) as a mapping. SwarmError names the bad part."""
+    """`a=0.1,b=2` or `a,b` (1 each) as a mapping. SwarmError names the invalid part."""
     found = {}
     for part in filter(None, text.split(",")):
         name, __, value = part.strip().partition("=")

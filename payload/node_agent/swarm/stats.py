@@ -1,4 +1,4 @@
-"""Figures of a running swarm: latencies, errors, statuses, and what it costs this machine."""
+"""Statistics of a running swarm: latencies, errors, statuses, and resource usage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Histogram:
         self.largest = max(self.largest, seconds)
 
     def percentile(self, percent: float) -> float:
-        """Seconds that so many percent of the values do not exceed (within 2 %)."""
+        """Return a percentile of the values in seconds (within 2 %)."""
         wanted = math.ceil(self.count * percent / 100)
         for bucket in sorted(self._buckets):
             wanted -= self._buckets[bucket]
@@ -50,7 +50,7 @@ class Histogram:
         return {"buckets": {str(at): count for at, count in sorted(self._buckets.items())}, "total": self.total, "largest": self.largest}
 
     def take(self, raw: dict[str, Any]) -> None:
-        """Add what another histogram's `raw` says."""
+        """Add the values of another histogram's `raw`."""
         buckets = {int(at): count for at, count in raw["buckets"].items()}
         self._buckets.update(buckets)
         self.count += sum(buckets.values())
@@ -82,7 +82,7 @@ def resident_bytes() -> int:
 class Stats:
     """Counters since `begin`. `samples`: the time series of the report, one dictionary a second; after an hour every other goes.
 
-    `ends`: what became of clusters; `failed`: of those that were not installed, as the service told it; `gave_up`: why hosts did.
+    `ends`: results of clusters; `failed`: the service's view of those that were not installed; `gave_up`: reasons of hosts.
     `lost`: requests that a lossy host never sent.
     """
 
@@ -114,7 +114,7 @@ class Stats:
     _last: tuple[float, float, int, int] = (0.0, 0.0, 0, 0)
 
     def record(self, operation: str, seconds: float, status: int, error: str | None = None) -> None:
-        """Count a call that took `seconds`; error: what is wrong with its answer."""
+        """Count a call that took `seconds`; error: the problem with its response."""
         histogram = self.operations.get(operation)
         if histogram is None:
             histogram = self.operations[operation] = Histogram()
@@ -127,7 +127,7 @@ class Stats:
                 self.messages[operation, error[:200]] += 1
 
     def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str]) -> None:
-        """Keep what the service last said of a cluster that was not installed. `simulated`: host id -> its failure."""
+        """Store the service's last view of a cluster that was not installed. `simulated`: host id -> its failure."""
         if len(self.failed) >= MOST_FAILED:
             return
         hosts = [
@@ -177,7 +177,7 @@ class Stats:
         return entry
 
     def report(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return all statistics as JSON-compatible data."""
         wall, cpu = time.monotonic() - self.begin, time.process_time() - self.baseline_cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         errors = {f"{operation}: {status or 'no answer'}": count for (operation, status), count in sorted(self.errors.items())}
@@ -216,7 +216,7 @@ class Stats:
 
 
 def both(early: dict[str, Any], late: dict[str, Any]) -> dict[str, Any]:
-    """One sample of two that follow each other."""
+    """Merge two consecutive samples."""
     means = {key: round((early[key] + late[key]) / 2, 1) for key in RATES}
     return {**late, **means, **{key: max(early[key], late[key]) for key in WORST}}
 
@@ -228,7 +228,7 @@ def summaries(tables: dict[str, dict[str, Histogram]]) -> dict[str, Any]:
 
 
 def density(agents: int, agent_seconds: float, cpu: float, peak: float, baseline: float) -> dict[str, Any]:
-    """What an agent costs: memory over what the program takes without any (bytes), processor time."""
+    """Resources per agent: memory beyond that of the program without agents (bytes), CPU time."""
     if not agents:
         return dict.fromkeys(("kib_per_agent", "agents_per_core", "agents_per_gib"), 0)
     each = max(peak - baseline, 1) / agents

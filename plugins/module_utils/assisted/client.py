@@ -1,4 +1,4 @@
-"""The few read operations of assisted-service REST v2 that observers of an installation use."""
+"""Client for the read operations of assisted-service REST v2 that observers of an installation use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..vocabulary import Port
 requests = optional("requests")
 
 HEADERS = {"watcher": "Watcher-Authorization", "user": "Authorization", "agent": "X-Secret-Key"}
-"""Header that carries the token, by authentication scheme."""
+"""Header with the token, by authentication scheme."""
 
 
 # Events of a long run with thousands of hosts are some tens of MiB.
@@ -23,7 +23,7 @@ _LIMITS = Limits(size=256 << 20, nodes=10_000_000)
 class AssistedClient:
     """Client of one assisted-service.
 
-    host: IPv4 or IPv6 address, or host name; token: a JWT, or None when the service asks for none.
+    host: IPv4 or IPv6 address, or host name; token: a JWT, or None if the service requires none.
     """
 
     def __init__(self, host: str, token: str | None, scheme: str = "watcher", port: int = Port.ASSISTED_SERVICE,
@@ -31,7 +31,7 @@ class AssistedClient:
         self.base = f"http://{in_url(host)}:{port}/api/assisted-install/v2"
         self.timeout = timeout
         self.session = requests.Session()
-        self.session.trust_env = False  # a lab's addresses never go through the caller's proxy
+        self.session.trust_env = False  # never use the caller's proxy for a lab's addresses
         if token:
             self.session.headers[HEADERS[scheme]] = token
 
@@ -66,7 +66,7 @@ class AssistedClient:
 
 
 def _reason(body: bytes, status: str) -> str:
-    """The text of either error shape of the service (`reason` or `message`)."""
+    """Return the message of either error format of the service (`reason` or `message`)."""
     try:
         found = load_json(body, name="the answer")
     except DocumentError:

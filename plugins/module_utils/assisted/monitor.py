@@ -1,6 +1,6 @@
-"""What an observer says about a cluster that is being installed: a pure function of what it saw before.
+"""Messages about a cluster that is being installed: a pure function of what was observed before.
 
-Texts and severities are those of `openshift-install agent wait-for`; every event is told, not only the last of a poll.
+Messages and levels are those of `openshift-install agent wait-for`; every event is reported, not only the last one of a poll.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ STATUS_TEXT = {
 }
 ERRORED = frozenset({"error", "installing-pending-user-action"})
 READY_LIMIT = 60.0
-"""Seconds that a cluster may stay `ready` before that counts as a failure to start."""
+"""Seconds that a cluster may stay `ready` before the installation counts as failed to start."""
 
 
 @dataclass
 class Monitor:
-    """Remembers what was told, so that only changes are."""
+    """Remembers what was reported, so that only changes are reported."""
 
     status: str | None = None
     not_ready_since: float | None = None
     validations: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     events_seen: int = 0
     retry: str | None = None
-    """Why the installation does not go forward just now, or None."""
+    """Why the installation makes no progress now, or None."""
     fatal: str | None = None
     """Why the installation cannot continue, or None."""
 
     def update(self, cluster: dict[str, Any], events: list[dict[str, Any]], now: float) -> list[Message]:
         """Messages for what is new in `cluster` (with its hosts) and `events` (oldest first); `now` in seconds.
 
-        Afterwards `fatal` says so when the installation was cancelled or never starts.
+        Afterwards `fatal` is set if the installation was cancelled or never starts.
         """
         said = self._status(cluster, now)
         said += self._validations("Cluster validation: ", cluster)
@@ -108,5 +108,5 @@ def parse_validations(text: str | None) -> list[dict[str, str]]:
 
 
 def host_name(host: dict[str, Any]) -> str:
-    """What to call a host of the service."""
+    """Return the display name of a host."""
     return str(host.get("requested_hostname") or host["id"])

@@ -1,4 +1,4 @@
-"""A live picture of an installation: a line per host, for people at a terminal."""
+"""Live view of an installation on a terminal: a line per host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = ("HOST", "ROLE", "STATUS", "STAGE", "", "INFO")
 
 
 def rows(cluster: dict[str, Any]) -> list[tuple[str, ...]]:
-    """What there is to see of each host, in the order of COLUMNS."""
+    """Return the columns of each host, in the order of COLUMNS."""
     return [_row(host) for host in sorted(cluster.get("hosts") or [], key=host_name)]
 
 

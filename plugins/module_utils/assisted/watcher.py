@@ -22,7 +22,7 @@ SSH_AFTER = 120.0
 
 
 class BootstrapFailed(Exception):
-    """The bootstrap did not complete; the text says why."""
+    """The bootstrap did not complete; the message has the reason."""
 
 
 class Rest(Protocol):
@@ -42,8 +42,8 @@ class BootstrapWatcher:
     """Follows one installation until its bootstrap is complete.
 
     say: gets every message; show: gets each cluster with its hosts (for a live view and for records).
-    stall: seconds without anything new after which to give up; 0 keeps to upstream's limit of 60 minutes alone; diagnose: sees causes
-    for which that is sooner.
+    stall: seconds without progress after which to give up; 0: only upstream's limit of 60 minutes; diagnose: returns causes
+    with a shorter grace period.
     """
 
     rest: Rest
@@ -93,7 +93,7 @@ class BootstrapWatcher:
         kube_live = self.kube.live()
         infra_envs = self._infra_envs()
         if not kube_live and infra_envs is None:
-            self._nobody(elapsed)
+            self._not_answering(elapsed)
             return False
         if kube_live:
             if not self._kube_seen:
@@ -121,7 +121,7 @@ class BootstrapWatcher:
             self.say(Message("debug", str(error)))
             return None
 
-    def _nobody(self, elapsed: float) -> None:
+    def _not_answering(self, elapsed: float) -> None:
         if self._kube_seen:
             return
         if self._rest_seen:
@@ -168,7 +168,7 @@ class BootstrapWatcher:
 
 
 def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator[Hashable]:
-    """What a service tells of an installation, without what differs each time that the same happens: figures in a text, times."""
+    """Return a service's report without parts that differ in repetitions: numbers in a text, times."""
     yield "status", cluster["status"], cluster.get("status_info")
     for thing in (cluster, *(cluster.get("hosts") or ())):
         for checks in load_json(thing.get("validations_info") or "{}", name="validations_info").values():
@@ -180,12 +180,12 @@ def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator
 
 
 def refusal(error: AssistedError) -> str:
-    """The error's text when the service refused the token; else nothing."""
+    """Return the error message if the service refused the token, else an empty string."""
     return str(error) if "HTTP 401" in str(error) else ""
 
 
 def tcp_open(host: str, port: int, timeout: float = 10) -> bool:
-    """Whether something listens there."""
+    """Return whether a port accepts connections."""
     try:
         with socket.create_connection((host, port), timeout):
             return True

@@ -13,7 +13,7 @@ from ..plan.machines import Node
 class Machine:
     """Domain `name`; the methods are those of `machine.Machine`. `insert` takes a path instead of a URL.
 
-    has_cd: False for one that boots from the network; its media are the lab's file server's.
+    has_cd: False for a machine that boots from the network; its media are on the lab's file server.
     """
 
     def __init__(self, connection: Any, name: str, has_cd: bool = True) -> None:
@@ -42,11 +42,11 @@ class Machine:
         return self._has_cd and domain.set_cdrom(self._connection, self._name, None)
 
     def boot_from_cd(self) -> None:
-        """Nothing to do: an empty disk falls through to what follows it."""
+        """Do nothing: an empty disk falls through to the next boot device."""
 
 
 def blank(connection: Any, pool: str, node: Node) -> None:
-    """Make `node`, which is off, a machine that was never used: empty disks, fresh firmware variables."""
+    """Reset `node`, which is off, to a new machine: empty disks, default firmware variables."""
     found = connection.storagePoolLookupByName(pool)
     for disk in node["disks"]:
         storage.blank(found, disk)

@@ -76,7 +76,7 @@ class BootOrderStays:
 
 
 def refuse_strangers() -> None:
-    """Answer 404 for every system that is not ours."""
+    """Return 404 for unknown systems."""
     import flask
     from sushy_tools import error
     from sushy_tools.emulator.main import app
@@ -118,7 +118,7 @@ def main(config: str) -> None:
     emulator.app.configure(config_file=config)
     emulator.app.before_request(refuse_strangers)
     settings = emulator.app.config
-    # It lies beside this file, which is started without the paths of others.
+    # It is beside this file, which is started without the paths of others.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     is_served = importlib.import_module("httpd").is_served
     emulator.app.wsgi_app = Guard(emulator.app.wsgi_app, lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"]))

@@ -1,7 +1,7 @@
 """Boot the machines of a cluster from an image, once; a new image means a redeploy.
 
-Which image a machine was booted from stands in `<state_dir>/boot.json`: `{node: image identity}`. A machine that was booted
-from this image is left alone, or switched on again; another one gets empty disks and boots from it.
+`<state_dir>/boot.json` records which image each machine was booted from: `{node: image identity}`. A machine that was booted
+from this image is left alone, or powered on again; any other gets empty disks and boots from it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PARALLEL = 4
 
 
 class Image(NamedTuple):
-    """What a machine boots from: where it is, and what tells it from another one at the same place."""
+    """The image of a machine: its URL, and an identity that distinguishes it from others at the same URL."""
 
     url: str
     identity: str
 
 
 def identity(files: Iterable[Path]) -> str:
-    """Return what tells these files from later ones."""
+    """Return an identity of these files that changes with their content."""
     found = [path.stat() for path in sorted(files)]
     return hashlib.sha256(repr([(one.st_size, one.st_mtime_ns) for one in found]).encode()).hexdigest()
 
@@ -52,7 +52,7 @@ def boot(
 ) -> list[dict[str, str]]:
     """Boot `nodes`, in their order, each from its image; return what was done (`name`, `before`, `after`).
 
-    connect: gives the machine of a node; blank: empties the disks of a node that is off.
+    connect: returns the machine of a node; blank: empties the disks of a node that is off.
     """
     path, lock = state_dir / FILE, Lock()
     booted: dict[str, str] = load_json(read_file(path), name=str(path)) if path.exists() else {}
@@ -72,7 +72,7 @@ def boot(
             return
         machine.power_off()
         blank(node)
-        # The emulator takes the file that the URL had when it was inserted, so a new image needs a new insertion.
+        # The emulator uses the file at the URL when it was inserted, so a new image must be inserted again.
         machine.eject()
         machine.insert(url)
         machine.boot_from_cd()
@@ -95,7 +95,7 @@ def boot(
 
 
 def eject(nodes: Sequence[Node], connect: Callable[[Node], Machine]) -> list[str]:
-    """Take the medium out of each of `nodes`; return the names of those that had one."""
+    """Eject the medium of each of `nodes`; return the names of those that had one."""
     with ThreadPoolExecutor(PARALLEL) as pool:
         had = list(pool.map(lambda node: connect(node).eject(), nodes))
     return [node["name"] for node, one in zip(nodes, had, strict=True) if one]

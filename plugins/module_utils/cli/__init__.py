@@ -1,4 +1,4 @@
-"""The command line: a table of verbs. A verb's module is imported when it is called, so that starting costs little."""
+"""The command line: a table of verbs. A verb's module is imported when it is called, so that starting is fast."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Verb(NamedTuple):
 
 _LAB = {
     "setup": "install the packages that a lab needs",
-    "prepare": "make networks, machines, BMCs and services",
+    "prepare": "create networks, machines, BMCs and services",
     "configure": "write install-config.yaml and agent-config.yaml",
-    "image": "make the agent ISO",
-    "boot": "start the machines from the agent ISO",
+    "image": "create the agent ISO",
+    "boot": "boot the machines from the agent ISO",
     "wait": "wait until the cluster is installed",
     "validate": "check the installed cluster",
-    "gather": "collect logs, and name the first cause of a failure",
-    "deploy": "plan, prepare, configure, image, boot, wait, validate; run again, it resumes",
-    "destroy": "remove all that a run created",
+    "gather": "collect logs, and report the first cause of a failure",
+    "deploy": "plan, prepare, configure, image, boot, wait and validate; rerun it to resume",
+    "destroy": "remove everything that a run created",
 }
 
 LAB: dict[str, Verb] = {
@@ -47,17 +47,17 @@ LAB: dict[str, Verb] = {
 }
 
 TOOLS: dict[str, Verb] = {
-    "create": Verb("the installer's verb: create image, cluster-manifests, ...", "create"),
-    "graph": Verb("the installer's verb: its assets as a graph", "create", "graph"),
-    "wait-for": Verb("the installer's verb: wait-for bootstrap-complete, install-complete", "wait_for"),
-    "iso": Verb("look into a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
-    "pxe": Verb("change what a PXE boot embeds", "coreos.pxe"),
-    "dev": Verb("coreos-installer's verb: dev show iso, dev show initrd, dev extract initrd", "coreos.dev", "dev"),
-    "pack": Verb("coreos-installer's verb: pack minimal-iso", "coreos.dev", "pack"),
+    "create": Verb("create assets as openshift-install agent: image, cluster-manifests, ...", "create"),
+    "graph": Verb("print the graph of assets", "create", "graph"),
+    "wait-for": Verb("wait as openshift-install agent: bootstrap-complete, install-complete", "wait_for"),
+    "iso": Verb("inspect a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
+    "pxe": Verb("change the Ignition config and network settings of a PXE initramfs", "coreos.pxe"),
+    "dev": Verb("inspect images as coreos-installer: dev show iso, dev show initrd, dev extract initrd", "coreos.dev", "dev"),
+    "pack": Verb("pack images as coreos-installer: pack minimal-iso", "coreos.dev", "pack"),
     "nmstate": Verb("turn nmstate into NetworkManager keyfiles", "nmstate"),
-    "swarm": Verb("load an assisted service (--url) with many agents", "swarm"),
-    "serve": Verb("start one of the lab's simulators by itself", "serve"),
-    "payload": Verb("build the lab payload, and look into it", "payload"),
+    "swarm": Verb("load-test an assisted service (--url) with many agents", "swarm"),
+    "serve": Verb("start one of the lab's simulators", "serve"),
+    "payload": Verb("build and inspect the lab payload", "payload"),
 }
 
 VERBS = {**LAB, **TOOLS}
@@ -66,7 +66,7 @@ VERBS = {**LAB, **TOOLS}
 AGENT = ("create", "graph", "wait-for")
 """The verbs of `openshift-install agent`; `agentlab agent create image` is the same as without the word."""
 _HELP_WORDS = ("-h", "--help", "help")
-# What other tools call it, or have and we have not -> the verb, or what to do.
+# Verbs of other tools -> our verb, or what to do.
 _OTHER = {
     **dict.fromkeys(("up", "start", "run", "install", "resume"), "`agentlab deploy` installs a cluster, or resumes where it stopped"),
     **dict.fromkeys(("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"),
@@ -78,7 +78,7 @@ _OTHER = {
 
 
 def _verb_first(argv: list[str]) -> list[str]:
-    """`agent --dir D --log-level L create image`, as openshift-install takes it, with the verb in front and without `agent`."""
+    """Normalize `agent --dir D --log-level L create image`, openshift-install's order, to the verb first and without `agent`."""
     at, before = 0, []
     while at < len(argv):
         if argv[at].partition("=")[0] in ("--dir", "--log-level"):
@@ -89,7 +89,7 @@ def _verb_first(argv: list[str]) -> list[str]:
             at += 1
         else:
             break
-    # `agent` alone, or before a verb that openshift-install has not, is a misspelled verb.
+    # `agent` alone, or before a verb that openshift-install does not have, is an unknown verb.
     if "agent" in argv[:at] and argv[at : at + 1] and argv[at] not in AGENT and argv[at] not in _HELP_WORDS:
         return argv
     return [*argv[at : at + 1], *before, *argv[at + 1 :]]

@@ -21,12 +21,12 @@ _PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
 
 
 def kubectl(argv: list[str]) -> int:
-    """Become kubectl in the cluster's network, with its kubeconfig."""
+    """Exec kubectl in the cluster's network, with its kubeconfig."""
     return _client("kubectl", argv)
 
 
 def oc(argv: list[str]) -> int:
-    """Become oc in the cluster's network, with its kubeconfig."""
+    """Exec oc in the cluster's network, with its kubeconfig."""
     return _client("oc", argv)
 
 
@@ -35,7 +35,7 @@ def _client(program: str, argv: list[str]) -> int:
     try:
         cluster = find(name)
         if not shutil.which(program):
-            raise LabError(f"{program} is not installed; it is in the package {_PACKAGES[program]}")
+            raise LabError(f"{program} is not installed; install the package {_PACKAGES[program]}")
         os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
         return become([*cluster.enter(os.getcwd()), program, *rest])
     except (LabError, ValueError, OSError) as error:
@@ -44,7 +44,7 @@ def _client(program: str, argv: list[str]) -> int:
 
 
 def _cluster(argv: list[str]) -> tuple[str, list[str]]:
-    """Take `--cluster NAME` off the front, where it is ours; kubectl has an option of that name for a context's cluster."""
+    """Parse a leading `--cluster NAME`, which is ours; kubectl has an option with that name for a context's cluster."""
     name, rest = os.environ.get("CLUSTER") or "ostest", list(argv)
     if rest[:1] == ["--cluster"] and len(rest) > 1:
         name, rest = rest[1], rest[2:]
@@ -60,7 +60,7 @@ def kubeconfig(argv: list[str]) -> int:
         description="Print a kubeconfig that works on this host. For a cluster in a sandbox `agentlab forward` must run.",
     )
     add_cluster(parser)
-    parser.add_argument("--merge", action="store_true", help="add it to $KUBECONFIG or ~/.kube/config, as context agentlab-NAME, and use it")
+    parser.add_argument("--merge", action="store_true", help="merge it into $KUBECONFIG or ~/.kube/config as the current context agentlab-NAME")
     args = parser.parse_args(argv)
     try:
         config = for_host(find(args.cluster))
@@ -85,7 +85,7 @@ def for_host(cluster: Cluster) -> dict[str, Any]:
     if hypervisor["kind"] == "sandbox" and not hypervisor["route"]:
         port = forward.ports(cluster).get("api")
         if port is None:
-            raise LabError(f"cluster {cluster.name} is in a sandbox and its API is not forwarded; agentlab forward --cluster {cluster.name}  does that")
+            raise LabError(f"cluster {cluster.name} is in a sandbox and its API is not forwarded; run: agentlab forward --cluster {cluster.name}")
         target["server"] = f"https://{forward.LOOPBACK}:{port}"
         target["tls-server-name"] = forward.known(cluster)["api"].host
     return {

@@ -1,4 +1,4 @@
-"""A cluster as the everyday verbs see it: its plan, its run directory, and the way into its network."""
+"""A cluster for the everyday verbs: its plan, its run directory, and access to its network."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .places import run_dir
 from .terminal import say
 
 INSIDE = "AGENTLAB_INSIDE"
-"""Environment variable that says which cluster's sandbox a verb runs in."""
+"""Environment variable with the cluster in whose sandbox a verb runs."""
 NOT_FOUND = 127
-"""Exit status of a shell for a command that is not there."""
+"""Exit status of a shell for a command that was not found."""
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
@@ -35,7 +35,7 @@ class Cluster(NamedTuple):
 
     @property
     def state_dir(self) -> Path:
-        """Where the hypervisor keeps the cluster's files."""
+        """State directory of the cluster on the hypervisor."""
         return Path(self.plan["hypervisor"]["state_dir"])
 
     @property
@@ -55,7 +55,7 @@ class Cluster(NamedTuple):
 
     @property
     def libvirt(self) -> str:
-        """The libvirt URI of the hypervisor, as seen from where `enter` leads."""
+        """The libvirt URI of the hypervisor, as seen after `enter`."""
         return "qemu:///system" if self._target is None else f"qemu+ssh://{self._target}/system"
 
     @property
@@ -67,7 +67,7 @@ class Cluster(NamedTuple):
         return f"{hypervisor['user']}@{hypervisor['host']}" if hypervisor["user"] else str(hypervisor["host"])
 
     def on_hypervisor(self) -> list[str]:
-        """Return the start of a command line that runs the rest as root on the hypervisor, outside of a sandbox."""
+        """Return the command prefix to run as root on the hypervisor, outside of a sandbox."""
         if self._target is not None:
             return ["ssh", self._target, *(["sudo"] if self.plan["hypervisor"]["user"] != "root" else [])]
         return ["sudo"] if os.geteuid() else []
@@ -91,9 +91,9 @@ class Cluster(NamedTuple):
         owner.check(owner.parse(done.stdout, path), self.state_dir, owner.caller(self.plan, self.directory))
 
     def enter(self, directory: str | None = None) -> list[str]:
-        """Return the start of a command line that runs the rest where the cluster's network is.
+        """Return the command prefix to run in the cluster's network.
 
-        Empty unless the hypervisor is a sandbox. Raises LabError when the sandbox does not run.
+        Empty unless the hypervisor is a sandbox. Raises LabError if the sandbox is not running.
         """
         if self.plan["hypervisor"]["kind"] != "sandbox":
             return []
@@ -104,7 +104,7 @@ class Cluster(NamedTuple):
 def find(name: str) -> Cluster:
     """Return the cluster `name` of this run directory and user.
 
-    Raises LabError when there is no run directory, ValueError when its plan is wrong or its lab belongs to another.
+    Raises LabError when there is no run directory, ValueError if its plan is invalid or another user owns its lab.
     """
     directory = run_dir(name)
     if not (directory / rundir.PLAN).exists():
@@ -124,7 +124,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add -o json|yaml."""
-    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="print all that is known as JSON or YAML instead of a table")
+    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="print all fields as JSON or YAML instead of a table")
 
 
 def print_output(data: object, form: str) -> None:
@@ -135,7 +135,7 @@ def print_output(data: object, form: str) -> None:
 
 
 def become(command: Sequence[str]) -> int:
-    """Replace this process by the command; return the exit status of a shell when there is no such program."""
+    """Replace this process by the command; return a shell's exit status if there is no such program."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -146,7 +146,7 @@ def become(command: Sequence[str]) -> int:
 
 
 def again_inside(cluster: Cluster, argv: Sequence[str]) -> None:
-    """Run this verb once more inside the cluster's sandbox and exit with its status, unless this process is there already.
+    """Run this verb again inside the cluster's sandbox and exit with its status, unless this process is already in it.
 
     argv: the verb with its arguments.
     """

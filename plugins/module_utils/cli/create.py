@@ -26,12 +26,12 @@ _TARGETS = {
 
 
 def _common() -> argparse.ArgumentParser:
-    """Options that may stand before the target and behind it, as openshift-install takes them."""
-    # Without a default: the target's parser would put its own over what stood before.
+    """Options that may be before or after the target, as in openshift-install."""
+    # Without a default: the target's parser would override the value before the target.
     common = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--dir", type=Path, help="directory of the inputs and of what is made (default .)")
+    common.add_argument("--dir", type=Path, help="assets directory (default .)")
     common.add_argument("--log-level", metavar="LEVEL",
-                        help="least severe messages to show (default info): " + ", ".join(LEVELS))  # fmt: skip
+                        help="minimum level of messages (default info): " + ", ".join(LEVELS))  # fmt: skip
     return common
 
 
@@ -92,9 +92,9 @@ def main(argv: list[str]) -> int:
 def graph(argv: list[str]) -> int:
     """Run `agentlab graph`; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="agentlab graph", description="Draw the assets in the language of Graphviz.", parents=[_common()], allow_abbrev=False
+        prog="agentlab graph", description="Print the graph of assets in Graphviz's format.", parents=[_common()], allow_abbrev=False
     )
-    parser.add_argument("--output-file", type=Path, default=None, help="where to write to, instead of stdout")
+    parser.add_argument("--output-file", type=Path, default=None, help="output file, instead of stdout")
     arguments = parser.parse_args(argv)
     from ..installer import run
 

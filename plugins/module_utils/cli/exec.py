@@ -17,26 +17,26 @@ from .terminal import say
 
 
 def main(argv: list[str]) -> int:
-    """Become the command, in the sandbox, in the present directory, as the present user."""
+    """Exec the command in the sandbox, in the current directory, as the current user."""
     own, separator, command = argv, "", []
     if "--" in argv:
         cut = argv.index("--")
         own, separator, command = argv[:cut], "--", argv[cut + 1 :]
     parser = _parser("exec", "[--cluster NAME] -- COMMAND [ARGUMENT ...]", "Run a command inside a cluster's sandbox.")
     if not separator:
-        parser.add_argument("command", nargs=argparse.REMAINDER, help="the command; its options belong to it")
+        parser.add_argument("command", nargs=argparse.REMAINDER, help="the command with its options")
     args = parser.parse_args(own)
     command = command or getattr(args, "command", [])
     if not command:
-        parser.error("which command? agentlab exec -- COMMAND")
+        parser.error("no command given: agentlab exec -- COMMAND")
     return _become(args.cluster, command)
 
 
 def shell(argv: list[str]) -> int:
-    """Become a shell in the sandbox."""
+    """Exec a shell in the sandbox."""
     args = _parser("shell", None, "Open a shell inside a cluster's sandbox.").parse_args(argv)
     os.environ["AGENTLAB_CLUSTER"] = args.cluster
-    say(f"in the sandbox of {args.cluster}: its network, its libvirt (virsh), its names; `exit` leaves it", sys.stderr)
+    say(f"entering the sandbox of {args.cluster} (network, libvirt, DNS); leave it with `exit`", sys.stderr)
     return _become(args.cluster, [os.environ.get("SHELL") or "/bin/sh"])
 
 
@@ -72,7 +72,7 @@ def _become(cluster: str, command: list[str]) -> int:
 
 
 def _hypervisor(cluster: str) -> Mapping[str, Any]:
-    """Return `hypervisor` of the plan in the cluster's run directory; without a plan, a sandbox in the usual place."""
+    """Return `hypervisor` of the plan in the cluster's run directory; without a plan, a sandbox with the default directory."""
     from ..plan import rundir
 
     directory = run_dir(cluster)

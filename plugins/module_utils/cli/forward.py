@@ -25,13 +25,13 @@ _WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=
 
 
 def main(argv: list[str]) -> int:
-    """Relay until Ctrl-C; the ports are printed first."""
+    """Print the ports, and relay until Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="agentlab forward",
         description="Make ports of a cluster's network reachable on 127.0.0.1: its API, its console, the assisted service's page.",
     )
     parser.add_argument("targets", nargs="*", metavar="NAME[=PORT]",
-                        help="api, console, service, or HOST:PORT inside; =PORT chooses the port here (default: the first three, on free ports)")
+                        help="api, console, service, or HOST:PORT inside; =PORT sets the local port (default: the first three, on free ports)")
     add_cluster(parser)
     args = parser.parse_args(argv)
     try:
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
 
 
 def known(cluster: Cluster) -> dict[str, Target]:
-    """The targets that have names."""
+    """Return the named targets."""
     endpoints = cluster.plan["endpoints"]
     found = {"api": endpoints["api"], "console": endpoints["console"], "service": endpoints["service"]}
     return {name: Target(name, endpoint["host"], endpoint["port"]) for name, endpoint in found.items()}
@@ -66,7 +66,7 @@ def _target(cluster: Cluster, text: str) -> Target:
     found = _WHERE.fullmatch(text)
     names = known(cluster)
     if not found or (found["name"] and found["name"] not in names):
-        raise LabError(f"{text!r} is no target: {', '.join(names)} or HOST:PORT, each with =PORT behind it for the port here")
+        raise LabError(f"{text!r} is not a valid target: use {', '.join(names)} or HOST:PORT, each with an optional =PORT for the local port")
     local = int(found["local"] or 0)
     target = names[found["name"]] if found["name"] else Target(f"{found['host']}:{found['port']}", found["host"].strip("[]"), int(found["port"]))
     for port in (local, target.port):
@@ -85,7 +85,7 @@ def _serve(cluster: Cluster, targets: list[Target]) -> int:
     for target in targets:
         say(f"{_here(target, taken[target.name]):<32} {in_url(target.host)}:{target.port}")
     if "api" in taken:
-        say(f"agentlab kubeconfig --cluster {cluster.name}  prints a kubeconfig for it; Ctrl-C ends the forward")
+        say(f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C")
     try:
         if running:
             forward.enter(running.pid)

@@ -28,27 +28,27 @@ from .terminal import say
 if TYPE_CHECKING:
     from ..plan.access import Access
 
-# Where logs of the cluster can be had when these fail.
+# Verbs after whose failure logs are gathered.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
 # After these the cluster is installed.
 _INSTALLED = ("deploy", "wait", "validate")
 _MAKES_MACHINES = {"prepare", "deploy"}
-# These need the files that a profile names, or create what would be in vain without them.
+# Verbs that need the files of a profile.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
 ADOPTS = {"prepare", "deploy", "destroy"}
 LOCAL = "localhost"
 FAILURE = "logs/failure.json"
-# What ssh says of a hypervisor whose key is not known, or another one than before.
+# ssh's messages about a hypervisor whose host key is unknown or has changed.
 _UNKNOWN_KEY = re.compile(r"[Hh]ost key (?:is known )?for \[?([^\]\s]+?)\]?(?::\d+)? (?:and|has changed)")
 _SILENT = re.compile(r"Connection refused|No route to host|timed out")
 _libc = ctypes.CDLL(None)
 INTERRUPTED = 130
-"""Exit status, as that of a shell, of a verb that somebody stopped."""
+"""Exit status of an interrupted verb, as of a shell."""
 _ANSIBLE_INTERRUPTED = 99
 
 
 class Inputs(NamedTuple):
-    """The text of an inventory, and variables that go before all others."""
+    """The content of an inventory, and variables with the highest precedence."""
 
     inventory: str
     variables: dict[str, str | bool]
@@ -57,9 +57,9 @@ class Inputs(NamedTuple):
 def _parser(verb: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"agentlab {verb}", description=f"Run playbooks/{verb}.yml.")
     add_arguments(parser)
-    parser.add_argument("--check", action="store_true", help="change nothing, tell what would change")
-    parser.add_argument("--diff", action="store_true", help="show what is different in files")
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="show results; more for more")
+    parser.add_argument("--check", action="store_true", help="change nothing, only report what would change")
+    parser.add_argument("--diff", action="store_true", help="show changes of files")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="increase verbosity (repeatable)")
     parser.add_argument(
         "-e", "--extra-vars", action="append", default=[], metavar="VARS", help="variables, as for ansible-playbook"
     )
@@ -67,12 +67,12 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         parser.add_argument("--adopt", action="store_true", help="take over the cluster of another user or run directory")
     if verb == "deploy":
         parser.add_argument("--stop-after", choices=RUN_STAGES, metavar="STAGE", help=f"one of {', '.join(RUN_STAGES)}")
-        parser.add_argument("--no-gather", action="store_true", help="collect nothing when it fails")
+        parser.add_argument("--no-gather", action="store_true", help="do not collect logs after a failure")
     return parser
 
 
 def run(verb: str, argv: list[str]) -> int:
-    """Run the playbook of `verb` and return its exit status; after a failed installation collect what explains it."""
+    """Run the playbook of `verb` and return its exit status; collect diagnostics after a failed installation."""
     args = _parser(verb).parse_args(argv)
     directory = run_dir(args.cluster)
     with scratch() as (temporary, lock):
@@ -83,7 +83,7 @@ def run(verb: str, argv: list[str]) -> int:
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
                 if bindings and not args.verbose and not args.extra_vars and text == _this_host() and not _missing_packages():
-                    say("setup: everything is there")
+                    say("setup: all packages are already installed")
                     return 0
                 variables["agentlab_setup_bindings"] = not bindings
         except (ValueError, OSError, PackageError) as error:
@@ -107,7 +107,7 @@ def run(verb: str, argv: list[str]) -> int:
             and not getattr(args, "no_gather", False)
             and _booted(directory)
         ):
-            say(f"\n{verb} failed; collecting what explains it")
+            say(f"\n{verb} failed; collecting diagnostics")
             _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock)
         if status:
             _explain(directory)
@@ -117,9 +117,9 @@ def run(verb: str, argv: list[str]) -> int:
 
 
 def inputs(verb: str, cluster: str, profile: str | None = None, *, adopt: bool = False) -> Inputs:
-    """Return what the playbook of `verb` needs to run for `cluster`, with a profile or with the plan that stands in the run directory.
+    """Return what the playbook of `verb` needs to run for `cluster`, with a profile or with the existing plan of the run directory.
 
-    adopt: take over a cluster of another owner. Raises `ValueError` for a profile or plan that is wrong, and for a cluster of
+    adopt: take over a cluster of another owner. Raises `ValueError` for an invalid profile or plan, and for a cluster of
     another, and `OSError`.
     """
     directory = run_dir(cluster)
@@ -148,9 +148,9 @@ def _profile(verb: str, given: str | None, directory: Path) -> str | None:
 
 
 def _inventory(verb: str, directory: Path, name: str | None, cluster: str, adopt: bool) -> str:
-    """Return the run's inventory. It judges the profile before Ansible starts, which takes a second.
+    """Return the run's inventory. It validates the profile before Ansible starts, which takes a second.
 
-    A setup needs no plan, and cannot enter a sandbox, which is made later.
+    A setup needs no plan, and cannot enter a sandbox, which is created later.
     """
     from ..plan import rundir
 
@@ -173,14 +173,14 @@ def _this_host() -> str:
 
 
 def _missing_packages() -> bool:
-    """Whether the role setup has something to install here, asked without Ansible because nearly always that is nothing."""
+    """Return whether the role setup must install something here; without Ansible, because usually nothing is missing."""
     path = ROOT / "roles/setup/vars/main.yml"
     table = load_yaml(read_file(path), name=str(path))["agentlab_setup_packages"]
     return bool(missing(table[distribution(table)]))
 
 
 def _stages(stop_after: str | None) -> list[str]:
-    """Return the options that leave out what comes after a stage: each has its name as a tag."""
+    """Return the options that skip the stages after a stage: each has its name as a tag."""
     return ["--tags", ",".join(["plan", *RUN_STAGES[: RUN_STAGES.index(stop_after) + 1]])] if stop_after else []
 
 
@@ -192,7 +192,7 @@ def _literal(variables: Mapping[str, str | bool]) -> str:
 
 
 def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) -> int:
-    """Run Ansible; what it or its modules leave when they are killed lies in `temporary`, which `lock` says is in use."""
+    """Run Ansible; leftovers of killed processes are in `temporary`, which is in use while `lock` is held."""
     binaries = Path(sys.executable).parent
     environment = {
         **os.environ,
@@ -204,7 +204,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) ->
         **orphans.mark(directory),
     }
     with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock], preexec_fn=_interrupted_with_us) as process:
-        # Who interrupts us by Ctrl-C interrupts Ansible as well, which ends the tasks that it started; killed, it would leave them behind.
+        # Ctrl-C also interrupts Ansible, which stops its tasks; if killed, it would leave them behind.
         before = {number: signal.signal(number, lambda *__: process.send_signal(signal.SIGINT)) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             while True:
@@ -220,7 +220,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) ->
 
 
 def _interrupted_with_us() -> None:
-    """Have the kernel interrupt this process when the one that started it is killed (prctl(2), PR_SET_PDEATHSIG)."""
+    """Let the kernel interrupt this process when its parent is killed (prctl(2), PR_SET_PDEATHSIG)."""
     _libc.prctl(1, signal.SIGINT, 0, 0, 0)
 
 
@@ -258,7 +258,7 @@ def _explain(directory: Path) -> None:
 
 
 def _conclude(directory: Path) -> None:
-    """Say what there is, and how to reach it from where this is read."""
+    """Print what was installed, and how to reach it from here."""
     from ..plan import rundir
     from ..plan.access import Access, closing
 
@@ -268,16 +268,16 @@ def _conclude(directory: Path) -> None:
 
 
 def _next(access: Access, message: str) -> str | None:
-    """What to do about a failure that has to do with the lab's services or their names."""
+    """Return the next step for a failure of the lab's services or their names."""
     plan = access.plan
     services = plan["services"]
     if not any(services[name] in message for name in ("address", "host")):
         return None
     if "does not resolve" in message and plan["hypervisor"]["kind"] != "sandbox":
-        # Nothing of the host is changed, its resolver neither.
-        return f"{access.resolver()}  # this host's resolver has to ask the lab for {plan['cluster']['domain']}"
+        # Nothing on the host is changed, including its resolver.
+        return f"{access.resolver()}  # lets this host resolve {plan['cluster']['domain']} through the lab's DNS"
     if _SILENT.search(message):
-        return f"{access.verb('prepare')}  # starts the lab's services that do not run"
+        return f"{access.verb('prepare')}  # starts the lab's stopped services"
     return None
 
 

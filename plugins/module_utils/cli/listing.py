@@ -19,9 +19,9 @@ _COLUMNS = ("NAME", "TOPOLOGY", "STACK", "NODES", "STATE", "OWNER", "RUN DIRECTO
 
 
 class Row(TypedDict):
-    """One cluster. topology, stack and nodes are null where only its owner can read the plan; owner is null when it has no lab.
+    """One cluster. topology, stack and nodes are null if only its owner can read the plan; owner is null without a lab.
 
-    state: the last stage and how it ended (`validate ok`), `running` after a stage that has not ended, `planned`, or what is
+    state: the last stage and its result (`validate ok`), `running` after a stage that has not ended, `planned`, or what is
     wrong with its files.
     """
 
@@ -36,7 +36,7 @@ class Row(TypedDict):
 
 def main(argv: list[str]) -> int:
     """Print a table, or with -o all fields."""
-    parser = argparse.ArgumentParser(prog="agentlab list", description="Print the clusters of this checkout, and those of others on this host.")
+    parser = argparse.ArgumentParser(prog="agentlab list", description="Print the clusters of this checkout, and all others on this host.")
     add_output(parser)
     args = parser.parse_args(argv)
     found = sorted(rows(run_dir("x").parent, namespaces.default_state_dir("x").parent), key=lambda row: (row["name"], row["run_dir"]))
@@ -86,6 +86,6 @@ def _row(name: str, text: str, *, run_dir: str, owner: str | None = None) -> Row
 def _state(stages: Mapping[str, state.Stage]) -> str:
     if not stages:
         return "planned"
-    # Of stages that began in the same second, the one that was written last.
+    # Of stages that started in the same second, the last one in the file.
     name, last = max(reversed(list(stages.items())), key=lambda item: item[1]["start"])
     return f"{name} {last['result'] or 'running'}"

@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     gc = words.add_parser("gc", help="print the NetworkManager keyfiles of a network state", allow_abbrev=False)
     gc.add_argument("-o", "--output-dir", metavar="DIR", help="write the keyfiles to a directory")
-    gc.add_argument("--nmstatectl", action="store_true", help="let the nmstatectl that is installed do it")
+    gc.add_argument("--nmstatectl", action="store_true", help="use the installed nmstatectl")
     gc.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON; - for stdin")
     args = parser.parse_args(argv)
     try:

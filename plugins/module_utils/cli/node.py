@@ -15,7 +15,7 @@ TAIL_BYTES = 64 * 1024
 
 
 def ssh(argv: list[str]) -> int:
-    """Become ssh to a node, as user core with the run's key."""
+    """Exec ssh to a node, as user core with the run's key."""
     own, command = _split(argv)
     parser = _parser("ssh", "NODE [--cluster NAME] [-- COMMAND ...]", "Open a shell on a node, or run a command there.")
     args = parser.parse_args(own)
@@ -24,10 +24,10 @@ def ssh(argv: list[str]) -> int:
         node = cluster.node(args.node)
         key = cluster.directory / "ssh/id_ecdsa"
         if not key.is_file():
-            raise LabError(f"{key}: the run has no SSH key yet; agentlab configure --cluster {cluster.name} makes it")
+            raise LabError(f"{key}: the run has no SSH key yet; run: agentlab configure --cluster {cluster.name}")
         addresses = [address["ip"] for nic in node["nics"] for address in nic["addresses"]]
         if not addresses:
-            raise LabError(f"node {node['name']}: the plan gives it no address")
+            raise LabError(f"node {node['name']}: it has no address in the plan")
         return become([*cluster.enter(), *probe.ssh(cluster.directory, addresses[0], batch=False), *command])
 
     return _run(args.cluster, connect)
@@ -37,8 +37,8 @@ def console(argv: list[str]) -> int:
     """Print a node's serial console, follow it, or attach to it."""
     parser = _parser("console", None, "Print the end of a node's serial console.")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("-f", "--follow", action="store_true", help="keep printing what is added, until Ctrl-C")
-    how.add_argument("-i", "--interactive", action="store_true", help="attach to it, input too (virsh console; Ctrl-] leaves it)")
+    how.add_argument("-f", "--follow", action="store_true", help="follow the output until Ctrl-C")
+    how.add_argument("-i", "--interactive", action="store_true", help="attach to it with input (virsh console; detach with Ctrl-])")
     args = parser.parse_args(argv)
 
     def show(cluster: Cluster) -> int:
@@ -56,7 +56,7 @@ def power(argv: list[str]) -> int:
     """Read or change a node's power state through its BMC."""
     parser = _parser("power", None, "Read or change a node's power state through its BMC.")
     parser.add_argument("action", nargs="?", choices=("on", "off", "reset", "status"), default="status",
-                        help="what to do (default: %(default)s); off and reset do not wait for the operating system")
+                        help="action (default: %(default)s); off and reset do not wait for the operating system")
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:

@@ -1,4 +1,4 @@
-"""What outlives a run that was killed: Ansible's workers, sessions of their own, end their tasks first. The next run ends them.
+"""Processes that outlive a killed run: Ansible's workers have their own sessions and finish their tasks. The next run stops them.
 
 Every process of a run has `AGENTLAB_RUN=<run directory>:<pid>:<start>` in its environment, with the process of the command line.
 """
@@ -16,12 +16,12 @@ RUN = "AGENTLAB_RUN"
 
 
 def mark(run_dir: Path) -> dict[str, str]:
-    """Return the environment of what this process runs for `run_dir`."""
+    """Return the environment of child processes for `run_dir`."""
     return {RUN: f"{run_dir}:{os.getpid()}:{processes.start_time(os.getpid())}"}
 
 
 def end(run_dir: Path, *, own: bool = False) -> list[int]:
-    """End the processes of runs for `run_dir` whose command line is gone; return their numbers. own: those of this one, too."""
+    """Kill the processes of runs for `run_dir` whose command line is gone; return their pids. own: also those of this run."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         text = processes.environment_of(int(entry)).get(RUN, "")

@@ -1,4 +1,4 @@
-"""`agentlab payload build|show|push`: the lab payload, which stands in for a release of OpenShift."""
+"""`agentlab payload build|show|push`: the lab payload, which replaces an OpenShift release."""
 
 from __future__ import annotations
 

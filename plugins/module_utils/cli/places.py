@@ -1,4 +1,4 @@
-"""Where the checkout keeps what the lab verbs need, and the arguments that all of them take."""
+"""Paths of the checkout for the lab verbs, and their common arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run_dir(cluster: str) -> Path:
 
 
 def program() -> str:
-    """Return how agentlab is called from the present directory: by a relative path below it, unless that is `/`."""
+    """Return the command for agentlab in the current directory: a relative path below it, unless that is `/`."""
     path, here = ROOT / "bin" / "agentlab", Path.cwd()
     return shlex.quote(str(path.relative_to(here) if here != Path("/") and path.is_relative_to(here) else path))
 

@@ -14,7 +14,7 @@ from .terminal import say
 
 def main(argv: list[str]) -> int:
     """Write the plan to stdout; with `--write` also to the run directory."""
-    parser = argparse.ArgumentParser(prog="agentlab plan", description="Show what a profile comes to.")
+    parser = argparse.ArgumentParser(prog="agentlab plan", description="Print the plan that results from a profile.")
     add_arguments(parser)
     parser.add_argument(
         "--format",
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
         return 0
     from ..plan.render import WIDE, table
 
-    # In a pipe or a file a line is as long as it needs to be.
+    # In a pipe or a file lines are not wrapped.
     shown = sys.stdout.isatty()
     sys.stdout.write(table(plan, shutil.get_terminal_size().columns if shown else WIDE, colour=shown))
     return 0

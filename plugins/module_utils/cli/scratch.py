@@ -1,4 +1,4 @@
-"""A temporary directory for one run: what a killed run left is removed by the next one."""
+"""A temporary directory for one run: the next run removes leftovers of killed ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MARK = ".agentlab-run"
 
 @contextlib.contextmanager
 def scratch() -> Iterator[tuple[Path, int]]:
-    """Make a directory; yield its path and a descriptor that locks it, for programs that use it to inherit (`pass_fds`).
+    """Create a directory; yield its path and a descriptor that locks it, which programs that use it inherit (`pass_fds`).
 
-    Others may look into it: it is the TMPDIR of programs that a run starts as other users. Removes those of this user that
-    nobody uses any more.
+    Other users can enter it: it is the TMPDIR of programs that a run starts as other users. Removes directories of this user that
+    are no longer in use.
     """
     _sweep(Path(tempfile.gettempdir()))
     while True:
@@ -71,6 +71,6 @@ def _sweep(parent: Path) -> None:
                     if (directory / MARK).exists():
                         _remove(directory)
                     else:
-                        directory.rmdir()  # only if it is empty: killed before it was marked
+                        directory.rmdir()  # only if empty: the run was killed before it was marked
             finally:
                 os.close(lock)

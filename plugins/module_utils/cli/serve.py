@@ -1,4 +1,4 @@
-"""`agentlab serve SIMULATOR`: one of the lab's simulators by itself, in the foreground."""
+"""`agentlab serve SIMULATOR`: one of the lab's simulators in the foreground."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def _tokens(data: Path) -> tuple[str, Path]:
     try:
         return str(load_json(read_file(path), name=str(path))["EC_PUBLIC_KEY_PEM"]), path
     except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is damaged: remove it, and new tokens are made") from None
+        raise ValueError(f"{path} is corrupt: remove it to create new tokens") from None
 
 
 def assisted_service(argv: list[str]) -> int:
-    """The assisted service; further settings come from the environment, by the names that upstream's service reads."""
+    """The assisted-service simulator; further settings come from the environment, with the names of upstream's service."""
     import asyncio
 
     from ....payload.api_server.__main__ import serve
@@ -55,7 +55,7 @@ def assisted_service(argv: list[str]) -> int:
         type=_listen,
         default=("127.0.0.1", Port.ASSISTED_SERVICE),
         metavar="HOST:PORT",
-        help=f"address to listen on, default 127.0.0.1:{Port.ASSISTED_SERVICE}; port 0 takes a free one",
+        help=f"address to listen on, default 127.0.0.1:{Port.ASSISTED_SERVICE}; port 0 selects a free one",
     )
     parser.add_argument(
         "--auth", choices=("none", "local"), default="none", help="local: tokens are written to DIR/tokens.json"
@@ -64,7 +64,7 @@ def assisted_service(argv: list[str]) -> int:
         "--ending",
         choices=("abi", "hub"),
         default="hub",
-        help="abi: ends when the rendezvous host reboots; hub: goes on to installed",
+        help="abi: ends when the rendezvous host reboots; hub: continues until installed",
     )
     parser.add_argument(
         "--data",
@@ -77,7 +77,7 @@ def assisted_service(argv: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         options.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Without signers there is no cluster to make configs for: hosts get empty ones.
+        # Without signers there is no cluster to create configs for: hosts get empty ones.
         environment = {"DUMMY_IGNITION": "false" if SIGNERS in os.environ else "true", **os.environ}
         environment["AUTH_TYPE"] = {"none": "none", "local": "agent-installer-local"}[options.auth]
         if options.ending == "abi":
@@ -100,7 +100,7 @@ SIMULATORS: dict[str, Callable[[list[str]], int]] = {"assisted-service": assiste
 def main(argv: list[str]) -> int:
     """Start the simulator that the first argument names."""
     parser = argparse.ArgumentParser(
-        prog="agentlab serve", description="Start one of the lab's simulators by itself, in the foreground.", allow_abbrev=False
+        prog="agentlab serve", description="Start one of the lab's simulators in the foreground.", allow_abbrev=False
     )
     names = parser.add_subparsers(dest="name", required=True, metavar="SIMULATOR", title="simulators")
     for name, function in SIMULATORS.items():

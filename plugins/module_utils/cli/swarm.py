@@ -1,4 +1,4 @@
-"""`agentlab swarm`: no-op hosts against an assisted service; see payload/node_agent/swarm."""
+"""`agentlab swarm`: simulated hosts against an assisted service; see payload/node_agent/swarm."""
 
 from __future__ import annotations
 

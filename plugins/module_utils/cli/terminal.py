@@ -1,4 +1,4 @@
-"""What the command line says. Libraries must not `print` (ansible-test: in a module that would spoil its result)."""
+"""Output of the command line. Libraries must not `print` (ansible-test: it would corrupt a module's result)."""
 
 from __future__ import annotations
 

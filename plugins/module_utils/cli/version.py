@@ -16,8 +16,8 @@ from .terminal import say
 
 
 def main(argv: list[str]) -> int:
-    """Print the versions of what runs here."""
-    argparse.ArgumentParser(prog="agentlab version", description="Print the versions of agentlab and of what it runs on.").parse_args(argv)
+    """Print the versions of agentlab and its components."""
+    argparse.ArgumentParser(prog="agentlab version", description="Print the versions of agentlab and its components.").parse_args(argv)
     commit = _commit()
     say(f"agentlab {collection()}{f' ({commit})' if commit else ''}")
     say(f"lab payload {LAB_VERSION}, releases {', '.join(sorted(RELEASES))}")

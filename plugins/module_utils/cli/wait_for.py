@@ -18,11 +18,11 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("event", choices=EVENTS)
     top.add_argument("--dir", type=Path, default=Path(), help="assets directory (default .)")
     top.add_argument("--log-level", default="info", metavar="LEVEL",
-                     help="least severe messages to show (default info): " + ", ".join(LEVELS))
+                     help="minimum level of messages (default info): " + ", ".join(LEVELS))
     top.add_argument("--skip-password-print", action="store_true", help="do not print the kubeadmin password")
     top.add_argument("--stall-timeout", type=float, default=0, metavar="MINUTES",
-                     help="give up when nothing changes for so long (default: never; upstream's limits apply all the same)")
-    top.add_argument("--record", type=Path, metavar="DIR", help="keep the last seen cluster and events there, as JSON")
+                     help="give up without progress for this time (default: never; upstream's limits apply anyway)")
+    top.add_argument("--record", type=Path, metavar="DIR", help="record the last state of cluster and events in this directory, as JSON")
     return top
 
 

@@ -1,4 +1,4 @@
-"""Reads of the OpenShift API that an observer of an installation makes; the kubeconfig is read by the official client."""
+"""Client for reads of the OpenShift API by observers of an installation; the official client reads the kubeconfig."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
 
 
 class ClusterClient:
-    """Client of the API that a kubeconfig points at. Each call is one request, bounded by `timeout` seconds."""
+    """Client of the API of a kubeconfig. Each call is one request, bounded by `timeout` seconds."""
 
     def __init__(self, kubeconfig: Path, timeout: float = 15) -> None:
         self.kubeconfig = kubeconfig
@@ -31,11 +31,11 @@ class ClusterClient:
             raise ClusterError(f"{kubeconfig}: not a usable kubeconfig: {error}") from error
         self.server = settings.host
         self.session = requests.Session()
-        self.session.trust_env = False  # a lab's addresses never go through the caller's proxy
+        self.session.trust_env = False  # never use the caller's proxy for a lab's addresses
         self.session.verify = settings.ssl_ca_cert
         if settings.cert_file:
             self.session.cert = (settings.cert_file, settings.key_file)
-        # Newer clients call the token otherwise.
+        # Newer clients use a different name for the token.
         token = settings.api_key.get("BearerToken") or settings.api_key.get("authorization")
         if token:
             self.session.headers["Authorization"] = token
@@ -60,7 +60,7 @@ class ClusterClient:
             raise ClusterError(f"GET {self.server}{path}: {error}") from error
 
     def live(self) -> bool:
-        """Whether the API answers at all."""
+        """Return whether the API answers at all."""
         try:
             self.get("/version")
         except ClusterError:
@@ -113,7 +113,7 @@ def conditions(thing: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def admitted_url(route: dict[str, Any]) -> str | None:
-    """URL of a route by the first router that admitted it; None as long as none has."""
+    """Return the URL of a route on the first router that admitted it; None while none has."""
     scheme = "http" if (route.get("spec") or {}).get("tls") is None else "https"
     for ingress in (route.get("status") or {}).get("ingress") or []:
         if any(c.get("type") == "Admitted" and c.get("status") == "True" for c in ingress.get("conditions") or []):
@@ -122,10 +122,10 @@ def admitted_url(route: dict[str, Any]) -> str | None:
 
 
 def is_false(thing: dict[str, Any], kind: str) -> bool:
-    """Whether condition `kind` of an object is False; one that it does not have is not."""
+    """Return whether condition `kind` of an object is False; a missing one is not."""
     return conditions(thing).get(kind, {}).get("status") == "False"
 
 
 def is_true(thing: dict[str, Any], kind: str) -> bool:
-    """Whether condition `kind` of an object is True."""
+    """Return whether condition `kind` of an object is True."""
     return conditions(thing).get(kind, {}).get("status") == "True"

@@ -1,4 +1,4 @@
-"""What keeps a pod from working, from its status as the OpenShift API has it."""
+"""Why a pod does not work, from its status in the OpenShift API."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def name(pod: Mapping[str, Any]) -> str:
 
 
 def trouble(pod: Mapping[str, Any]) -> str:
-    """Return why a pod does not work, in the words of `kubectl describe`; empty when it does, or has completed.
+    """Return why a pod does not work, in the terms of `kubectl describe`; empty if it does, or has completed.
 
-    The text is the same as long as the reason is: it has no counts and no times.
+    The text does not change while the reason stays the same: it has no counts and no times.
     """
     status = pod.get("status") or {}
     phase = status.get("phase", "Unknown")
@@ -32,7 +32,7 @@ def trouble(pod: Mapping[str, Any]) -> str:
 
 
 def broken(pod: Mapping[str, Any]) -> str:
-    """Return how a container of a pod fails: it ended badly, or cannot be started; empty when none does."""
+    """Return how a container of a pod fails: it exited with an error, or cannot be started; empty if none does."""
     status = pod.get("status") or {}
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     return next((said for container in containers if (said := _container(container))), "")
@@ -43,7 +43,7 @@ def _container(status: Mapping[str, Any]) -> str:
     waits, ended = state.get("waiting") or {}, state.get("terminated") or {}
     reason = waits.get("reason", "")
     if waits and reason not in STARTING:
-        # What ended it says more than that it is about to be started again.
+        # Its last exit explains more than its pending restart.
         said = f"exit code {last['exitCode']}{_message(last)}" if last.get("exitCode") else waits.get("message", "")
         return f"{reason}: {said}" if said else str(reason)
     if ended.get("exitCode"):
@@ -66,5 +66,5 @@ def incomplete(job: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]])
         if said := trouble(pod):
             return f"pod {name(pod)}: {said}"
     if own:
-        return f"pod {name(own[-1])} still runs"
+        return f"pod {name(own[-1])} is still running"
     return f"Job {NAMESPACE}/{CONTROLLER} has no pod" if job else f"there is no Job {NAMESPACE}/{CONTROLLER}"

@@ -21,7 +21,7 @@ ROLE_LABELS = {"master": "node-role.kubernetes.io/master", "arbiter": "node-role
 
 
 class Check(NamedTuple):
-    """name: what was checked; ok; found: what was seen, for people."""
+    """name: what was checked; ok: its result; found: what was observed, as a message."""
 
     name: str
     ok: bool
@@ -121,7 +121,7 @@ def _controller(kube: ClusterClient) -> Iterable[Check]:
 def _pods(kube: ClusterClient) -> Iterable[Check]:
     pods = kube.pods()
     bad = [f"{name(pod)} {said}" for pod in pods if (said := trouble(pod))]
-    yield Check("pods", bool(pods) and not bad, f"{len(pods) - len(bad)} of {len(pods)} run or have completed" + (f"; not: {', '.join(bad)}" if bad else ""))
+    yield Check("pods", bool(pods) and not bad, f"{len(pods) - len(bad)} of {len(pods)} running or completed" + (f"; not: {', '.join(bad)}" if bad else ""))
 
 
 def _resolve(name: str, family: int) -> set[str]:
@@ -160,6 +160,6 @@ def _connects(address: str, port: int) -> str:
 
 
 def table(checks: list[Check]) -> str:
-    """The checks as a table for people."""
+    """Return the checks as a table."""
     width = max(len(check.name) for check in checks)
     return "\n".join(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}" for check in checks)

@@ -1,4 +1,4 @@
-"""`wait-for install-complete`: what follows once the bootstrap is done, over the OpenShift API alone."""
+"""`wait-for install-complete`: what follows once the bootstrap is done, using only the OpenShift API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STABLE_LIMIT = 30 * 60.0
 STABLE_FOR = 30.0
 CONSOLE_LIMIT = 120.0
 INGRESS_CA_LIMIT = 120.0
-"""Seconds to ask for the router's CA while the API does not answer, as when it moves to another node."""
+"""Seconds to retry reading the router's CA while the API does not answer, for example during a failover."""
 POLL = 2.0
 
 TROUBLESHOOTING = """\
@@ -54,10 +54,10 @@ class Unstable(InstallFailed):
 class InstallWatcher:
     """Follows one cluster from its bootstrap to `Install complete!`.
 
-    say(level, text) gets every message; initialize_limit in seconds; fips: the cluster is to be in FIPS mode, and that is
-    verified; stall: seconds without anything new of ClusterVersion and operators after which to give up (0: never); diagnose:
-    sees causes for which that is sooner; controller: whether the assisted-installer-controller must have completed, which upstream
-    does not look at.
+    say(level, text) gets every message; initialize_limit in seconds; fips: the cluster must be in FIPS mode, which is
+    verified; stall: seconds without progress of ClusterVersion and operators after which to give up (0: never); diagnose:
+    returns causes with a shorter grace period; controller: whether the assisted-installer-controller must complete, which upstream
+    does not check.
     """
 
     kube: ClusterClient
@@ -82,7 +82,7 @@ class InstallWatcher:
         return self._console()
 
     def _kube(self, call: Callable[[], Any]) -> Any:
-        """The call's result; None while the API does not answer (it may be moving to another node)."""
+        """Return the call's result; None while the API does not answer (it may be failing over)."""
         try:
             return call()
         except ClusterError as error:
@@ -111,7 +111,7 @@ class InstallWatcher:
             self.clock.sleep(POLL)
 
     def _check(self, stall: Stall, facts: AbstractSet[Hashable]) -> None:
-        """FatalError when it has been without progress for too long."""
+        """Raise FatalError after too long without progress."""
         if self.stall:
             pods = (self._kube(lambda: self.kube.pods(NAMESPACE)) or []) if self.controller else []
             stall.check(facts, self.diagnose(Seen(kube=True, pods=pods)))
@@ -218,13 +218,13 @@ class InstallWatcher:
 
 
 def settled(operator: dict[str, Any], now: float) -> bool:
-    """Whether an operator has not been progressing for longer than STABLE_FOR seconds before `now` (epoch)."""
+    """Return whether an operator has not been progressing for longer than STABLE_FOR seconds before `now` (epoch)."""
     progressing = conditions(operator).get("Progressing") or {}
     if progressing.get("status") != "False":
         return False
     try:
         since = datetime.fromisoformat(progressing["lastTransitionTime"]).timestamp()
-    except (KeyError, ValueError, TypeError):  # an operator that does not say since when
+    except (KeyError, ValueError, TypeError):  # an operator without a transition time
         return False
     return now - since > STABLE_FOR
 
@@ -234,10 +234,10 @@ _HEALTHY = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 
 
 def operator_report(operators: list[dict[str, Any]]) -> list[Message]:
-    """A message for every condition of an operator that is not what it should be, in the order of the API.
+    """Return a message for every unexpected condition of an operator, in the order of the API.
 
     As upstream's report after a failed wait: unavailable and degraded operators are errors, all other conditions (also those of
-    no fixed meaning, as EvaluationConditionsDetected) are information, Upgradeable is left out.
+    no fixed meaning, such as EvaluationConditionsDetected) are information, Upgradeable is omitted.
     """
     return [
         Message(
@@ -251,7 +251,7 @@ def operator_report(operators: list[dict[str, Any]]) -> list[Message]:
 
 
 def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
-    """Put the router's CA before the CA data of every cluster of a kubeconfig; False if it is there already."""
+    """Prepend the router's CA to the CA data of every cluster of a kubeconfig; return False if it is there already."""
     text = kubeconfig.read_text()
     config = load_yaml(text, name=str(kubeconfig))
     for cluster in (entry["cluster"] for entry in config["clusters"]):
@@ -266,7 +266,7 @@ def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
 
 
 def go_duration(seconds: float) -> str:
-    """Seconds in the way of Go: 40m0s, 1h0m0s."""
+    """Return seconds in Go's format: 40m0s, 1h0m0s."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{rest}s"

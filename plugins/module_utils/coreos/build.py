@@ -1,6 +1,6 @@
-"""Writing ISO 9660 images anew: files added, replaced and taken away, and the image of a configuration.
+"""Rebuilds ISO 9660 images with files added, replaced and removed, and builds config images.
 
-What only changes bytes in place does not come here, see `iso`.
+For changes of bytes in place see `iso`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def rebuild(
             iso.write_fp(out)
         iso.close()
     except (pycdlib.pycdlibexception.PyCdlibException, struct.error, ValueError, LookupError, TypeError, AttributeError) as error:
-        # Over a damaged image pycdlib also fails in ways that it did not mean to.
+        # For a corrupt image pycdlib also raises unintended exceptions.
         raise CoreosError(f"{source}: cannot be rebuilt: {error}") from None
 
 
@@ -100,7 +100,7 @@ def _stored(iso: Any, path: str) -> str:
 
 
 def same_files(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Say whether two images hold the same files. When they were written, which an image records, does not count."""
+    """Return whether two images have the same files, ignoring their creation times."""
     descriptors: list[int] = []
     try:
         for path in (one, other):
@@ -135,7 +135,7 @@ def config_image(
 ) -> None:
     """Write an image with one file `config.gz`, the gzip newc archive of `files` under their absolute paths.
 
-    The last of `files` is the last in the archive: its appearance starts what waits for it. `ignition`, the same as a
+    The last of `files` is the last in the archive: its creation triggers units that wait for it. `ignition`, the same as a
     config, goes into an embed area behind the volume that only the header of the system area names: what shows the config
     of a live ISO shows this one's, and the volume stays as it is.
     """

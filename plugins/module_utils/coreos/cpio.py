@@ -4,7 +4,7 @@ Format: kernel documentation, `driver-api/early-userspace/buffer-format`. An ini
 of them plain or compressed by itself, with any number of zero bytes between them; of several entries with one name the
 last counts.
 
-Reading is streaming: whatever the archive claims, memory is bounded by a few pieces of `_PIECE` bytes, or by the
+Reading is streaming: for any input, memory is bounded by a few pieces of `_PIECE` bytes, or by the
 `limit` that the caller of `read_files` gives.
 """
 
@@ -126,7 +126,7 @@ def _plain(source: _Source) -> Iterator[bytes]:
 
 
 def _damaged(kind: str, error: Exception) -> CoreosError:
-    return CoreosError(f"{kind} archive is damaged: {error}")
+    return CoreosError(f"{kind} archive is corrupt: {error}")
 
 
 def _more(source: _Source, kind: str) -> bytes:
@@ -160,7 +160,7 @@ def _unzstd(source: _Source) -> Iterator[bytes]:
     decoder = zstandard.ZstdDecompressor(max_window_size=_XZ_MEMORY).decompressobj()
     while not decoder.eof:
         data = _more(source, "zstd")
-        # No output limit exists here, and a block of four bytes can stand for 128 KiB: feed it in small bites.
+        # There is no output limit here, and a block of four bytes can expand to 128 KiB: feed it in small pieces.
         source.push_back(data[256:])
         try:
             yield decoder.decompress(data[:256])
@@ -221,7 +221,7 @@ def _archive(pieces: _Pieces) -> Iterator[tuple[Entry, Iterator[bytes]]]:
 def entries(stream: Readable) -> Iterator[tuple[Entry, Iterator[bytes]]]:
     """Yield every member of the archives in `stream`, with an iterator over the pieces of its contents.
 
-    The contents must be read, if at all, before the next member is asked for. Raises `CoreosError` for what is not
+    Read the contents, if needed, before the next member. Raises `CoreosError` for input that is not
     an initramfs, is truncated, or has anything but zeros behind the last member of a compressed archive.
     """
     source = _Source(stream)
@@ -294,7 +294,7 @@ def archive(files: Mapping[str, File | bytes], parents: bool = True, ordered: bo
 
 
 def _xz(data: bytes) -> bytes:
-    # The kernel wants CRC32. A dictionary larger than the data costs eleven times its size and brings nothing.
+    # The kernel requires CRC32. A dictionary larger than the data takes eleven times its size without a benefit.
     dictionary = min(max(1 << 12, 1 << (len(data) - 1).bit_length()), 1 << 23)
     filters: list[dict[str, Any]] = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": dictionary}]
     return lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)
@@ -308,7 +308,7 @@ _WRITERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def compress(data: bytes, method: str = "gzip") -> bytes:
-    """Compress an archive with `gzip`, `xz` (as the kernel wants it) or `none`; the same bytes for the same input."""
+    """Compress an archive with `gzip`, `xz` (in the kernel's variant) or `none`; the same bytes for the same input."""
     return _WRITERS[method](data)
 
 

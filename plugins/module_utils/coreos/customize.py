@@ -1,6 +1,6 @@
 """`iso customize` and `pxe customize`: one Ignition config for the live system, made of options for it and for the disk.
 
-The live config (spec 3.3.0) carries what runs coreos-installer: its configuration in `/etc/coreos/installer.d`, the config of the
+The live config (spec 3.3.0) has what coreos-installer needs: its configuration in `/etc/coreos/installer.d`, the config of the
 system on disk as `/etc/coreos/dest.ign`, hooks as units. Network keyfiles go beside it, into the initramfs.
 """
 
@@ -96,7 +96,7 @@ class Customization:
 
 @dataclass
 class _Ignition:
-    """An Ignition config in the making."""
+    """Builder of an Ignition config."""
 
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
@@ -211,7 +211,11 @@ def keyfiles(paths: Sequence[str]) -> dict[str, bytes]:
 def _network(given: Customization, features: Mapping[str, Any]) -> dict[str, bytes]:
     if (given.network_keyfile or given.network_nmstate) and not features.get("live-initrd-network"):
         raise CoreosError("This OS image does not support customizing network settings.")
-    from ..nmstate import NmstateError, generate, load  # what only shows an image has no need of it
+    from ..nmstate import (  # imported late: commands that only inspect an image do not need it
+        NmstateError,
+        generate,
+        load,
+    )
 
     found: dict[str, bytes] = {}
 
@@ -237,8 +241,8 @@ def customize(
 ) -> dict[str, bytes]:
     """Return the members of the initramfs for these options; none of them a config when it would be empty.
 
-    `features` is what the image supports; `notice` gets what a person should know. Raises `CoreosError` for what the image
-    cannot do, for files that are not what they should be, and for two of one name.
+    `features` is what the image supports; `notice` gets messages for the user. Raises `CoreosError` for unsupported features of the image,
+    for invalid files, and for two with the same name.
     """
     live = _Ignition()
     directives = features.get("installer-config-directives")
@@ -264,7 +268,7 @@ def customize(
     configs = [(os.path.basename(path), _installer_config(path)) for path in given.installer_config]
     live.merge = [_config(path) for path in given.live_ignition]
     if dest_configs:
-        # One config alone is taken as it is, without another layer around it.
+        # A single config is used unchanged, without an enclosing config.
         wrapped = _Ignition(merge=dest_configs, authorities=live.authorities)
         data = dest_configs[0] + b"\n" if len(dest_configs) == 1 and not live.authorities else wrapped.render()
         live.add_file(_DEST_PATH, data, 0o600)

@@ -13,12 +13,12 @@ from .iso import LiveIso
 
 
 def digest(data: bytes) -> str:
-    """Return size and SHA-256 of something that is not to be shown."""
+    """Return size and SHA-256 of data that must not be shown."""
     return f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}"
 
 
 def summary(files: dict[str, bytes], kargs: str | None) -> str:
-    """Describe what an image carries."""
+    """Describe the customizations of an image."""
     lines = [f"{name}: {digest(data)}" for name, data in sorted(files.items())]
     return "".join(f"{line}\n" for line in [*lines, *([f"kernel arguments: {kargs}"] if kargs is not None else [])])
 

@@ -1,4 +1,4 @@
-"""What the CoreOS libraries raise."""
+"""Errors of the CoreOS libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CoreosError(AgentlabError):
 
 @contextmanager
 def naming(path: object) -> Iterator[None]:
-    """Put the name of the file that is read in front of errors that do not have it."""
+    """Prefix errors with the name of the file that is read, unless they have it."""
     try:
         yield
     except CoreosError as error:

@@ -118,7 +118,7 @@ def write_over(path: str | os.PathLike[str], edits: Edits) -> None:
 
 
 def write_in_place(path: str | os.PathLike[str], edits: Edits) -> None:
-    """Change an unfinished file of our own, or a device: what lies behind its end first, then what makes use of that.
+    """Change an unfinished file of our own, or a device: what is behind its end first, then what makes use of that.
 
     An error is rolled back; a program that is killed leaves a mixture.
     """

@@ -1,4 +1,4 @@
-"""CoreOS live ISOs: the embed area, kernel arguments and features; showing, changing and bringing out.
+"""CoreOS live ISOs: the embed area, kernel arguments and features; reading, changing and writing.
 
 The embed area is a run of bytes that the bootloader passes to the kernel as one more initramfs. `coreos/igninfo.json` (since
 2023-03) names it, `{"file": str, "offset"?: int, "length"?: int}`; before that it was all of `images/ignition.img`, and the
@@ -48,7 +48,7 @@ class Area:
 
     @property
     def growable(self) -> bool:
-        """Say whether the area is a file of its own, which can be moved."""
+        """Return whether the area is a separate file, which can be moved."""
         return self.file is not None and (self.file.offset, self.file.size) == (self.offset, self.length)
 
 
@@ -166,17 +166,17 @@ class LiveIso:
 
     @property
     def customized(self) -> bool:
-        """Say whether the image carries a config, network settings or changed arguments."""
+        """Return whether the image has a config, network settings or changed arguments."""
         return bool(self.ignition is not None or self.network) or bool(
             self.kargs and self.kargs.current != self.kargs.default
         )
 
     def append_to_initrd(self, archive: bytes, path: str = INITRD_PATH) -> None:
-        """Append an archive to an initramfs inside the image, which moves to the image's end for that."""
+        """Append an archive to an initramfs inside the image, moving it to the end of the image."""
         self._appended.append((self.fs.find_file(path), cpio.padded(archive)))
 
     def edits(self, compression: str = "gzip", grow: bool = False) -> Edits:
-        """Return the changes of the image; none when it already is as wanted.
+        """Return the changes of the image; empty if there are none.
 
         A config that does not fit the area with gzip is tried with xz, and then, with `grow`, gets a larger area at the end
         of the image. Otherwise `CoreosError` names both sizes.
@@ -222,7 +222,7 @@ class LiveIso:
         return pieces + self._area_names(start, length)
 
     def _area_names(self, start: int, length: int) -> list[Piece]:
-        """Correct what else tells the place of the area: igninfo.json if it has a length, and the old header."""
+        """Update other references to the area: igninfo.json if it has a length, and the old header."""
         pieces = []
         try:
             record = self.fs.find_file(_INFO_PATH)
@@ -252,7 +252,7 @@ class LiveIso:
         overwrite: bool = False,
         mode: int = 0o600,
     ) -> None:
-        """Write the changed image to a new file, which appears whole or not at all."""
+        """Write the changed image to a new file, atomically."""
         image.write_new(self.fd, self.edits(compression, grow), path, overwrite, mode)
 
     def stream(self, out: BinaryIO, compression: str = "gzip", grow: bool = False) -> None:

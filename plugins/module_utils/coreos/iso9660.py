@@ -1,4 +1,4 @@
-"""Reading ISO 9660 images, and the places in them that name a file's extent.
+"""Reads ISO 9660 images, and finds the fields that describe a file's extent.
 
 Format: ECMA-119, with the Rock Ridge `NM` and `CE` entries of IEEE P1282 for long names. Only what a CoreOS image needs:
 names, extents and sizes, in both trees (primary and Joliet). Everything is read by `pread`, a directory at a time.
@@ -29,7 +29,7 @@ class Record:
     """One entry of a directory.
 
     `name` is the Rock Ridge name where there is one, `iso_name` the plain one without version; `sector` and `size` say
-    where the contents lie; `at` is the position of the directory record itself in the image.
+    where the contents are; `at` is the position of the directory record itself in the image.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Record:
         return self.offset + self.size
 
     def answers_to(self, name: str) -> bool:
-        """Say whether a path component means this record: its long name, its plain one, or what 8.3 makes of it."""
+        """Return whether a path component matches this record: its long name, its plain one, or its 8.3 form."""
         upper = name.upper()
         stem, dot, extension = upper.rpartition(".")
         short = f"{stem[:8]}.{extension[:3]}" if dot else upper[:8]
@@ -58,7 +58,7 @@ class Record:
 class Iso9660:
     """A parsed image on an open file descriptor, which stays the caller's.
 
-    Raises `CoreosError` when it is not an ISO 9660 image, or shorter than it says.
+    Raises `CoreosError` when it is not an ISO 9660 image, or shorter than declared.
     """
 
     def __init__(self, fd: int) -> None:
@@ -192,13 +192,13 @@ class Iso9660:
         return record
 
     def find_file(self, path: str) -> Record:
-        """Return the regular file `path`, whose extent lies inside the image."""
+        """Return the regular file `path`, whose extent is inside the image."""
         record = self.find(path)
         if record.is_dir:
             raise CoreosError(f"{path} is a directory")
         if record.end > self.size:
             raise CoreosError(
-                f"{path}: its {record.size} bytes at {record.offset} lie outside of the image of {self.size}"
+                f"{path}: its {record.size} bytes at {record.offset} are outside of the image of {self.size}"
             )
         return record
 
@@ -239,7 +239,7 @@ class Iso9660:
             copy_range(self.fd, out.fileno(), record.offset, record.size, 0)
 
     def moved(self, record: Record, sector: int, size: int) -> list[Piece]:
-        """Return the changes that give `record` another extent, in every tree that names it."""
+        """Return the changes that set another extent of `record`, in every tree."""
         extent = (
             struct.pack("<I", sector) + struct.pack(">I", sector) + struct.pack("<I", size) + struct.pack(">I", size)
         )
@@ -269,7 +269,7 @@ def _text(raw: bytes) -> str:
 def open_image(path: str | os.PathLike[str]) -> int:
     """Open `path` for reading; raise `CoreosError` when that fails."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for its writer
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # do not block on a pipe
     except OSError as error:
         raise CoreosError(f"opening {path}: {error.strerror}") from None
     if not stat.S_ISREG(os.fstat(fd).st_mode) and not stat.S_ISBLK(os.fstat(fd).st_mode):

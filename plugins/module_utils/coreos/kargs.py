@@ -1,6 +1,6 @@
 """Kernel arguments of a live ISO.
 
-The arguments stand in the bootloaders' files, each time in an area of one fixed length. Where the areas are is said by
+The arguments are in the bootloaders' files, each in an area of one fixed length. The areas are listed by
 `coreos/kargs.json` (since 2021-09), `{"default": str, "size": int, "files": [{"path", "offset", "pad"?, "end"?}]}`, or by
 the header `coreKarg` at 32672 of the system area: length of an area, offset of the default arguments, up to six
 offsets of areas, each 64 bits little endian.
@@ -48,7 +48,7 @@ class KargsArea:
 
 @dataclass(frozen=True)
 class Kargs:
-    """Arguments of an image: length of the areas, the pristine arguments, the present ones, and where they stand."""
+    """Arguments of an image: length of the areas, default and current arguments, and the areas."""
 
     length: int
     default: str
@@ -163,7 +163,7 @@ def required(kargs: Kargs | None) -> Kargs:
 def edit(text: str, append: Iterable[str] = (), delete: Iterable[str] = (), replace: Iterable[str] = ()) -> str:
     """Return arguments with some deleted, then some appended, then some replaced (`KEY=OLD=NEW`), as upstream does it.
 
-    What is to be deleted or replaced must be there literally, otherwise nothing happens. Quotes mean nothing.
+    Arguments to delete or replace must match literally, otherwise nothing changes. Quotes have no meaning.
     """
     text = f" {text} "
     for karg in delete:

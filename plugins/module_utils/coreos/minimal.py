@@ -1,6 +1,6 @@
-"""The agent installer's minimal ISO: without the root file system, which the machine fetches from a URL, and the way back.
+"""The agent installer's minimal ISO: without the root file system, which the machine fetches from a URL, and its restoration.
 
-Other than upstream's recipe in `miniso`, it has room for another initramfs, `images/assisted_installer_custom.img`, that the
+Unlike upstream's recipe in `miniso`, it has room for another initramfs, `images/assisted_installer_custom.img`, that the
 boot loaders load after the others.
 """
 
@@ -44,7 +44,7 @@ def _boot_files(iso: LiveIso, arguments: str, custom: bool) -> dict[str, bytes]:
     try:
         info: dict[str, Any] = kargs.json_object(iso.fs.read(kargs.INFO_PATH), kargs.INFO_PATH)
     except NotFound:
-        raise CoreosError(f"this ISO has no {kargs.INFO_PATH}; its arguments cannot be changed for good") from None
+        raise CoreosError(f"this ISO has no {kargs.INFO_PATH}; its arguments cannot be changed permanently") from None
     needed = len(arguments.encode()) + 1
     length = present.length if needed <= present.length else needed + _SPARE
     written: dict[str, bytes] = {}
@@ -73,9 +73,9 @@ def make(
     overwrite: bool = False,
     mode: int = 0o600,
 ) -> None:
-    """Write the minimal form of a full live ISO to a new file. What is embedded in the full one stays embedded.
+    """Write the minimal form of a full live ISO to a new file. Customizations of the full ISO are kept.
 
-    With no rootfs_url, who boots the image has to give the kernel argument `coreos.live.rootfs_url`.
+    Without rootfs_url, the user must add the kernel argument `coreos.live.rootfs_url` at boot.
     Raises `CoreosError` for a URL with `$`, a backslash, quotes or blanks, and for images without kernel-argument areas.
     """
     if any(c in '$\\"' or c.isspace() for c in rootfs_url):

@@ -52,7 +52,7 @@ class _Parser:
             return first
         widths = {251: 2, 252: 4, 253: 8}
         if first not in widths:
-            raise CoreosError(f"{PATH} is damaged: {first} cannot begin a number")
+            raise CoreosError(f"{PATH} is corrupt: {first} cannot begin a number")
         return int.from_bytes(self.bytes(widths[first]), "little")
 
 
@@ -103,7 +103,7 @@ class Recipe:
         return b"".join([*out, self.digest, _number(len(self.packed)), self.packed])
 
     def unpack(self, full: int) -> Iterator[bytes]:
-        """Yield the minimal ISO, taking what is common from the full one; raise `CoreosError` when the sum is wrong."""
+        """Yield the minimal ISO, taking common data from the full one; raise `CoreosError` if the checksum is wrong."""
         digest = hashlib.sha256()
         for data in self._pieces(full):
             digest.update(data)
@@ -138,7 +138,7 @@ class _Unpacker:
             try:
                 data = self._decoder.decompress(self._packed, size)
             except lzma.LZMAError as error:
-                raise CoreosError(f"{PATH} is damaged: {error}") from None
+                raise CoreosError(f"{PATH} is corrupt: {error}") from None
             self._packed = b""
             if data:
                 return data
@@ -223,7 +223,7 @@ def _files(fs: Iso9660) -> dict[str, Record]:
 def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[str, int]:
     """Write the recipe of a minimal ISO into the full one, which has a file of the right name and enough room.
 
-    Both must be made of the same files; one that tells its own place, as isolinux.bin does, is written out in the recipe.
+    Both must have the same files; one that has its own location, such as isolinux.bin, is included in the recipe.
     Returns how many files matched, and bytes skipped, written and compressed.
     """
     with contextlib.ExitStack() as stack:

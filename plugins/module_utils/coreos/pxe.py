@@ -1,4 +1,4 @@
-"""What a machine boots from the network: kernel, initramfs and root file system of a live ISO, and an iPXE script."""
+"""Files for a network boot: kernel, initramfs and root file system of a live ISO, and an iPXE script."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _unpack(fd: int, record: Record, path: Path) -> None:
                     block = packed.unconsumed_tail
             out.write(packed.flush())
             if not packed.eof:
-                raise CoreosError(f"{record.name}: the compressed kernel is cut off")
+                raise CoreosError(f"{record.name}: the compressed kernel is truncated")
     except zlib.error as error:
         raise CoreosError(f"{record.name}: {error}") from error
 

@@ -169,7 +169,7 @@ def _shape(value: Any, rule: Any, minor: int, path: str, found: list[str]) -> No
             return
         for index, item in enumerate(value):
             if item is None:
-                found.append(f"{path}[{index}]: null is no entry")
+                found.append(f"{path}[{index}]: null is not a valid entry")
             _shape(item, rule[0], minor, f"{path}[{index}]", found)
     elif not isinstance(value, dict):
         found.append(f"{path}: expected an object, found {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Inputs that upstream takes without a word and that will hardly do what was meant: each function returns warnings."""
+"""Inputs that upstream accepts silently although they are probably mistakes: each function returns warnings."""
 
 from __future__ import annotations
 

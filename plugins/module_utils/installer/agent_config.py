@@ -73,7 +73,7 @@ def load_agent_config(text: str, log: Log) -> dict[str, Any]:
         spec = raw.pop("spec")
         clash = sorted(set(spec) & set(raw))
         if clash:
-            raise InstallerError(f"{FILENAME}: {', '.join(clash)} stand both at the top level and in spec")
+            raise InstallerError(f"{FILENAME}: {', '.join(clash)} are both at the top level and in spec")
         raw |= spec
         position = position.raised("spec")
         raw.setdefault("apiVersion", "v1beta1")

@@ -33,7 +33,7 @@ class Options:
 
     release_image, release_version, release_profile: what is installed; empty ones are found out, see `Build`.
     os_image: base ISO, a path or URL, by RPM architecture ("" for all). token_hours: for how long the service takes the image's
-    tokens; None, as upstream: for ever. dry: write nothing, only say what would change.
+    tokens; None, as upstream: indefinitely. dry: write nothing, only report what would change.
     """
 
     directory: Path

@@ -138,7 +138,7 @@ def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]
 
 
 def trusts_more(there: bytes, made: bytes) -> bool:
-    """Whether the kubeconfig `there` is the one that was made, with CAs added: wait-for puts the router's before the others."""
+    """Return whether the kubeconfig `there` is the one that was made, with CAs added: wait-for puts the router's before the others."""
 
     def parts(text: bytes) -> tuple[bytes, dict[str, Any]]:
         config, __ = load(text.decode(), "kubeconfig")
@@ -164,7 +164,7 @@ def _b64url(data: bytes) -> str:
 
 
 NO_TOKENS = {"AuthType": "none", **dict.fromkeys(("PublicKey", "AgentAuthToken", "UserAuthToken", "WatcherAuthToken", "AuthTokenExpiry"), "")}
-"""What `tokens` returns for a service that asks nobody who they are."""
+"""Result of `tokens` for a service without authentication."""
 
 
 class _Signer:
@@ -192,7 +192,7 @@ class _Signer:
 
 
 def infra_env_token(infra_env_id: str) -> dict[str, str]:
-    """As `tokens`, for releases with one JWT, which names the infra-env, for everybody."""
+    """As `tokens`, for releases with one JWT, which names the infra-env, for all personas."""
     signer = _Signer()
     token = signer.token({"infra_env_id": infra_env_id})
     return {

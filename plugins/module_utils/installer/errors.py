@@ -21,7 +21,7 @@ class FieldErrors(list[str]):
         self.path = path
 
     def invalid(self, path: str, value: Any, detail: str) -> None:
-        """`value` is no good for the reason in `detail`."""
+        """Report `value` as invalid for the reason in `detail`."""
         self.append(f"{self.path(path)}: Invalid value: {quote(value)}: {detail}")
 
     def required(self, path: str, detail: str = "") -> None:
@@ -29,7 +29,7 @@ class FieldErrors(list[str]):
         self.append(f"{self.path(path)}: Required value" + (f": {detail}" if detail else ""))
 
     def forbidden(self, path: str, detail: str) -> None:
-        """Nothing may be given at `path`."""
+        """Report that `path` must not be set."""
         self.append(f"{self.path(path)}: Forbidden: {detail}")
 
     def unsupported(self, path: str, value: Any, supported: Iterable[str]) -> None:

@@ -40,7 +40,7 @@ def protected(gate: str) -> str:
 
 
 def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
-    """Whether `gate` is on with this feature set and release."""
+    """Return whether `gate` is on with this feature set and release."""
     for entry in reversed(config.get("featureGates") or []):
         name, __, value = entry.partition("=")
         if name == gate and _BOOLEAN.fullmatch(value):

@@ -22,7 +22,7 @@ _NAMES = {"PULL_SECRET_TOKEN": "AgentAuthToken", "USER_AUTH_TOKEN": "UserAuthTok
 def config(raw: bytes) -> bytes:
     """An Ignition config of an agent image, with the tokens in `rendezvous-host.env` signed by a new key.
 
-    Raises InstallerError for a config without tokens: its service would refuse nobody.
+    Raises InstallerError for a config without tokens: its service accepts any token.
     """
     document = load_json(raw, name="Ignition config")
     new, replaced = tokens(), 0
@@ -49,6 +49,6 @@ def image(source: Path, target: Path) -> None:
         return
     with LiveIso(source) as iso:
         if iso.ignition is None:
-            raise InstallerError(f"{source}: has no Ignition config: it is no agent image")
+            raise InstallerError(f"{source}: has no Ignition config: it is not an agent image")
         iso.ignition = config(iso.ignition)
         iso.save_as(target, grow=True, overwrite=True, mode=os.stat(source).st_mode & 0o777)

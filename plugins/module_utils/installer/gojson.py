@@ -67,7 +67,7 @@ class _Scanner:
         self.text, self.at = text, 0
 
     def _fail(self, where: str) -> JsonError:
-        # At its end encoding/json looks at one blank more, so that a cut literal is told as such.
+        # At the end encoding/json sees one blank more, so that a truncated literal is reported as such.
         return JsonError(f"invalid character {_quote(self._here() or ' ')} {where}")
 
     def _here(self) -> str:

@@ -118,7 +118,7 @@ def _warn_of_rendezvous(build: Build, ip: str) -> None:
 
 
 def unconfigured(build: Build) -> dict[str, Any]:
-    """The live config of hosts that get their cluster later, from a config image or from people."""
+    """The live config of hosts that get their cluster later, from a config image or from users."""
     settings = (build["Agent Config"] or {}).get("Config") or {}
     if settings:
         if build.profile.unconfigured_from_install_config:
@@ -176,7 +176,7 @@ _INTERACTIVE_ENV = "\n".join(
     (
         "NODE_ZERO_IP={{.RendezvousIP}}",
         f"SERVICE_BASE_URL=http://{{{{.RendezvousIP}}}}:{Port.ASSISTED_SERVICE}/",
-        "IMAGE_SERVICE_BASE_URL=http://{{.RendezvousIP}}:{Port.IMAGE_SERVICE}/",
+        f"IMAGE_SERVICE_BASE_URL=http://{{{{.RendezvousIP}}}}:{Port.IMAGE_SERVICE}/",
         "PULL_SECRET_TOKEN=",
         "USER_AUTH_TOKEN=",
         "WORKFLOW_TYPE=install-interactive-disconnected",

@@ -203,7 +203,7 @@ def agent_files(build: Build) -> dict[str, str]:
 
 
 def _fresh(build: Build, kind: str, fingerprint: str, paths: list[Path]) -> bool:
-    """Whether the files of the last run are still what this run would make."""
+    """Return whether the files of the last run are still what this run would make."""
     known = build.store.own.get("images", {}).get(kind, {})
     if known.get("fingerprint") != fingerprint:
         return False
@@ -383,7 +383,7 @@ def pxe_files(build: Build) -> None:
 def config_iso(build: Build) -> None:
     """Write `agentconfig.noarch.iso`: the files of the Ignition that a host without configuration lacks.
 
-    They lie in `config.gz`, which is all that the host reads; an embed area shows them as an Ignition config.
+    They are in `config.gz`, which is all that the host reads; an embed area shows them as an Ignition config.
     """
     from ..coreos import build as isos
     from ..coreos import cpio

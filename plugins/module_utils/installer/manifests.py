@@ -40,7 +40,7 @@ def names(install_config: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile) -> dict[str, str]:
-    """The proxy settings; noProxy gets the machine network that the rendezvous IP lies in."""
+    """The proxy settings; noProxy gets the machine network of the rendezvous IP."""
     proxy = {key: value for key, value in (install_config.get("proxy") or {}).items() if value}
     ip = (agent_config or {}).get("rendezvousIP", "")
     if profile.no_proxy_machine_network and ip and (proxy.get("httpProxy") or proxy.get("httpsProxy")):
@@ -54,7 +54,7 @@ def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None
 
 
 def check_pull_secret(text: str) -> str | None:
-    """Why `text` is no pull secret, or None."""
+    """Return why `text` is not a pull secret, or None."""
     try:
         secret = gojson.loads(text)
     except gojson.JsonError as error:
@@ -541,7 +541,7 @@ def load_cluster_deployment(text: str) -> dict[str, Any]:
 
 
 def load_fencing_credentials(text: str) -> dict[str, str]:
-    """fencing-credentials.yaml as somebody wrote it: it is for all hosts, and goes on as it is."""
+    """Return fencing-credentials.yaml as the user wrote it: it is for all hosts, and passed on unchanged."""
     decode_file(text, FENCING, shapes.FENCING)
     return {"": text}
 

@@ -278,7 +278,7 @@ _CREDENTIALS = ("server", "user", "password", "datacenters")
 
 
 def has_credentials(center: dict[str, Any]) -> bool:
-    """Whether any credential of a vCenter is given; then all of them must be."""
+    """Return whether any credential of a vCenter is given; then all of them must be."""
     return any(center.get(field) for field in _CREDENTIALS)
 
 

@@ -94,7 +94,7 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
             places = " and ".join(str(options.directory / part) if part else str(options.directory) for part in target.said)
             log.info(f"{target.title} created in: {places}")
         if not options.dry and name != "agent-config-template":
-            # Whatever becomes of the next target: what was made now must not look like somebody's own files in the next run.
+            # Even if the next target fails: files of this run must not look like the user's in the next run.
             _remember(build, store)
     if not options.dry and targets != ["agent-config-template"]:
         store.own["consumed"] = consume or bool(store.own.get("consumed"))
@@ -110,11 +110,11 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
 
 
 def _refuse_to_overwrite(directory: Path, outputs: dict[str, tuple[bytes, int]]) -> None:
-    """A template must not take the place of somebody's own file."""
+    """A template must not replace a file of the user."""
     for name, (content, __) in outputs.items():
         path = directory / name
         if path.exists() and path.read_bytes() != content:
-            raise InstallerError(f"{path} exists already and is not the template: move it away, or choose another directory")
+            raise InstallerError(f"{path} exists already and is not the template: move it aside, or choose another directory")
 
 
 def _outputs(store: Store, target: Target, name: str) -> dict[str, tuple[bytes, int]]:

@@ -120,7 +120,7 @@ def _decode(
     value: Any, shape: Any, path: tuple[str | int, ...], owner: tuple[str, str], position: Positions, errors: list[str],
     strays: list[str],
 ) -> Any:
-    """owner: the struct that has the field, and the names of fields on the way to it, as encoding/json tells them."""
+    """owner: the struct that has the field, and the names of fields on the way to it, as encoding/json reports them."""
     if shape is RAW:
         return value
     if isinstance(shape, str):

@@ -29,7 +29,7 @@ class Asset:
     follow: the value is what `generate` says now; what is made from it is made again when the last run's was another.
     removable: when its files are gone, so is it, unless the last run consumed its inputs.
     keep: what is on disk wins over what it would be made from, unless that has changed since.
-    volatile: made anew each time; persist(value) is what the state file keeps of it nevertheless.
+    volatile: generated each time; persist(value) is what the state file stores anyway.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Store:
         self.directory, self.log = directory, log
         self.state = state_file.load(directory)
         self.own: dict[str, Any] = self.state.setdefault(state_file.OWN, {})
-        # What lay on disk after the last run, and what was last made from the inputs: they differ where people edit.
+        # Files on disk after the last run, and those last generated from the inputs: they differ after edits.
         self.hashes: dict[str, str] = self.own.setdefault("hashes", {})
         self.made: dict[str, str] = self.own.setdefault("made", {})
-        # What a run that was killed was about to write: such a file is nobody's own, and made again.
+        # Files that a killed run was about to write: they do not count as edits, and are generated again.
         self._unfinished: dict[str, str] = self.own.get("writing", {})
         self._left: set[str] = set()
         self._found: dict[str, _Found] = {}
@@ -134,7 +134,7 @@ class Store:
                 value = asset.load(build, texts) if texts else None
                 on_disk = value is not None
             except ValueError as error:
-                # What we made of other inputs, and nobody edited, may well not fit the new ones: it is made again.
+                # Unedited files of other inputs may not match the new ones: they are generated again.
                 if not dirty or self.made.get(asset.key) != _digest(texts):
                     raise InstallerError(f'failed to load asset "{name}": {error}') from error
                 on_disk = True
@@ -204,11 +204,11 @@ class Store:
         return found
 
     def remade(self) -> list[str]:
-        """Names of the assets that were made in this run though their files lie in the directory."""
+        """Names of the assets that were generated in this run although their files are in the directory."""
         return [name for name in self._values if not self._found[name].source and (self._read.get(name) or name in self._left)]
 
     def announce(self, files: dict[str, tuple[bytes, int]]) -> None:
-        """Keep in the state file which of `files` this run made, before they are written: should it be killed, they are nobody's own."""
+        """Keep in the state file which of `files` this run made, before they are written: if it is killed, they do not count as edits."""
         loaded = [name for name, found in self._found.items() if found.source]
         kept = {path for name in loaded for path in self._read.get(name, ())}
         kept |= self.outputs(name for name in loaded if self._found[name].source == "disk").keys()
@@ -244,7 +244,7 @@ class Store:
         state_file.save(self.directory, self.state)
 
     def inputs(self) -> dict[str, list[str]]:
-        """Name of each asset of this run that lies in the directory -> its files there."""
+        """Return the name of each asset of this run in the directory -> its files there."""
         return {name: list(self._texts(self.assets[name])) for name in self._found if self.assets[name].load}
 
 

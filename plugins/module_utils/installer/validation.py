@@ -215,7 +215,7 @@ class _Entry:
     net: check.Network | None
 
     def usable(self, log: Log, networking: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> bool:
-        """Whether the network is one, so that more can be said of it."""
+        """Return whether the network is one, so that more can be said of it."""
         net = self.net
         if net is None:
             errors.invalid(self.path, self.text, f"invalid CIDR address: {self.text}")
@@ -313,7 +313,7 @@ def _ovn_config(networking: dict[str, Any], errors: FieldErrors) -> None:
     for entry in networking["clusterNetwork"]:
         cluster = check.network(entry.get("cidr"))
         if cluster is not None and cluster.version == 4 and entry.get("hostPrefix", 0) >= cluster.prefixlen:
-            # No prefix is longer than an address; what else is wrong with it is told by its own rule.
+            # No prefix is longer than an address; its own rule reports other problems.
             hosts += 2 ** (min(entry["hostPrefix"], cluster.max_prefixlen) - cluster.prefixlen)
     # One address is the gateway's, and two are the network's own.
     if hosts >= net.num_addresses - 3:

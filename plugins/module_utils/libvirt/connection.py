@@ -1,6 +1,6 @@
 """A connection to libvirt, and its errors as ours.
 
-Without a sandbox (check mode before it is made) there is nothing to connect to: the connection is None, and nothing is found.
+Without a sandbox (check mode before it exists) there is no libvirt: the connection is None, and nothing is found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ URI = "qemu:///system"
 
 @contextlib.contextmanager
 def connect(uri: str = URI) -> Iterator[Any]:
-    """Open `uri`; what libvirt refuses inside becomes a `LabError` with libvirt's own words."""
+    """Open `uri`; errors of libvirt inside become a `LabError` with libvirt's message."""
     if os.environ.get("AGENTLAB_NO_SANDBOX"):
         yield None
         return
@@ -31,7 +31,7 @@ def connect(uri: str = URI) -> Iterator[Any]:
     try:
         connection = libvirt.open(uri)
     except libvirt.libvirtError as error:
-        raise LabError(f"no connection to libvirt at {uri}: {error}: is libvirtd running, and are you allowed in?") from error
+        raise LabError(f"no connection to libvirt at {uri}: {error}: check that libvirtd is running and that you have access") from error
     try:
         yield connection
     except libvirt.libvirtError as error:
@@ -41,7 +41,7 @@ def connect(uri: str = URI) -> Iterator[Any]:
 
 
 def lookup(owner: Any, method: str, name: str) -> Any | None:
-    """Return `owner.method(name)`, or None when libvirt knows no such object or there is no `owner`."""
+    """Return `owner.method(name)`, or None if there is no such object or no `owner`."""
     if owner is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """Nodes of a plan as libvirt domains (https://libvirt.org/formatdomain.html).
 
-Boot order is disk, then CD: an empty disk falls through to the agent ISO, a written one boots. It stands in `<os>`, not at
+Boot order is disk, then CD: an empty disk falls through to the agent ISO, a written one boots. It is in `<os>`, not on
 the devices, because the BMC emulator rewrites the CD device.
 """
 
@@ -34,7 +34,7 @@ def render(
     medium_first: bool = False,
     clock_offset: int = 0,
 ) -> ET.Element:
-    """Return the definition of `node` (an entry of a plan's `nodes`) of the cluster of `owner`, whose mark it carries.
+    """Return the definition of `node` (an entry of a plan's `nodes`) of the cluster of `owner`, with its mark.
 
     pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; network_boot:
     whether an empty disk falls through to the network instead of the CD; medium_first: whether that comes before the disk;
@@ -83,7 +83,7 @@ def render(
 def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
     """Define domains so that they are as `wanted`; return a difference (`before`, `after`) for each that was not.
 
-    Raises `LabError` for a domain of that name that is another's, and for a change of a running machine.
+    Raises `LabError` for a domain of that name that another cluster owns, and for a change of a running machine.
     """
     changes = []
     for tree in wanted:
@@ -110,7 +110,7 @@ def _devices(tree: ET.Element) -> ET.Element:
 
 
 def defined(domain: Any) -> ET.Element:
-    """Return the persistent definition without what is not ours to compare: the CD, and the machine type's version."""
+    """Return the persistent definition without parts that are not compared: the CD, and the machine type's version."""
     tree = ET.fromstring(domain.XMLDesc(2))  # VIR_DOMAIN_XML_INACTIVE
     devices = _devices(tree)
     for disk in devices.findall("disk"):
@@ -179,7 +179,7 @@ def _mark(tree: ET.Element) -> str | None:
 
 
 def _translation(domain_type: str) -> list[ET.Element]:
-    # A small cache of translated code: what is left of the live system in it slows the first boot from disk by half.
+    # A small cache of translated code: leftovers of the live system in it make the first boot from disk 50 % slower.
     if domain_type == "kvm":
         return []
     return [element("tcg", None, element("tb-cache", {"unit": "KiB"}, text=131072))]

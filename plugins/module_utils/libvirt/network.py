@@ -3,7 +3,7 @@
 libvirt's dnsmasq serves each: DHCP with reservations by MAC (IPv4) or DUID-LL (IPv6), router advertisements, and names.
 A machine network without NAT still has a default route, because nodes are refused without one: `forward mode='open'`
 where the namespace is ours (NAT is `sandbox.uplink`'s there); on a plain libvirt, where that would switch on the
-host's forwarding, an isolated network whose router is told by an option of dnsmasq.
+host's forwarding, an isolated network whose router is announced by an option of dnsmasq.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def render(
     """Return the definition of `network` (an entry of a plan's `networks`).
 
     owner: of the cluster; the UUID is its mark; private: whether the network namespace is a sandbox's; forwarders:
-    name servers for what the lab does not know (only with `nat`); boot_file: URL of the iPXE script for those that boot
+    name servers for other names (only with `nat`); boot_file: URL of the iPXE script for those that boot
     from the network (the network cards' own firmware is iPXE, which fetches it).
     """
     name = network["name"]
@@ -75,7 +75,7 @@ def render(
 def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
     """Define and start networks so that they are as `wanted`; return a difference (`before`, `after`) for each that was not.
 
-    Raises `LabError` for a network of that name that is another's, and for a change under running machines.
+    Raises `LabError` for a network of that name that another cluster owns, and for a change under running machines.
     """
     changes = []
     for tree in wanted:
@@ -87,7 +87,7 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
         if network is not None and network.isActive():
             if not diff:
                 if not _is_served(tree):
-                    changes.append({"before": "its dnsmasq has ended\n", "after": "its dnsmasq runs\n", "name": name})
+                    changes.append({"before": "its dnsmasq is stopped\n", "after": "its dnsmasq is running\n", "name": name})
                     if not check:
                         _serve(network)
                 continue
@@ -106,7 +106,7 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
 
 
 def _is_served(tree: ET.Element) -> bool:
-    """Whether the dnsmasq of an active network runs; libvirt does not notice when it ends."""
+    """Return whether the dnsmasq of an active network runs; libvirt does not notice when it ends."""
     pid = Path(f"/run/libvirt/network/{tree.findtext('name')}.pid")
     try:
         return tree.find("ip") is None or Path(f"/proc/{int(pid.read_text())}/comm").read_text().strip() == "dnsmasq"
@@ -115,7 +115,7 @@ def _is_served(tree: ET.Element) -> bool:
 
 
 def _serve(network: Any) -> None:
-    """Have libvirt start the dnsmasq of an active network, which it does when an entry of its DNS changes."""
+    """Let libvirt start the dnsmasq of an active network by changing a DNS entry."""
     for command in (3, 2):  # VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, _DELETE
         network.update(command, 11, -1, "<txt name='agentlab' value='served'/>", 1)  # VIR_NETWORK_SECTION_DNS_TXT, AFFECT_LIVE
 
@@ -136,7 +136,7 @@ INACTIVE = 1  # VIR_NETWORK_XML_INACTIVE
 
 
 def settle_addresses(tree: ET.Element) -> None:
-    """Make the bridge's IPv6 addresses usable at once.
+    """Make the bridge's IPv6 addresses usable immediately.
 
     Without a port a bridge has no carrier, duplicate address detection does not end, and nothing can listen there.
     """
@@ -199,7 +199,7 @@ def _options(
     if private and not (network["nat"] and forwarders):
         options.append("no-resolv")
     if not served:
-        # The machine network names everything; a second resolver and a second way out would only be wrong.
+        # The machine network has all names; a second resolver and a second default route would be wrong.
         options += ["dhcp-option=6", "dhcp-option=option6:dns-server"]
         if not network["nat"]:
             options += ["dhcp-option=3", f"ra-param={network['bridge']},0,0"]
@@ -218,7 +218,7 @@ def _boot_options(boot_file: str | None, families: Mapping[Family, Subnet]) -> l
 
 
 def _refuse_taken(tree: ET.Element) -> None:
-    """libvirt would say only that the network is in use."""
+    """Raise an error that names the conflict: libvirt only reports that the network is in use."""
     bridge = tree.find("bridge")
     own = bridge.get("name") if bridge is not None else None
     done = subprocess.run(["ip", "-json", "-4", "route"], capture_output=True, text=True, check=False)

@@ -16,7 +16,7 @@ GIB = 1024**3
 
 
 def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool = False) -> tuple[Any | None, bool]:
-    """Return the running pool `name` at `directory`, made with `mark` if needed, and whether it had to be made or started."""
+    """Return the running pool `name` at `directory`, creating it with `mark` if necessary, and whether it was created or started."""
     found = lookup(connection, "storagePoolLookupByName", name)
     ours = identity(mark, "pool", name)
     if found is not None:
@@ -39,7 +39,7 @@ def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool =
 
 
 def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
-    """Return those of `disks` that are not in `pool`; `LabError` for one of another size."""
+    """Return those of `disks` that are not in `pool`; `LabError` for one with a different size."""
     volumes = {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
     absent = []
     for disk in disks:
@@ -76,8 +76,8 @@ def blank(pool: Any, disk: Disk) -> None:
 def remove(connection: Any, name: str, mark: str) -> bool:
     """Remove pool `name` from libvirt if it carries `mark`; return whether it was there.
 
-    Its files are in the cluster's state directory, and are removed with that: a directory that is not there cannot be started,
-    and one that holds something else is not ours to empty.
+    Its files are in the cluster's state directory, and are removed with that: a pool without its directory cannot be started,
+    and one with other files must not be emptied.
     """
     found = lookup(connection, "storagePoolLookupByName", name)
     if found is None or found.UUIDString() != identity(mark, "pool", name):

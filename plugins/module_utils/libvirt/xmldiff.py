@@ -1,4 +1,4 @@
-"""XML as libvirt wants it, and the comparison of what we want with what is defined.
+"""XML for libvirt, and the comparison of wanted and existing definitions.
 
 libvirt completes a definition (addresses, defaults, controllers), so two documents that mean the same differ. What counts
 is the projection of the defined one on the wanted one: the elements and attributes that the wanted one mentions, and all
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def element(tag: str, attributes: dict[str, Any] | None = None, *children: ET.Element | None, text: Any = None) -> ET.Element:
-    """Return an element; attributes that are None and children that are None are left out."""
+    """Return an element; attributes and children that are None are omitted."""
     made = ET.Element(tag, {name: str(value) for name, value in (attributes or {}).items() if value is not None})
     made.extend(child for child in children if child is not None)
     if text is not None:
@@ -27,9 +27,9 @@ def text(tree: ET.Element) -> str:
 
 
 def project(defined: ET.Element, wanted: ET.Element) -> ET.Element:
-    """Return of `defined` what `wanted` speaks of.
+    """Return the projection of `defined` on `wanted`.
 
-    Children are paired by tag, in order; those of `defined` that have no partner stay when `wanted` has the tag at all.
+    Children are paired by tag, in order; unpaired children of `defined` are kept if `wanted` has the tag.
     """
     made = ET.Element(wanted.tag, {name: defined.get(name, "") for name in wanted.attrib if name in defined.attrib})
     if (defined.text or "").strip():
@@ -46,14 +46,14 @@ def project(defined: ET.Element, wanted: ET.Element) -> ET.Element:
 
 
 def difference(defined: ET.Element | None, wanted: ET.Element) -> dict[str, str] | None:
-    """Return `{"before", "after"}` for Ansible's diff, or None when `defined` is what is wanted."""
+    """Return `{"before", "after"}` for Ansible's diff, or None if `defined` matches."""
     after = text(wanted)
     before = text(project(defined, wanted)) if defined is not None else ""
     return None if before == after else {"before": before, "after": after}
 
 
 def unified(diff: dict[str, str]) -> str:
-    """Return a difference as a person reads it."""
+    """Return a difference as a unified diff."""
     return "\n".join(difflib.unified_diff(diff["before"].splitlines(), diff["after"].splitlines(), lineterm="", n=1))
 
 

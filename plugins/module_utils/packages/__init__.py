@@ -97,7 +97,7 @@ def _units() -> set[str]:
 @contextlib.contextmanager
 def _quiet_debian() -> Iterator[None]:
     if POLICY.exists():
-        # Somebody already forbids it, as images of containers do.
+        # It is forbidden already, as in container images.
         yield
         return
     POLICY.write_text("#!/bin/sh\nexit 101\n")

@@ -1,3 +1,3 @@
-"""From a profile to a plan: schema, presets, addressing, and the pictures of it."""
+"""From a profile to a plan: schema, presets, addressing, tables and drawings."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The commands that lead into a cluster's lab: each can be run as it is printed, in the checkout.
+"""Commands to access a cluster's lab: each can be run as printed, in the checkout.
 
-Names and addresses of a lab exist in its own network only, so that most commands begin with `agentlab exec`.
+Names and addresses of a lab exist in its own network only, so most commands start with `agentlab exec`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROGRAM = "bin/agentlab"
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach what belongs to a plan whose run directory is `run_dir`; `program` is how agentlab is called."""
+    """Commands for the plan with run directory `run_dir`; `program` is the command of agentlab."""
 
     plan: Plan
     run_dir: Path
@@ -31,11 +31,11 @@ class Access:
         return " && ".join(self.verb(name) for name in names)
 
     def inside(self, *command: str) -> str:
-        """A command where the cluster's network is."""
+        """Return a command that runs in the cluster's network."""
         return f"{self.verb('exec')} -- {shlex.join(command)}"
 
     def ssh(self, node: str, *command: str) -> str:
-        """A command, or a shell, on a node, which has its name or one of its addresses here."""
+        """Return a command that runs on a node, or a shell; the node is given by name or address."""
         return self.verb("ssh", node) + (f" -- {shlex.join(command)}" if command else "")
 
     def kubectl(self, *arguments: str, client: str = "kubectl") -> str:
@@ -51,17 +51,17 @@ class Access:
         return self.inside("virsh", "-c", "qemu:///system", *arguments)
 
     def console(self, domain: str) -> str:
-        """What shows the console log of a machine."""
+        """Return the command that shows the console log of a machine."""
         return self.verb("console", domain)
 
     def resolver(self) -> str:
-        """What makes this host's resolver ask the lab for the cluster's names."""
+        """Return the command that makes this host resolve the cluster's names through the lab."""
         bridge, server, domain = self.plan["networks"][0]["bridge"], self.plan["services"]["address"], self.plan["cluster"]["domain"]
         return f"resolvectl dns {bridge} {server}; resolvectl domain {bridge} ~{domain}"
 
 
 def closing(access: Access, *, client: str = "kubectl") -> list[str]:
-    """Return the lines that follow a success: what there is, and the commands that lead to it."""
+    """Return the lines after a success: the cluster's endpoints, and the commands to reach them."""
     plan, run_dir = access.plan, access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
     sandbox = hypervisor["kind"] == "sandbox"
@@ -79,6 +79,6 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     ]
     if not sandbox:
         rows.insert(1, ("names", access.resolver()))
-    where = "in the lab's network only, which these commands enter" if sandbox else "once this host's resolver asks the lab for them"
+    where = "only in the lab's network, which these commands enter" if sandbox else "once this host resolves them through the lab's DNS"
     lines = [f"The cluster {cluster['name']} is installed. Its names and addresses work {where}:"]
     return [*lines, *(f"  {name:<10} {value}" for name, value in rows)]

@@ -42,7 +42,7 @@ _TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
 def build(profile: Profile, cluster: str) -> Plan:
     """Return the plan of a complete profile (`profile.complete`) for the cluster named `cluster`.
 
-    A pure function. The profile must have passed `checks.check`: what is wrong there raises whatever it raises here.
+    A pure function. The profile must have passed `checks.check`: the behavior for an invalid one is undefined.
     """
     domain = f"{cluster}.{profile['base_domain']}"
     machine = _machine_network(profile, cluster, domain)
@@ -92,12 +92,12 @@ def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
 
 
 def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
-    """Return what a profile says of the machine of node `name`: its role's values, and over them its own."""
+    """Return a profile's values for the machine of node `name`: its role's, overridden by its own."""
     return {**profile["master" if role == "extra" else role], **profile["nodes"].get(name, {})}
 
 
 def state_directory(profile: Profile, cluster: str) -> str:
-    """Return the directory on the hypervisor in which the cluster's state is."""
+    """Return the state directory of the cluster on the hypervisor."""
     return f"{profile['hypervisor']['state_dir']}/{cluster}"
 
 

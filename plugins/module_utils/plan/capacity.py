@@ -1,4 +1,4 @@
-"""Whether a hypervisor can carry the machines of a cluster."""
+"""Whether a hypervisor has the resources for the machines of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .problems import Finding
 
 
 class Facts(TypedDict):
-    """What a hypervisor has: memory that is available, processors, free space where its pool is."""
+    """Resources of a hypervisor: available memory, processors, free space of its pool."""
 
     memory_mib: int
     cpus: int
@@ -35,10 +35,10 @@ def measure(directory: Path) -> Facts:
 
 
 def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:
-    """Return what a hypervisor lacks to carry `nodes`; empty when it can.
+    """Return which resources a hypervisor lacks for `nodes`; empty if none.
 
-    nodes: each with `memory_mib` and `vcpus`; payload: what is installed on them; directory: where their disks are.
-    Memory is not overcommitted; processors are, `OVERCOMMIT` to one; disks are sparse, so that only what an installation
+    nodes: each with `memory_mib` and `vcpus`; payload: installed on them; directory: of their disks.
+    Memory is not overcommitted; processors are, `OVERCOMMIT` to one; disks are sparse, so only what an installation
     writes to them counts.
     """
     capacity = CAPACITY[payload]
@@ -47,14 +47,14 @@ def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, fact
     disk = capacity["shared_gib"] + len(nodes) * capacity["node_gib"]
     needs = (
         ("memory_mib", memory, facts["memory_mib"], "MiB of memory", "available"),
-        ("vcpus", cpus, facts["cpus"] * OVERCOMMIT, "virtual CPUs", f"carried by {facts['cpus']} processors"),
+        ("vcpus", cpus, facts["cpus"] * OVERCOMMIT, "virtual CPUs", f"available with {facts['cpus']} processors"),
         ("disks", disk, facts["disk_free_gib"], "GiB of disk", f"free in {directory}"),
     )
     return [
         (
             ("nodes", "*", field),
             None,
-            f"{need} {what} are needed for {len(nodes)} nodes, {has} are {how}; use smaller or fewer nodes",
+            f"{need} {what} are required for {len(nodes)} nodes, {has} are {how}; use smaller or fewer nodes",
         )
         for field, need, has, what, how in needs
         if need > has
@@ -62,7 +62,7 @@ def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, fact
 
 
 def check_here(profile: Profile, cluster: str) -> list[Finding]:
-    """Return what this host lacks to carry a complete profile; nothing for another host, or a cluster that is there already."""
+    """Return which resources this host lacks for a complete profile; empty for another host, or an existing cluster."""
     directory = Path(state_directory(profile, cluster))
     if profile["hypervisor"]["kind"] == "ssh" or directory.exists():
         return []

@@ -1,4 +1,4 @@
-"""The lab's certificate authority, and the certificate of what the gateway serves."""
+"""The lab's certificate authority, and the server certificate of the gateway."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 
 
 def served_names(plan: Plan) -> list[str]:
-    """Return the names and addresses that the lab's server certificate is for."""
+    """Return the names and addresses of the lab's server certificate."""
     return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]
 
 
 def ensure(directory: Path, cluster: str, names: Sequence[str], *, check: bool = False) -> bool:
-    """Make `ca.crt`, `ca.key`, `server.crt` and `server.key` in `directory`, PEM, unless they are there and good.
+    """Make `ca.crt`, `ca.key`, `server.crt` and `server.key` in `directory`, PEM, unless they exist and are valid.
 
     names: host names and addresses that the server certificate is for. Returns whether anything was (or would be) made.
     """

@@ -1,7 +1,7 @@
-"""What a schema cannot say about a profile.
+"""Checks of a profile beyond its schema.
 
 Each check is a generator of findings over a complete profile; `check` runs them all, so that one report names
-everything. A check passes over what another one already reports.
+everything. A check ignores what another one reports.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .problems import Finding, Path
 from .topologies import TOPOLOGIES
 
 Check = Callable[[Profile, str], Iterable[Finding]]
-"""What is wrong with a complete profile, for a cluster of that name."""
+"""Yields what is wrong with a complete profile, for a cluster with that name."""
 
 _VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
 _BRIDGE_LENGTH = 15
 _VIPS: tuple[Literal["ingress", "api"], ...] = ("ingress", "api")
 
-# Ways to boot in which each machine gets an image of its own.
+# Boot modes in which each machine gets an image of its own.
 _OWN_IMAGE = ("redfish", "minimal", "cdrom")
 
-# What OVN-Kubernetes keeps for itself (join, transit and masquerade subnets).
+# Subnets that OVN-Kubernetes reserves (join, transit and masquerade).
 _OVN_INTERNAL = (
     "100.64.0.0/16",
     "100.88.0.0/16",
@@ -43,13 +43,13 @@ _OVN_INTERNAL = (
 )
 
 
-def check(profile: Profile, cluster: str, doubtful: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
-    """Return all that is wrong with a complete profile, for a cluster of that name.
+def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
+    """Return everything that is wrong with a complete profile, for a cluster with that name.
 
-    doubtful: fields whose value is not what people meant; what a check that read any of them finds is left out. more:
-    checks beside those that need nothing but the profile.
+    withheld: fields with invalid values; findings of checks that read any of them are dropped. more:
+    checks that need more than the profile.
     """
-    unknown, found = list(doubtful), []
+    unknown, found = list(withheld), []
     for test in (*_CHECKS, *more):
         read: set[Path] = set()
         findings = list(test(cast(Profile, _Watched(profile, (), read)), cluster))
@@ -59,7 +59,7 @@ def check(profile: Profile, cluster: str, doubtful: Iterable[Path] = (), more: I
 
 
 class _Watched(Mapping[str, Any]):
-    """A mapping that notes which of its fields were read; all of them, when somebody looks which there are."""
+    """A mapping that records which of its fields were read; all of them if it is iterated."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, read: set[Path]) -> None:
         self._data, self._path, self._read = data, path, read
@@ -81,7 +81,7 @@ class _Watched(Mapping[str, Any]):
 
 
 def _related(one: Path, other: Path) -> bool:
-    """Whether one of two fields is the other, or part of it."""
+    """Return whether one of two fields is the other, or part of it."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 
@@ -99,7 +99,7 @@ def _check_cluster(profile: Profile, cluster: str) -> Iterator[Finding]:
             ("network", "bridge"),
             bridge,
             f"the name of a bridge has at most {_BRIDGE_LENGTH} characters, this has {len(bridge)}; "
-            "choose a shorter cluster name, or give `network.bridge`",
+            "choose a shorter cluster name, or set `network.bridge`",
         )
 
 
@@ -116,7 +116,7 @@ def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
         fenced = ", ".join(name for name, other in TOPOLOGIES.items() if other.fencing)
         yield ("master", "count"), 2, f"two masters need one arbiter (topology tna) or fencing (topology {fenced})"
     if arbiters and masters != 2:
-        yield ("arbiter", "count"), arbiters, f"an arbiter goes with 2 masters, not {masters}: must be 0"
+        yield ("arbiter", "count"), arbiters, f"an arbiter requires 2 masters, not {masters}: must be 0"
     if masters == 1 and workers:
         yield ("worker", "count"), workers, "a single node has no workers: must be 0, or 3 masters"
 
@@ -134,25 +134,25 @@ def _check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
     release = profile["release"]
     if release["payload"] == "ocp":
         if not release["image"]:
-            yield ("release", "image"), None, "a real payload needs the pullspec of its release image"
+            yield ("release", "image"), None, "a real payload requires the pullspec of its release image"
         if not profile["installer"]["pull_secret_file"]:
             yield (
                 ("installer", "pull_secret_file"),
                 None,
-                "a real payload needs a file with the pull secret of its registries",
+                "a real payload requires a file with the pull secret of its registries",
             )
     elif release["image"]:
-        yield ("release", "image"), release["image"], "only `payload: ocp` takes a release image"
+        yield ("release", "image"), release["image"], "a release image requires `payload: ocp`"
 
 
 def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
     kind, host = profile["hypervisor"]["kind"], profile["hypervisor"]["host"]
     if kind == "ssh" and not host:
-        yield ("hypervisor", "host"), None, "a hypervisor reached by ssh needs its name or address"
+        yield ("hypervisor", "host"), None, "a hypervisor of `kind: ssh` requires its name or address"
     if profile["hypervisor"]["route"] and profile["stack"] == "ipv6":
-        yield ("hypervisor", "route"), True, "a route leads to IPv4 addresses only, and `stack: ipv6` has none: must be false"
+        yield ("hypervisor", "route"), True, "a route supports IPv4 addresses only, and `stack: ipv6` has none: must be false"
     if kind != "ssh" and host:
-        yield ("hypervisor", "host"), host, f"only goes with `kind: ssh`, not with {kind}"
+        yield ("hypervisor", "host"), host, f"requires `kind: ssh`, not {kind}"
 
 
 def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
@@ -189,7 +189,7 @@ def _duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
     for path, value in values:
         if value in seen:
             first = ".".join(str(part) for part in seen[value])
-            yield path, value, f"is already that of {first}; each must be its own"
+            yield path, value, f"is already used by {first}; each must be unique"
         seen.setdefault(value, path)
 
 
@@ -203,7 +203,7 @@ class _Named(NamedTuple):
 
 
 def _lan(profile: Profile) -> list[_Named]:
-    """The subnets that bridges carry: machine network and extra networks."""
+    """Yield the subnets of bridges: machine network and extra networks."""
     found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
         found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
@@ -233,7 +233,7 @@ def _check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
                 yield path, str(network), f"overlaps with {first} ({other.network}); choose another range"
         for internal in _OVN_INTERNAL if profile["installer"]["network_type"] == "OVNKubernetes" else ():
             if _overlap(network, ipaddress.ip_network(internal)):
-                yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes keeps for itself"
+                yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes reserves"
     bridge = profile["network"]["bridge"] or f"{cluster}bm"
     names: list[tuple[Path, str]] = [(("network", "bridge"), bridge)]
     for index, extra in enumerate(profile["extra_networks"]):
@@ -257,7 +257,7 @@ def _overlap(one: IpNetwork, other: IpNetwork) -> bool:
 
 
 def _check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Each address that is derived by offset must exist in its network, and be nobody else's."""
+    """Each address that is derived by offset must exist in its network, and be unique."""
     offsets = profile["network"]["offsets"]
     dhcp = profile["addressing"] == "dhcp"
     first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
@@ -295,12 +295,12 @@ def _check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield (
                 path,
                 value,
-                f"lies in the DHCP range, {offsets['dhcp_start']} to {offsets['dhcp_end']}; choose one outside",
+                f"is in the DHCP range, {offsets['dhcp_start']} to {offsets['dhcp_end']}; choose one outside",
             )
 
 
 def _check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Addresses that the profile gives must lie in their network and in no other's place."""
+    """Addresses in the profile must be in their network and unique."""
     stack = FAMILIES[profile["stack"]]
     machine = {f: ipaddress.ip_network(profile["network"][f]) for f in stack}
     given: list[tuple[Path, str]] = []
@@ -347,7 +347,7 @@ def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> It
 def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
     network = subnets.get(family_of(text))
     if network is not None and ipaddress.ip_address(text) not in network:
-        yield path, text, f"lies outside of its network, {network}"
+        yield path, text, f"is outside of its network, {network}"
 
 
 def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -368,20 +368,20 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield (*path, key), value, f"did you mean {near[0]}?" if near else f"must be one of {', '.join(known)}"
         other = fault.get("peer", fault.get("of"))
         if other and other == fault["node"]:
-            yield (*path, "node"), other, "must be another node than the other one of this fault"
+            yield (*path, "node"), other, "must differ from the other node of this fault"
         if fault["kind"] == "extra_host" and profile["addressing"] != "dhcp":
-            yield (*path, "kind"), fault["kind"], "needs `addressing: dhcp`: nobody gives an unplanned machine a static address"
+            yield (*path, "kind"), fault["kind"], "requires `addressing: dhcp`: an unplanned machine has no static address"
         if fault["kind"] == "arp_one_way" and profile["hypervisor"]["kind"] != "sandbox":
-            yield (*path, "kind"), fault["kind"], "needs `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules"
+            yield (*path, "kind"), fault["kind"], "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules"
         if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
-            yield (*path, "kind"), fault["kind"], "needs `release: {payload: lab}`: only its images are ours to spoil"
+            yield (*path, "kind"), fault["kind"], "requires `release: {payload: lab}`: only its images can be modified"
         if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:
-            yield (*path, "node"), fault["node"], "is the rendezvous host, whose image brings the service's own key: choose another node"
+            yield (*path, "node"), fault["node"], "is the rendezvous host, whose image has the service's own key: choose another node"
         if fault["kind"] == "wrong_token" and profile["boot"]["mode"] not in _OWN_IMAGE:
-            yield (*path, "kind"), fault["kind"], f"needs `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: elsewhere all machines have one image"
+            yield (*path, "kind"), fault["kind"], f"requires `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: in other modes all machines share one image"
     extra = [index for index, fault in enumerate(profile["faults"]) if fault["kind"] == "extra_host"]
     for index in extra[1:]:
-        yield ("faults", index, "kind"), "extra_host", "is given twice; keep one"
+        yield ("faults", index, "kind"), "extra_host", "is a duplicate; remove one"
 
 
 _CHECKS = (

@@ -23,7 +23,7 @@ def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, 
     """Return install-config.yaml (v1).
 
     pull_secret: `{"auths": {...}}` of the user; the lab registry's is added. ssh_key: lines of authorized_keys.
-    trust_bundle: certificates in PEM, or nothing. The plan's `installer.install_config` is laid over the result.
+    trust_bundle: certificates in PEM, or nothing. The plan's `installer.install_config` is merged into the result.
     """
     cluster, installer = plan["cluster"], plan["installer"]
     architecture = _ARCHITECTURES[cluster["arch"]]
@@ -64,7 +64,7 @@ def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, 
 
 
 def agent_config(plan: Plan) -> dict[str, Any]:
-    """Return agent-config.yaml (v1beta1). The plan's `installer.agent_config` is laid over the result."""
+    """Return agent-config.yaml (v1beta1). The plan's `installer.agent_config` is merged into the result."""
     config: dict[str, Any] = {
         "apiVersion": "v1beta1",
         "kind": "AgentConfig",
@@ -81,7 +81,7 @@ def agent_config(plan: Plan) -> dict[str, Any]:
 
 
 def settings_manifest(plan: Plan) -> dict[str, Any] | None:
-    """Return the ConfigMap with the run's settings; None when everything is as upstream has it."""
+    """Return the ConfigMap with the run's settings; None if all have upstream's values."""
     if not plan["settings"]:
         return None
     return {
@@ -93,7 +93,7 @@ def settings_manifest(plan: Plan) -> dict[str, Any] | None:
 
 
 def registry_auth(plan: Plan) -> dict[str, Any]:
-    """Return the part of a pull secret that the lab's registry asks for."""
+    """Return the lab registry's part of a pull secret."""
     registry = plan["services"]["registry"]
     token = base64.b64encode(f"{registry['username']}:{registry['password']}".encode()).decode()
     return {"auths": {f"{plan['services']['host']}:{registry['port']}": {"auth": token}}}

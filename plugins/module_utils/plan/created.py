@@ -1,4 +1,4 @@
-"""What a plan makes on a hypervisor, as lines of `state.json`."""
+"""Objects that a plan creates on a hypervisor, as entries of `state.json`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def items(plan: Plan, host: str) -> list[Item]:
     if hypervisor["kind"] == "sandbox":
         named.append(("sandbox", hypervisor["netns"]))
     if hypervisor["kind"] != "sandbox" or hypervisor["egress"] or hypervisor["route"]:
-        named.append(("uplink", plan["cluster"]["name"]))  # elsewhere, the rules that close the services to neighbours
+        named.append(("uplink", plan["cluster"]["name"]))  # elsewhere, the firewall rules against neighbours
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))

@@ -1,4 +1,4 @@
-"""An SVG drawing of a plan: the gateway with its services, each network, and each node with what it is reached by."""
+"""An SVG drawing of a plan: the gateway with its services, each network, and each node with its addresses and BMC."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
     @property
     def width(self) -> float:
-        """How many pixels it takes in the widest of its fonts."""
+        """Return its width in pixels in the widest of its fonts."""
         kinds = self.kind.split()
         size = min((_SIZES[kind] for kind in kinds if kind in _SIZES), default=12.0)
         if "mono" in kinds:
@@ -71,7 +71,7 @@ class Line(NamedTuple):
 
 
 class _Drawing:
-    """SVG elements; those that lie behind the others come first."""
+    """SVG elements, from back to front."""
 
     def __init__(self) -> None:
         self.behind: list[str] = []

@@ -1,7 +1,7 @@
-"""Faults that a profile can inject: what there is, with the fields of each, and what those do that are part of a plan.
+"""Faults that a profile can inject: kinds and their fields, and the effects of those that are part of a plan.
 
 A fault either stands in the plan from the start (`in_plan`), or has a trigger during the installation: then the lab's process
-`faults` (`sandbox.faultd`) does it to machines, cables, media and services. Programs in the nodes know nothing of faults.
+`faults` (`sandbox.faultd`) into machines, cables, media and services. Programs in the nodes have no fault code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BOOT = "boot"
 
 EXTRA: Role = "extra"
 FAILS = "fails"
-"""As an override of a component: each of its programs ends at once with an error."""
+"""As an override of a component: each of its programs exits with an error at once."""
 
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
@@ -85,37 +85,37 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "power_off": Kind("the machine loses its power", "VM ... is shut off", ("node",), ("node",)),
-    "pause": Kind("the machine stands still", "host ... is disconnected, or slow", ("node",), ("node",)),
+    "pause": Kind("the machine is paused", "host ... is disconnected, or slow", ("node",), ("node",)),
     "link_down": Kind(
-        "the cable of a network card is pulled; at `boot`: the host never registers",
+        "the cable of a network card is unplugged; at `boot`: the host never registers",
         "host ... never registered, or is disconnected",
         ("node", "nic"),
         ("node",),
     ),
     "mtu": Kind(
-        "the switch port of a network card passes smaller packets only",
+        "the switch port of a network card only passes smaller packets",
         "validation mtu-valid",
         ("node", "nic", "mtu"),
         ("node", "mtu"),
     ),
     "arp_one_way": Kind(
-        "the node does not hear what `peer` answers to ARP and neighbour solicitations",
+        "the node does not receive `peer`'s ARP and neighbour discovery replies",
         "validation belongs-to-majority-group",
         ("node", "peer"),
         ("node", "peer"),
     ),
-    "eject": Kind("the medium is taken out of the running machine", "validation media-connected", ("node",), ("node",)),
+    "eject": Kind("the medium is ejected from the running machine", "validation media-connected", ("node",), ("node",)),
     "disk_lost": Kind(
-        "the first disk is gone", "host ... is error: failed after 3 attempts", ("node",), ("node",), lasting=True
+        "the first disk is unplugged", "host ... is error: failed after 3 attempts", ("node",), ("node",), lasting=True
     ),
     "service_down": Kind(
-        "a service of the lab ends", "the lab's ... does not answer", ("service",), ("service",)
+        "a service of the lab stops", "the lab's ... does not answer", ("service",), ("service",)
     ),
     "image_missing": Kind(
-        "the registry has lost the image of a component", "preparing fails, or a unit cannot pull", ("component",), ("component",)
+        "the registry does not have the image of a component", "preparing fails, or a unit cannot pull", ("component",), ("component",)
     ),
     "component_fails": Kind(
-        "the programs of a component end at once with an error (lab payload)",
+        "the programs of a component exit with an error at once (lab payload)",
         "assisted-service never started, for agent-installer-api-server",
         ("component",),
         ("component",),
@@ -123,7 +123,7 @@ KINDS: dict[str, Kind] = {
         components=_COMPONENTS,
     ),
     "clock": Kind(
-        "the machine's clock is off by so many seconds; with `service_down` of ntp nothing sets it right",
+        "the machine's clock is off by `offset` seconds; chrony corrects it unless ntp is down",
         "validation time-synced-between-host-and-service",
         ("node", "offset"),
         ("node", "offset"),
@@ -140,17 +140,17 @@ KINDS: dict[str, Kind] = {
         "the tokens of the image have expired when the machines boot it", "the service refuses this run's token", in_plan=True
     ),
     "boot_order": Kind(
-        "the machine starts from its medium even when its disk was written",
+        "the machine boots from its medium even if its disk was written",
         "installing-pending-user-action",
         ("node",),
         ("node",),
         in_plan=True,
     ),
-    "dns_wildcard": Kind("a wildcard answers for every name of the cluster's domain", "validation dns-wildcard-not-configured", in_plan=True),
+    "dns_wildcard": Kind("a DNS wildcard resolves every name of the cluster's domain", "validation dns-wildcard-not-configured", in_plan=True),
     "duplicate_hostname": Kind(
-        "the node has the host name of another", "validation hostname-unique", ("node", "of"), ("node", "of"), in_plan=True
+        "the node has the host name of another node", "validation hostname-unique", ("node", "of"), ("node", "of"), in_plan=True
     ),
-    "extra_host": Kind("a machine more, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True),
+    "extra_host": Kind("an additional machine, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True),
 }
 
 
@@ -178,7 +178,7 @@ PlanFault = Annotated[Fault, Tagged("kind", KINDS, _in_plan)]
 
 
 def complete(fault: Mapping[str, Any]) -> Fault:
-    """Return a fault of a profile with its defaults: it happens at `boot`, to `eth0`, and lasts (`seconds: null`)."""
+    """Return a fault of a profile with its defaults: at `boot`, on `eth0`, permanent (`seconds: null`)."""
     kind = KINDS[fault["kind"]]
     defaults: dict[str, Any] = {} if kind.in_plan else {"when": BOOT, "seconds": None}
     return cast(Fault, {**defaults, **({"nic": "eth0"} if "nic" in kind.fields else {}), **fault})
@@ -190,12 +190,12 @@ def of_kind(plan: Plan, kind: str, node: str | None = None) -> Iterator[Fault]:
 
 
 def of_lab(plan: Plan) -> list[Fault]:
-    """Return the faults that the lab's process does."""
+    """Return the faults that the lab's process injects."""
     return [fault for fault in plan["faults"] if not KINDS[fault["kind"]].in_plan]
 
 
 def apply(plan: Plan) -> None:
-    """Change a plan by those of its faults that are values of it; the others are read where machines and files are made."""
+    """Apply faults that are values of the plan; the others are read where machines and files are created."""
     for fault in plan["faults"]:
         if fault["kind"] == "dns_wildcard":
             plan["networks"][0]["dns"]["wildcards"].append({"domain": plan["cluster"]["domain"], "ip": plan["services"]["address"]})

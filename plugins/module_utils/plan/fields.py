@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 
 class Range(NamedTuple):
-    """The least and the most that an integer may be."""
+    """Minimum and maximum of an integer."""
 
     least: int
     most: int

@@ -1,4 +1,4 @@
-"""The files that a profile names: read before anything is created, so that one report has what is wrong with all of them."""
+"""The files that a profile names: read before anything is created, so that one report has all problems."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ else:
     serialization = optional("cryptography.hazmat.primitives.serialization", "cryptography")
 
 LIMIT = 1 << 20
-"""Larger is none of these files; a device or pipe would be read for ever."""
-# Options may stand before it.
+"""Maximum size of these files; a device or pipe would be read indefinitely."""
+# Options may precede it.
 _KEY = re.compile(r"(?:ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+")
 _PULLSPEC = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
 
 
 class FileError(ValueError):
-    """What is wrong with a file, without its name."""
+    """A problem of a file, without its name."""
 
 
 def read(name: str) -> str:
@@ -58,12 +58,12 @@ def ssh_keys(name: str) -> str:
         raise FileError("has no public key")
     for line in lines:
         if "PRIVATE KEY" in line:
-            raise FileError("is a private key; give the public one, such as ~/.ssh/id_ed25519.pub")
+            raise FileError("is a private key; use the public one, such as ~/.ssh/id_ed25519.pub")
         key = _KEY.search(line)
         try:
             serialization.load_ssh_public_key((key[0] if key else line).encode())
         except exceptions.UnsupportedAlgorithm:
-            # A key that lives in a security token is one that only OpenSSH reads.
+            # Only OpenSSH reads keys of security tokens.
             if not (key and key[0].startswith("sk-")):
                 raise FileError("is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`") from None
         except ValueError:
@@ -83,7 +83,7 @@ def pull_secret(name: str) -> dict[str, Any]:
 
 
 def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
-    """Yield what is wrong with the files that a complete profile, or a plan, names."""
+    """Yield problems of the files in a complete profile or a plan."""
     installer = profile["installer"]
     named: tuple[tuple[str, str | None, Callable[[str], object]], ...] = (
         ("ssh_key_file", installer["ssh_key_file"], ssh_keys),

@@ -1,4 +1,4 @@
-"""The formats of texts in a profile and in a plan: what reaches a shell, a path, XML or a unit file has a pattern.
+"""The formats of strings in a profile and in a plan: what reaches a shell, a path, XML or a unit file has a pattern.
 
 `FORMATS` is a table: name -> test and what would be right. Nobody tests a text by another rule.
 """
@@ -108,7 +108,7 @@ FORMATS: dict[str, Format] = {
         "an image repository, such as registry.example.com:5000/ocp/release", r"[A-Za-z0-9\[][A-Za-z0-9\[\]._:/@-]*"
     ),
     "duration": Format("a number, with or without ms, s, m or h, such as 5 or 30s", r"[0-9]+(ms|s|m|h)?"),
-    # bcrypt, with which servers keep passwords, takes no more.
+    # bcrypt, with which servers store passwords, has this limit.
     "password": Format("at most 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72),
     "line": Format("one line of printable characters", test=lambda text: bool(text.strip())),
 }

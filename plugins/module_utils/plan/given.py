@@ -31,7 +31,7 @@ def plan_with_secrets(given: Mapping[str, Any], hide: Hide, *, check: bool) -> t
     """
     plan, text = plan_of(given, hide), given["secrets"]
     if not text and not check:
-        raise ValueError(f"secrets is missing: it is what {secrets.FILE} of the run directory has, which the module plan writes")
+        raise ValueError(f"secrets is missing: pass the content of {secrets.FILE} in the run directory, which the module plan writes")
     found = secrets.complete(plan, text or "{}", secrets.FILE)
     hide([found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()])
     return secrets.into(plan, found), found

@@ -1,7 +1,7 @@
 """The installer's input in the run directory.
 
-The installer removes its input after use ("consumes" it). Therefore what was written last is kept in `inputs/`: as long as
-the plan says the same, a consumed file is not written again, and a file that people changed is theirs.
+The installer removes its input after use ("consumes" it). Therefore the last written files are kept in `inputs/`: as long as
+the plan does not change, a consumed file is not written again, and files that users changed are kept.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .rundir import Change, RunError, dump
 LAST = "inputs"
 _INSTALL_CONFIG, _AGENT_CONFIG = "install-config.yaml", "agent-config.yaml"
 _SETTINGS = "openshift/agentlab-settings.yaml"
-# What the installer leaves behind when it has consumed its input.
+# The installer's state file, which remains after it has consumed its input.
 _CONSUMERS = ("cluster-manifests", ".openshift_install_state.json")
-_LATER = "(made by the run)"
+_LATER = "(created by the run)"
 T = TypeVar("T")
 
 
 def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
-    """Return what would have to be written; makes the run's keys when they are not there, unless `check`.
+    """Return files that must be written; create the run's keys if they do not exist, unless `check`.
 
     Raises `RunError` for files that the plan names and that cannot be used.
     """
@@ -68,14 +68,14 @@ def _text(path: Path) -> str:
 
 
 def _authority(plan: Plan, run_dir: Path, check: bool) -> str:
-    """The certificate of the run's authority, which `prepare` makes too."""
+    """Return the certificate of the run's authority, which `prepare` also creates."""
     directory = run_dir / "tls"
     made = certificates.ensure(directory, plan["cluster"]["name"], certificates.served_names(plan), check=check)
     return f"{_LATER}\n" if check and made else (directory / "ca.crt").read_text(encoding="utf-8")
 
 
 def _named(name: str, field: str, reader: Callable[[str], T]) -> T:
-    """What `reader` makes of a file that the plan names. It was readable when the plan was made."""
+    """Return `reader`'s result for a file of the plan. It was readable when the plan was created."""
     try:
         return reader(name)
     except files.FileError as error:

@@ -45,7 +45,7 @@ class Cluster(TypedDict):
     name: Label
     """Its name."""
     base_domain: Domain
-    """The domain that its own lies in."""
+    """The domain that its own is in."""
     domain: Domain
     """Its domain: name and base domain."""
     topology: Annotated[str, OneOf(TOPOLOGIES)]

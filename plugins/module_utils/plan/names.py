@@ -7,7 +7,7 @@ import ipaddress
 
 from .model import Uplink
 
-# RFC 2544's block for laboratories: nobody routes it.
+# RFC 2544's block for laboratories, which is not routed.
 _LINKS = ipaddress.IPv4Network("198.18.0.0/15")
 _MAX_LINK = 15
 

@@ -94,7 +94,7 @@ MACHINE: dict[str, Any] = {
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack"}
 
-# What nodes use of a hypervisor beyond their memory: QEMU's own MiB, GiB that an installation writes per node and once.
+# Resources of nodes beyond their memory: QEMU's overhead in MiB, GiB that an installation writes per node and once.
 CAPACITY: dict[str, dict[str, int]] = {
     "ocp": {"vm_overhead_mib": 300, "node_gib": 40, "shared_gib": 20},
     "lab": {"vm_overhead_mib": 150, "node_gib": 3, "shared_gib": 3},

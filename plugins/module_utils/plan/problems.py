@@ -8,7 +8,7 @@ Path = tuple[Any, ...]
 """Where a field stands: keys, and indices in lists."""
 
 Finding = tuple[Path, Any, str]
-"""Path of a field, its value (None: not worth showing), and what would be right."""
+"""Path of a field, its value (None: not shown), and the valid values."""
 
 
 class Mismatch(NamedTuple):
@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     """One thing that is wrong with a file.
 
     `source` is the file, with `:line:column` where it is known; `field` the path in it (`nodes.master-0.vcpus`, or `-`
-    for the file as a whole); `value` what stands there; `remedy` what would be right.
+    for the whole file); `value` its value; `remedy` the valid values.
     """
 
     source: str

@@ -1,6 +1,6 @@
 """Profiles: read, validate, complete.
 
-`load` is the way in for everybody: it returns a complete profile or raises `ProfileError` with all that is wrong.
+`load` is the entry point: it returns a complete profile or raises `ProfileError` with all problems.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .settings import lab_settings
 from .shapes import mismatches
 from .topologies import TOPOLOGIES, preset
 
-# From how alike two words are a misspelled one is taken for the other (1: the same).
+# Minimum similarity of a misspelled word (1: identical).
 _ALIKE = 0.75
 _CASELESS = ("topology", "stack", "addressing")
-# What `complete` takes presets for from a field.
+# Fields from which `complete` derives presets.
 _DERIVED: Mapping[Path, tuple[str, ...]] = {
     ("topology",): presets.ROLES,
     ("release", "payload"): (*presets.ROLES, "settings", "release"),
 }
-# In capitals only: dev-scripts' HA_IPV4 has static addresses, the profile ha_ipv4 has not.
+# Case-sensitive: dev-scripts' HA_IPV4 has static addresses, the profile ha_ipv4 does not.
 _SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV4|IPV6)(?P<dhcp>_DHCP)?")
 
 
 class Source(NamedTuple):
-    """What a file says: the fields, the file's name, line and column of each field, and the paths of fields given twice."""
+    """Content of a file: the fields, the file's name, line and column of each field, and the paths of duplicate fields."""
 
     raw: dict[str, Any]
     name: str
@@ -52,10 +52,10 @@ def load(
 ) -> Profile:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 
-    Raises `ProfileError` with everything that schema and checks find for a cluster of that name. The checks take a misspelled
-    field or choice for what it likely means; other wrong fields are left out, and what only follows from them is not
-    reported. files: the files that it names are read and checked, too. here: this host shall carry the machines, so that a
-    report also names what it lacks; a sound profile is not refused for that, which is up to the role `hypervisor`.
+    Raises `ProfileError` with everything that schema and checks find for a cluster of that name. The checks read a misspelled
+    field or choice as its closest match; other invalid fields are dropped, and their consequences are not
+    reported. files: the files that it names are read and checked, too. here: this host will run the machines, so that a
+    report also names missing resources; a valid profile is not refused for that, which is up to the role `hypervisor`.
     """
     from . import files as named
     from .capacity import check_here
@@ -66,13 +66,13 @@ def load(
     raw, renamed = _renamed(source.raw, wrong)
     if renamed:
         wrong = [one for one in wrong if one.meant in renamed] + list(mismatches(raw, Profile))
-    found = [(path, None, "is given twice; keep one") for path in source.twice]
+    found = [(path, None, "is a duplicate; remove one") for path in source.twice]
     found += [(one.path, one.value, one.remedy) for one in wrong]
-    raw, doubtful = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
+    raw, withheld = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
     profile = complete(raw)
-    found += check(profile, cluster, doubtful, [named.check] if files else [])
+    found += check(profile, cluster, withheld, [named.check] if files else [])
     if found and here:
-        found += [finding for finding in check(profile, cluster, doubtful, [check_here]) if finding not in found]
+        found += [finding for finding in check(profile, cluster, withheld, [check_here]) if finding not in found]
     found = [(_as_written(path, renamed), value, remedy) for path, value, remedy in found]
     if found:
         end = (1 << 32, 0)
@@ -83,7 +83,7 @@ def load(
 
 
 def read(name: str | FilePath, folder: FilePath | None = None) -> Source:
-    """Return what stands in the profile `name`.
+    """Return the content of the profile `name`.
 
     Raises `ProfileError` when there is no such file, or it is not a YAML mapping.
     """
@@ -110,19 +110,19 @@ def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:
 
 def _missing(name: str, folder: FilePath | None) -> Problem:
     if FilePath(name).is_dir():
-        return Problem(name, "-", None, "is a directory, not a profile; give the path of a file in it")
+        return Problem(name, "-", None, "is a directory, not a profile; use the path of a file in it")
     known = sorted(path.stem for path in folder.glob("*.y*ml")) if folder else []
     near = difflib.get_close_matches(FilePath(name).stem.lower(), known, n=3)
     if scenario(name.upper()) is not None:
-        # Only the case is another one; the profile of that name and the scenario may differ.
+        # Only the case differs; the profile of that name and the scenario may differ.
         same = [one for one in near if one == name.lower()]
         near = [*same, f"the scenario {name.upper()}"]
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     elif known:
-        hint = f"give a path, a scenario such as HA_IPV4V6_DHCP, or one of {', '.join(known)}"
+        hint = f"use a path, a scenario such as HA_IPV4V6_DHCP, or one of {', '.join(known)}"
     else:
-        hint = "give the path of a file, or a scenario such as HA_IPV4V6_DHCP"
+        hint = "use the path of a file, or a scenario such as HA_IPV4V6_DHCP"
     return Problem(name, "-", None, f"there is no such profile; {hint}")
 
 
@@ -145,7 +145,7 @@ def parse(text: str | bytes, source: str) -> Source:
 
 
 def scenario(name: str) -> dict[str, Any] | None:
-    """Return the profile that a dev-scripts scenario (`COMPACT_IPV6`), or the name of a topology, means; None when it is none."""
+    """Return the profile of a dev-scripts scenario (`COMPACT_IPV6`) or of a topology's name; None for other names."""
     if name.lower() in TOPOLOGIES:
         return {"topology": name.lower()}
     match = _SCENARIO.fullmatch(name)
@@ -220,16 +220,16 @@ def _alike(one: str, other: str) -> bool:
 
 def _without(raw: Mapping[str, Any], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
     """Return a profile without its wrong fields, and the paths of all whose value is not known because of them."""
-    sound, doubtful = merge(raw, {}), list(twice)
+    sound, withheld = merge(raw, {}), list(twice)
     for one in wrong:
         if one.choice is not None and _alike(str(one.value), one.choice):
             _put(sound, one.path, one.choice)
         else:
-            doubtful += [_drop(sound, one.path), *([one.meant] if one.meant else [])]
+            withheld += [_drop(sound, one.path), *([one.meant] if one.meant else [])]
     for source, derived in _DERIVED.items():
-        if any(path == source[: len(path)] for path in doubtful):
-            doubtful += [(name,) for name in derived]
-    return sound, doubtful
+        if any(path == source[: len(path)] for path in withheld):
+            withheld += [(name,) for name in derived]
+    return sound, withheld
 
 
 def _drop(raw: dict[str, Any], path: Path) -> Path:

@@ -20,7 +20,7 @@ else:
     rich_table = optional("rich.table", "rich")
 
 WIDE = 1000
-"""Columns of an output that nobody looks at in a window: nothing is folded."""
+"""Columns of output that is not a terminal: nothing is wrapped."""
 Row = Sequence[str]
 
 

@@ -149,7 +149,7 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
         "local": local,
         "ssh": {
             **{f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
-            # It gets TLS keys and passwords: never one that nobody knows, and no question in the midst of a run. Options of
+            # It gets TLS keys and passwords: never an unknown one, and no prompt during a run. Options of
             # users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
             "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
         },
@@ -182,7 +182,7 @@ def hosts(plan: Plan, run_dir: Path) -> list[dict[str, Any]]:
 
 
 def dump(data: Any) -> str:
-    """Return YAML as people read it: in the order of the data, without aliases."""
+    """Return readable YAML: in the order of the data, without aliases."""
 
     class Dumper(yaml.SafeDumper):  # type: ignore[misc,name-defined]
         def ignore_aliases(self, data: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Plans that people may have edited: `plan.yaml`, and the fact `agentlab_plan`. Their shape is that of the types in `model`."""
+"""Plans that users may have edited: `plan.yaml`, and the fact `agentlab_plan`. Their shape is that of the types in `model`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _problem(finding: Finding, source: str, positions: Positions | None) -> Prob
 
 
 def findings(plan: object) -> list[Finding]:
-    """Return all in which `plan`, as it was read, is no plan: fields, types, formats, and what contradicts itself."""
+    """Return all problems of `plan` as it was read: fields, types, formats, and contradictions."""
     return part(plan, Plan) or list(_contradictions(cast(Plan, plan)))
 
 
@@ -78,7 +78,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, node in enumerate(plan["nodes"]):
         if node["name"] in seen:
-            yield ("nodes", index, "name"), node["name"], "is already the name of another node; each must be its own"
+            yield ("nodes", index, "name"), node["name"], "is already the name of another node; each must be unique"
         seen.add(node["name"])
         if not node["nics"]:
             yield ("nodes", index, "nics"), None, "must not be empty"

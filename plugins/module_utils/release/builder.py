@@ -1,4 +1,4 @@
-"""Runs `payload.build`, the builder of the lab payload, in a process of its own: it is no part of what Ansible ships with a module."""
+"""Runs `payload.build`, the builder of the lab payload, in a process of its own: Ansible does not ship it with a module."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Verified:
         return b"".join(parts)
 
     def finish(self) -> None:
-        """Read what nobody wanted. RegistryError: the content is not what the descriptor says."""
+        """Read the rest of the content. RegistryError: it does not match the descriptor."""
         while self.read(CHUNK):
             pass
         if self._got != self._expected.size:
@@ -116,7 +116,7 @@ def _check_pace(started: float, got: int) -> None:
 
 
 def parsed(data: bytes, name: str) -> dict[str, Any]:
-    """The JSON object that a registry sent. RegistryError: it is none."""
+    """Return a registry's JSON object. RegistryError if it is invalid."""
     try:
         found = load_json(data, name=name)
     except DocumentError as error:

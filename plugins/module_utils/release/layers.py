@@ -96,7 +96,7 @@ def path_of(member: tarfile.TarInfo) -> str:
 
 
 def hidden_by(path: str) -> str | None:
-    """What a whiteout of the OCI layer format hides; None: it is none. A folder's whole content is hidden as FOLDER/."""
+    """Return the path that an OCI whiteout hides; None if it is not a whiteout. FOLDER/ hides all content of a directory."""
     folder, base = posixpath.split(path)
     if not base.startswith(WHITEOUT):
         return None
@@ -104,12 +104,12 @@ def hidden_by(path: str) -> str | None:
 
 
 def hides(hidden: str, path: str) -> bool:
-    """Whether a hidden path (see `hidden_by`) covers another."""
+    """Return whether a hidden path (see `hidden_by`) covers another."""
     return path == hidden or path.startswith(hidden.rstrip("/") + "/")
 
 
 def matches(path: str, patterns: list[str]) -> bool:
-    """Whether a path matches one of the patterns, with as many folders: `*` stays within one."""
+    """Return whether a path matches one of the patterns, with as many folders: `*` stays within one."""
     folders = path.count("/")
     return bool(path) and any(folders == pattern.count("/") and fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 

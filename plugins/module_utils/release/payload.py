@@ -36,7 +36,7 @@ class Release:
         found = read_files(self.registry, self.pullspec, self.arch, wanted)
         lost = sorted(wanted - set(found))
         if lost:
-            raise RegistryError(f"{self.pullspec} is no release image: it has no /{lost[0]}")
+            raise RegistryError(f"{self.pullspec} is not a release image: it has no /{lost[0]}")
         return {name.removeprefix(MANIFESTS): parsed(data, f"{self.pullspec}: /{name}") for name, data in found.items()}
 
     @property

@@ -50,7 +50,7 @@ def parse(pullspec: str) -> Reference:
     """Take a pullspec apart. Raises `RegistryError`."""
     match = _PULLSPEC.fullmatch(pullspec)
     if not match:
-        raise RegistryError(f"{pullspec!r} is no pullspec: use HOST[:PORT]/REPOSITORY[:TAG][@DIGEST]")
+        raise RegistryError(f"{pullspec!r} is not a pullspec: use HOST[:PORT]/REPOSITORY[:TAG][@DIGEST]")
     return Reference(match["host"], match["path"], match["digest"] or match["tag"] or "latest")
 
 

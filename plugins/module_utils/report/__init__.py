@@ -1,1 +1,1 @@
-"""What is kept of a run: gathered logs and the first cause of a failure, without secrets."""
+"""Reports of a run: gathered logs and the first cause of a failure, without secrets."""

@@ -1,6 +1,6 @@
-"""Why an installation does not go on: facts in, causes out, the first one first.
+"""Why an installation does not continue: facts in, causes out, the first one first.
 
-Causes are asked for in the order of the road, so that what explains the rest is told first: machines that are off
+Causes are checked in the order of the workflow, so that those that explain the rest come first: machines that are off
 before hosts that are missing, a missing host before a cluster that is not ready.
 """
 
@@ -25,8 +25,8 @@ from ..plan.model import Plan
 from ..vocabulary import Port, Stage
 
 SURE, LIKELY = 60.0, 360.0
-"""Patience, in seconds without progress: with what does not mend itself, and with what a slow machine may still mend."""
-# What a console says -> what it means. The first end what the machine does; the others are remarks, which later causes explain.
+"""Grace periods in seconds without progress: for causes that do not resolve themselves, and for those that may on a slow machine."""
+# Console output -> its meaning. The first are fatal; the others are remarks, which other causes explain.
 CONSOLE_ENDS = (
     (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked"),
     (re.compile(r"Ignition (?:has )?failed.*", re.IGNORECASE), "Ignition did not apply its config"),
@@ -37,16 +37,16 @@ CONSOLE_REMARKS = (
     (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied"),
     (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
 )
-# What consoles send beside text; XML cannot hold it.
+# Control sequences of consoles, which are invalid in XML.
 CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 RESTARTS = 3
 PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
     r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
 )
-# What the service says of hosts that another's failure took along.
-TAKEN_ALONG = "Host is part of a cluster that failed to install"
-# Status of a host that cannot go on by itself -> patience.
+# The service's message for hosts that failed because of another host.
+FAILED_WITH_CLUSTER = "Host is part of a cluster that failed to install"
+# Status of a host that cannot continue by itself -> grace period.
 BROKEN: dict[str, float | None] = {
     "error": SURE, "cancelled": SURE, "disconnected": LIKELY, "installing-pending-user-action": LIKELY, "preparing-failed": None,
 }  # fmt: skip
@@ -55,39 +55,39 @@ BROKEN: dict[str, float | None] = {
 class Cause(NamedTuple):
     """text: what is wrong, naming what it is wrong with; step: what to do next.
 
-    patience: for how many seconds without progress a wait still hopes that it mends itself; None: as long as for any unknown cause.
+    grace: seconds without progress that a wait allows before it fails with this cause; None: as for an unknown cause.
     """
 
     text: str
     step: str
-    patience: float | None = None
+    grace: float | None = None
 
 
 class Unit(NamedTuple):
-    """A systemd unit: what `is-active` says, how often it was restarted, the last error in its journal."""
+    """A systemd unit: its active state, number of restarts, the last error in its journal."""
 
     state: str
     restarts: int = 0
     said: str = ""
 
-    def ailing(self, name: str) -> bool:
-        """Whether it has ended badly. Those that register wait for the service by being restarted."""
+    def unhealthy(self, name: str) -> bool:
+        """Return whether it has failed. Units that register are restarted while they wait for the service."""
         return self.state == "failed" or (self.restarts > 0 and name.startswith("assisted-service"))
 
     def broken(self, name: str) -> bool:
-        """Whether it will not start by itself."""
-        return self.ailing(name) and (self.state == "failed" or self.restarts >= RESTARTS)
+        """Return whether it will not start by itself."""
+        return self.unhealthy(name) and (self.state == "failed" or self.restarts >= RESTARTS)
 
 
 @dataclass
 class Facts:
-    """What gather found out. Anything that could not be asked is None or empty.
+    """Facts that gather collected. Anything that could not be queried is None or empty.
 
     plan: the plan; domains: libvirt domain -> state ("running", "shut off", ...); consoles: domain -> last text of its last boot;
-    cluster, events: as the service last told them; nodes, operators, pods: of the OpenShift API; reachable: host name -> ssh
+    cluster, events: as last reported by the service; nodes, operators, pods: of the OpenShift API; reachable: host name -> ssh
     answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
-    other; rendezvous_ip: the address that the image was made for; refusal: what the service said to this run's token;
-    refused: host name -> what its agent reports of having been refused; run_dir: the run directory, absolute.
+    other; rendezvous_ip: the image's rendezvous address; refusal: the service's error for this run's token;
+    refused: host name -> why the service refused it, according to its agent; run_dir: the run directory, absolute.
     """
 
     plan: Plan
@@ -112,18 +112,18 @@ class Facts:
         return Access(self.plan, self.run_dir or Path("runs") / self.plan["cluster"]["name"])
 
     def console(self, name: str) -> str:
-        """What shows the console log of a node, by its host name."""
+        """Return the command that shows the console log of a node, by its host name."""
         domain = next((node["domain"] for node in self.plan["nodes"] if node["name"] == name.split(".")[0]), None)
         return self.access.console(domain) if domain else "read its console log"
 
     def again(self) -> str:
-        """What starts over with a profile that was corrected."""
+        """Return the command that starts over with a corrected profile."""
         profile = f"{self.access.run_dir}/profile.yaml"
         return f"correct {profile}, then: {self.access.verb('destroy')} && {self.access.verb('deploy', profile)}"
 
 
 def causes(facts: Facts) -> list[Cause]:
-    """All causes that the facts show, those that explain others first."""
+    """Return all causes in the facts, those that explain others first."""
     found: list[Cause] = []
     asked = (_services, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
              _cluster, _pods, _joined, _operators, _other_services)  # fmt: skip
@@ -134,12 +134,12 @@ def causes(facts: Facts) -> list[Cause]:
 
 def _services(facts: Facts) -> Iterator[Cause]:
     if error := facts.services.get("registry"):
-        # Once hosts have registered they may have what they need.
+        # Registered hosts may already have pulled their images.
         yield Cause(f"the lab's registry does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again", LIKELY if facts.cluster else SURE)
 
 
 def _other_services(facts: Facts) -> Iterator[Cause]:
-    """Those that an installation does not depend on once the machines are booted."""
+    """Services that an installation does not need after the machines have booted."""
     for name in ("ntp", "bmc", "http"):
         if error := facts.services.get(name):
             yield Cause(f"the lab's {name} does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again")
@@ -156,7 +156,7 @@ def _domains(facts: Facts) -> Iterator[Cause]:
             yield Cause(f"VM {node['domain']} ({node['name']}) is paused", facts.access.virsh("resume", node["domain"]), LIKELY)
         elif state != "running":
             yield Cause(f"VM {node['domain']} ({node['name']}) is {state}",
-                        f"{facts.access.verb('boot')}  # starts it; how it ended: {facts.access.console(node['domain'])}", SURE)
+                        f"{facts.access.verb('boot')}  # starts it; for the reason see: {facts.access.console(node['domain'])}", SURE)
 
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
@@ -167,12 +167,12 @@ def _console_remarks(facts: Facts) -> Iterator[Cause]:
     yield from _said(facts, CONSOLE_REMARKS, None)
 
 
-def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], patience: float | None) -> Iterator[Cause]:
+def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], grace: float | None) -> Iterator[Cause]:
     for domain, text in facts.consoles.items():
         for sign, meaning in signs:
             if match := sign.search(text):
                 said = CONTROLS.sub("", match.group(0)).strip()[:200]
-                yield Cause(f"{domain}: {meaning}: {said}", facts.access.console(domain), patience)
+                yield Cause(f"{domain}: {meaning}: {said}", facts.access.console(domain), grace)
                 break
 
 
@@ -184,13 +184,13 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
     if facts.cluster is not None or facts.nodes is not None:
         return
     hopeless = any(unit.broken(name) for name, unit in facts.node_zero.items())
-    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].ailing(item[0])):
-        if unit.ailing(name) or unit.state == "activating":
+    for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].unhealthy(item[0])):
+        if unit.unhealthy(name) or unit.state == "activating":
             yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} "
-                        + ("is still starting" if not unit.ailing(name) else "fails again and again" if unit.restarts else "has failed")
+                        + ("is still starting" if not unit.unhealthy(name) else "fails repeatedly" if unit.restarts else "has failed")
                         + (f": {unit.said[:300]}" if unit.said else ""),
                         facts.access.ssh(address, f"sudo journalctl --no-pager -u {name}"),
-                        SURE if hopeless and unit.ailing(name) else None)
+                        SURE if hopeless and unit.unhealthy(name) else None)
     holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
     holder = holders[0] if holders else None
     if not facts.node_zero:
@@ -206,7 +206,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
 
 
 def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
-    """The node of the plan that a host is: by its network cards, else by name."""
+    """Return the plan's node of a host: by its network cards, else by name."""
     cards = {nic.get("mac_address", "").lower() for nic in load_json(host.get("inventory") or "{}", name="inventory").get("interfaces") or ()}
     nodes = [node for node in facts.plan["nodes"] if node["role"] != EXTRA]
     by_card = (node["name"] for node in nodes if cards & {nic["mac"] for nic in node["nics"]})
@@ -224,10 +224,10 @@ def _registered(facts: Facts) -> Iterator[Cause]:
             continue
         if said := facts.refused.get(name):
             yield Cause(f"host {name} is refused by the assisted service: {said}",
-                        f"{facts.access.verb('boot')}  # boots it from this run's image, where it was booted from another one", LIKELY)
+                        f"{facts.access.verb('boot')}  # boots it from this run's image if it was booted from another one", LIKELY)
         else:
             yield Cause(f"host {name} never registered",
-                        f"{facts.console(name)}  # does it reach {facts.rendezvous_ip or facts.plan['rendezvous']['ip']}?", LIKELY)
+                        f"{facts.console(name)}  # check that it reaches {facts.rendezvous_ip or facts.plan['rendezvous']['ip']}", LIKELY)
     for host in hosts:
         if _planned(facts, host) is None:
             yield Cause(f"host {host_name(host)} is not part of this plan ({len(hosts)} hosts registered, {len(planned)} expected)",
@@ -235,7 +235,7 @@ def _registered(facts: Facts) -> Iterator[Cause]:
 
 
 def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[tuple[str, float]]:
-    """Messages of failing validations, or of some of the warnings among them, and the patience with each: hardware does not grow."""
+    """Yield messages of failing validations, or of some warnings among them, with their grace periods: hardware does not change."""
     for category, checks in load_json(thing.get("validations_info") or "{}", name="validations_info").items():
         for check in checks:
             if check["status"] in ("failure", "error") and (check["id"] in warnings if warnings else check["id"] not in WARNINGS):
@@ -243,56 +243,56 @@ def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[
 
 
 def _preparation(facts: Facts) -> Iterator[Cause]:
-    """A service tries for ever: its cluster falls back to ready, and is prepared again."""
+    """The service retries indefinitely: the cluster falls back to ready, and is prepared again."""
     if facts.nodes is not None or (facts.cluster or {}).get("status") not in ("ready", "insufficient", "preparing-for-installation"):
         return
     failed = Counter(match.groups() for event in facts.events if (match := PREPARING_FAILED.match(event["message"])))
     for (name, reason), times in failed.items():
         if times >= RESTARTS:
-            yield Cause(f"host {name} fails to prepare for the installation, again and again: {reason}",
+            yield Cause(f"host {name} fails to prepare for the installation, repeatedly: {reason}",
                         "fix the condition above; the service retries automatically", LIKELY)
 
 
 def _hosts(facts: Facts) -> Iterator[Cause]:
-    for host in sorted((facts.cluster or {}).get("hosts") or [], key=lambda host: host.get("status_info") == TAKEN_ALONG):
+    for host in sorted((facts.cluster or {}).get("hosts") or [], key=lambda host: host.get("status_info") == FAILED_WITH_CLUSTER):
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
         if status in BROKEN:
             yield Cause(f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
                         f"ls {facts.access.run_dir}/report/hosts/{name}  # its logs, after  {facts.access.verb('gather')}", BROKEN[status])
         elif status in ("insufficient", "pending-for-input"):
-            for message, patience in _failing(host):
-                yield Cause(f"host {name} fails a validation: {message}", facts.again(), patience)
+            for message, grace in _failing(host):
+                yield Cause(f"host {name} fails a validation: {message}", facts.again(), grace)
 
 
 def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:
-    """Validations that fail without holding a host back."""
+    """Validations that fail without blocking a host."""
     for host in (facts.cluster or {}).get("hosts") or []:
         for message, __ in _failing(host, of) if host["status"] != "installed" else ():
             yield Cause(f"host {host_name(host)} fails a validation: {message}", facts.again())
 
 
 def _large_packets(facts: Facts) -> Iterator[Cause]:
-    """A network that loses them lets a host register, and then pull and fetch nothing."""
+    """A network that drops large packets lets a host register, but not pull or fetch anything."""
     return _warnings(facts, {"mtu-valid"})
 
 
 def _remarks(facts: Facts) -> Iterator[Cause]:
-    """The other warnings: an image that could not be pulled shows in no status."""
+    """The other warnings: no status shows an image that could not be pulled."""
     return _warnings(facts, WARNINGS)
 
 
 def _cluster(facts: Facts) -> Iterator[Cause]:
     if facts.cluster is None or facts.nodes is not None:
         return
-    for message, patience in _failing(facts.cluster):
-        yield Cause(f"the cluster fails a validation: {message}", facts.again(), patience)
+    for message, grace in _failing(facts.cluster):
+        yield Cause(f"the cluster fails a validation: {message}", facts.again(), grace)
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
         yield Cause(f"last error event: {last['message']}", f"less {facts.access.run_dir}/logs/events.json")
 
 
 def _pods(facts: Facts) -> Iterator[Cause]:
-    """Containers that end or do not start; that one has not started yet is a symptom of what comes after. The controller's are first."""
+    """Containers that fail or do not start; one that has not started yet is only a symptom. The controller's are first."""
     for pod in sorted(facts.pods, key=lambda pod: pod["metadata"].get("namespace") != NAMESPACE):
         if said := broken(pod):
             namespace, name = pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]
@@ -300,7 +300,7 @@ def _pods(facts: Facts) -> Iterator[Cause]:
 
 
 def _joined(facts: Facts) -> Iterator[Cause]:
-    """Hosts that are no nodes. The rendezvous host becomes one only after its reboot."""
+    """Hosts that are not nodes. The rendezvous host becomes one only after its reboot."""
     if facts.nodes is None:
         return
     there = {node["metadata"]["name"] for node in facts.nodes}

@@ -1,7 +1,7 @@
-"""Collects what explains a run: from every host, the service, the OpenShift API, libvirt, BMC and consoles.
+"""Collects diagnostics of a run: from every host, the service, the OpenShift API, libvirt, BMC and consoles.
 
 Everything that is written is redacted, and only its owner may read it: files are 0600 in folders of 0700. Every source is
-asked at once and each has a time limit; one that does not answer is noted in the summary and holds nobody up.
+queried at once with a time limit; one that does not answer is noted in the summary and does not delay the others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SSH_LIMIT = 240.0
 
 @dataclass
 class Gathered:
-    """files: relative path -> what it holds; missing: source -> why it gave nothing; causes: the first cause first."""
+    """files: relative path -> description; missing: source -> why it is missing; causes: the first cause first."""
 
     directory: Path
     files: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Gathered:
 
 
 class Gatherer:
-    """One collection into `directory`; `auth` is how the service wants to be asked: (token, scheme)."""
+    """One collection into `directory`; `auth` is the service's authentication: (token, scheme)."""
 
     def __init__(self, plan: Plan, run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
         self.plan, self.run_dir, self.out, self.auth = plan, run_dir, Gathered(directory), auth
@@ -56,7 +56,7 @@ class Gatherer:
         self.secrets = of_run(run_dir)
 
     def run(self) -> Gathered:
-        """Collects all, works out the causes, and writes `summary.txt`."""
+        """Collect everything, determine the causes, and write `summary.txt`."""
         _private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir), ("libvirt", self._libvirt), ("services", self._services),
@@ -71,12 +71,12 @@ class Gatherer:
         return self.out
 
     def summary(self) -> str:
-        """The first cause on top, then the others, then what there is to read."""
+        """Return the summary: the first cause, the others, then the list of files."""
         lines = []
         for number, cause in enumerate(self.out.causes):
             lines += [("First cause: " if number == 0 else "     Also: ") + cause.text, f"     Next: {cause.step}"]
         if not lines:
-            lines = ["No cause found: everything that could be asked is as it should be."]
+            lines = ["No cause found: every source that answered is healthy."]
         if self.plan["faults"]:
             asked = (", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None) for fault in self.plan["faults"])
             lines += ["", "Faults of the profile:", *(f"     {line}" for line in (*asked, *self.injected))]
@@ -87,7 +87,7 @@ class Gatherer:
         self._copy(name, io.BytesIO(text.encode(errors="replace")))
 
     def _copy(self, name: str, source: IO[bytes]) -> None:
-        """Writes what `source` has, however much that is: a console or a journal may have a GiB."""
+        """Write the content of `source` in pieces: a console or a journal may have a GiB."""
         path = self.out.directory / name
         for folder in reversed(Path(name).parents):
             _private(self.out.directory / folder)
@@ -131,7 +131,7 @@ class Gatherer:
         self.facts.consoles = consoles(self.plan)
 
     def _service(self) -> None:
-        """From the service itself, or, when it is gone, from what the wait recorded last."""
+        """Read from the service, or if it is gone, from the wait's last record."""
         token, scheme = self.auth
         client = AssistedClient(self.facts.rendezvous_ip, token, scheme)
         try:
@@ -195,7 +195,7 @@ def _private(folder: Path) -> None:
 
 
 def _reason(job: Callable[[], None]) -> str:
-    """Runs a job; the text of what kept it from finishing, or nothing."""
+    """Run a job; return the error that stopped it, or an empty string."""
     try:
         job()
     except subprocess.CalledProcessError as error:

@@ -1,4 +1,4 @@
-"""What can be asked quickly, and while an installation goes on: machines, services of the lab, units of the rendezvous host."""
+"""Facts that are quick to get during an installation: machines, services of the lab, units of the rendezvous host."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..watch import Seen
 from .causes import Cause, Facts, Unit, causes
 
 PACE = 10.0
-# What the firmware says at each boot: consoles are kept from the first to the last.
+# The firmware's message at each boot: console logs contain all boots.
 _BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
-# Units are asked by ssh, which takes the rendezvous host from its work: not while it may just be booting, and seldom.
+# Units are queried by ssh, which loads the rendezvous host: not while it may be booting, and rarely.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
        "-o", "LogLevel=ERROR")
 NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
                    "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
-# A line per unit: name, state, restarts, and of one that does not run the last error of the program itself, not what systemd and
-# podman tell of it. Few processes: each costs an emulated machine tenths of a second, while it is busy with what is waited for.
+# A line per unit: name, state, restarts, and for a stopped one the last error of the program itself, not of systemd and
+# podman. Few processes: each takes an emulated machine tenths of a second, while it is busy with the installation.
 _ASK_UNITS = r"""
-tell() {
+report() {
   case $state$restarts in active0 | inactive0) said= ;; *)
     said=$(sudo journalctl -u "$id" -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E "^$id: |^[0-9]{4}-.* m=.* container " |
       grep -i -E 'error|fail|cannot|unable' | tail -n 1) ;;
@@ -32,10 +32,10 @@ tell() {
   echo "$id $state $restarts $said"
 }
 { systemctl show -p Id,ActiveState,NRestarts @; echo; } | while IFS== read -r key value; do
-  case $key in Id) id=$value ;; ActiveState) state=$value ;; NRestarts) restarts=$value ;; *) [ -z "$id" ] || tell; id= ;; esac
+  case $key in Id) id=$value ;; ActiveState) state=$value ;; NRestarts) restarts=$value ;; *) [ -z "$id" ] || report; id= ;; esac
 done
 """.replace("@", " ".join(f"{unit}.service" for unit in NODE_ZERO_UNITS))
-# What start-agent.sh and the agent say before they stop trying.
+# Messages of start-agent.sh and the agent before they stop trying.
 _ASK_REFUSAL = (
     "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
 )
@@ -47,12 +47,12 @@ def run(*command: str, limit: float = 30) -> str:
 
 
 def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
-    """The start of a command line that runs the rest on a node; batch: never ask for anything."""
+    """Return the ssh command prefix for a node; batch: never prompt."""
     return (*SSH, *(("-o", "BatchMode=yes") if batch else ()), "-i", str(run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
 
 
 def domain_states(plan: Plan) -> dict[str, str] | None:
-    """Each domain that exists, and its state; None where libvirt is not to be had (or people boot machines of their own)."""
+    """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own)."""
     if plan["boot"]["mode"] == "manual":
         return None
     states = {}
@@ -87,18 +87,18 @@ def units(run_dir: Path, address: str) -> dict[str, Unit]:
 
 
 def refusal(run_dir: Path, address: str) -> str:
-    """What the agent of a host tells of being refused by the assisted service; nothing when it is not."""
+    """Return why the assisted service refused a host, according to its agent; empty if it did not."""
     return run(*ssh(run_dir, address), _ASK_REFUSAL).strip()
 
 
 def rendezvous_ip(plan: Plan, run_dir: Path) -> str:
-    """The address that the image was made for: files of the run directory can have been changed after the plan."""
+    """Return the rendezvous address of the image: files of the run directory may have been edited after the plan."""
     path = run_dir / "rendezvousIP"
     return path.read_text().strip() if path.exists() else plan["rendezvous"]["ip"]
 
 
 class Probe:
-    """Tells the causes that can be seen now; called again within `PACE` seconds it answers from memory."""
+    """Returns the current causes, cached for `PACE` seconds."""
 
     def __init__(self, plan: Plan, run_dir: Path) -> None:
         self.plan, self.run_dir = plan, run_dir
@@ -113,7 +113,7 @@ class Probe:
             self.facts.services = services.errors(self.plan)
             try:
                 self.facts.consoles = consoles(self.plan)
-                # On another host than the hypervisor there is no libvirt of ours.
+                # Only the hypervisor has the cluster's libvirt.
                 self.facts.domains = None if self.plan["hypervisor"]["kind"] == "ssh" else domain_states(self.plan)
                 if not (seen.cluster or seen.kube or seen.refusal) and time.monotonic() > self.ask_units:
                     self.ask_units = time.monotonic() + UNITS_PACE

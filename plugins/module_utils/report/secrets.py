@@ -1,4 +1,4 @@
-"""The secrets of a run, as its own files have them: what a report must not show, wherever it would stand."""
+"""The secrets in the files of a run, which must not appear in a report."""
 
 from __future__ import annotations
 

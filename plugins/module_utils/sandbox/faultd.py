@@ -1,9 +1,9 @@
-"""Does a plan's faults at their moments, a program of its own that needs libvirt's virsh: `python3 faultd.py CONFIG`.
+"""Injects a plan's faults at their triggers: a separate program that needs libvirt's virsh, `python3 faultd.py CONFIG`.
 
 CONFIG is JSON: `{"faults": [{"kind", "when", "seconds", ...}], "nodes": {NAME: {"domain", "nics": {NAME: MAC}}}, "api": {"url",
-"headers"}, "processes": directory of the lab's process files, "registry": storage directory, "state": file}`. A moment is `boot`
+"headers"}, "processes": directory of the lab's process files, "registry": storage directory, "state": file}`. A trigger is `boot`
 (at once, or as soon as the machine runs), a status of the node (without a node: of any host, or of the cluster), or a stage
-that it has reached. What fails is tried again. `state` keeps what was done, so that each fault happens once.
+that it has reached. Failed attempts are retried. `state` records injected faults, so that each happens once.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any, NamedTuple
 
 PAUSE = 2.0
 LIMIT = 64 << 20  # bytes of a reply; more is refused as cut
-PATIENCE = 10.0
+GRACE = 10.0
 Fault = dict[str, Any]
 
 
 class FaultError(Exception):
-    """A fault cannot happen now; the text says why."""
+    """A fault cannot be injected now; the message has the reason."""
 
 
 class Lab:
-    """The lab that faults happen to: each method does one kind and returns what its end needs to know."""
+    """The lab: each method injects one kind of fault and returns what is needed to end it."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
@@ -54,7 +54,7 @@ class Lab:
         run("virsh", "resume", self.domain(fault))
 
     def link(self, fault: Fault, state: str) -> None:
-        self.device(fault)  # says when the machine does not run
+        self.device(fault)  # raises if the machine is not running
         run("virsh", "domif-setlink", self.domain(fault), self.mac(fault["node"], fault["nic"]), state)
 
     def link_down(self, fault: Fault) -> None:
@@ -70,7 +70,7 @@ class Lab:
             fields = line.split()
             if len(fields) == 5 and fields[4] == wanted and fields[0] != "-":
                 return fields[0]
-        raise FaultError(f"{self.domain(fault)} does not run")
+        raise FaultError(f"{self.domain(fault)} is not running")
 
     def mtu(self, fault: Fault) -> int:
         device = self.device(fault)
@@ -92,7 +92,7 @@ class Lab:
         run("nft", "delete", "table", "bridge", table)
 
     def eject(self, fault: Fault) -> list[str]:
-        """Out of the definition, too: what was taken out is not there again when the power comes back."""
+        """Also remove it from the definition, so that it does not come back after a power cycle."""
         out = [self._eject(self.domain(fault), change, *which) for change, *which in (("--config", "--inactive"), ("--live",))]
         if not out[-1]:
             raise FaultError(f"{self.domain(fault)} has no medium")
@@ -121,7 +121,7 @@ class Lab:
         note = json.loads((Path(self.config["processes"]) / f"{fault['service']}.json").read_text())
         pid, start = note["pid"], note["start"]
         if not (isinstance(pid, int) and isinstance(start, int) and pid > 1 and started(pid) == start):
-            raise FaultError(f"{fault['service']} does not run")
+            raise FaultError(f"{fault['service']} is not running")
         there = Path(f"/proc/{pid}")
         try:
             program = {
@@ -132,14 +132,14 @@ class Lab:
             }
             for number in (signal.SIGTERM, signal.SIGKILL):
                 os.kill(pid, number)
-                end = time.monotonic() + PATIENCE
+                end = time.monotonic() + GRACE
                 while time.monotonic() < end:
                     if started(pid) != start:
                         return program
                     time.sleep(0.1)
         except (FileNotFoundError, ProcessLookupError):
-            raise FaultError(f"{fault['service']} does not run") from None
-        raise FaultError(f"{fault['service']} does not end")
+            raise FaultError(f"{fault['service']} is not running") from None
+        raise FaultError(f"{fault['service']} does not stop")
 
     def service_up(self, fault: Fault, program: dict[str, Any]) -> None:
         with open(program["log"], "ab") as log:
@@ -169,7 +169,7 @@ class Kind(NamedTuple):
 
 
 def kinds(lab: Lab) -> dict[str, Kind]:
-    """What does and ends each kind."""
+    """Return the functions that start and end each kind."""
     return {
         "power_off": Kind(lab.power_off, lab.power_on),
         "pause": Kind(lab.pause, lab.resume),
@@ -184,7 +184,7 @@ def kinds(lab: Lab) -> dict[str, Kind]:
 
 
 def run(*command: str, given: str = "") -> str:
-    """Output of a command; FaultError with what it said when it fails."""
+    """Return the output of a command; FaultError with its error output if it fails."""
     environment = {**os.environ, "LIBVIRT_DEFAULT_URI": "qemu:///system", "LC_ALL": "C"}
     try:
         done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, env=environment, check=False)
@@ -205,14 +205,14 @@ def started(pid: int) -> int | None:
 
 
 def save(path: Path, what: Any) -> None:
-    """Write JSON in one piece."""
+    """Write JSON atomically."""
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps(what))
     part.replace(path)
 
 
 def parsed(data: bytes | str) -> Any:
-    """The JSON value in what the service sent. This program has only the standard library; `documents` is not there."""
+    """Decode a response of the service. This program has only the standard library, without `documents`."""
     try:
         return json.loads(data)
     except RecursionError:
@@ -220,7 +220,7 @@ def parsed(data: bytes | str) -> Any:
 
 
 def ask(api: dict[str, Any]) -> dict[str, Any] | None:
-    """The cluster with its hosts as the service tells it; None while it does not."""
+    """Return the cluster with its hosts from the service; None while it does not answer."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def get(path: str) -> Any:
@@ -251,7 +251,7 @@ def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) ->
 
 
 class Injector:
-    """Goes through the faults again and again; `done` is what stands in the state file: number -> {"at", "note", "over"}."""
+    """Polls the faults; `done` is the content of the state file: number -> {"at", "note", "over"}."""
 
     def __init__(self, config: dict[str, Any], say: Callable[[str], None]) -> None:
         self.config, self.say, self.path = config, say, Path(config["state"])
@@ -260,7 +260,7 @@ class Injector:
         self.told: dict[str, str] = {}
 
     def turn(self, now: float) -> bool:
-        """Do what is due; whether anything is left to do."""
+        """Inject due faults; return whether any are left."""
         faults = list(enumerate(self.config["faults"]))
         waiting = any(str(number) not in self.done and fault["when"] != "boot" for number, fault in faults)
         cluster = ask(self.config["api"]) if waiting else None
@@ -308,8 +308,8 @@ def main(path: str) -> None:
     injector = Injector(json.loads(Path(path).read_text()), say)
     while injector.turn(time.time()):
         time.sleep(PAUSE)
-    say("nothing is left to do")
-    signal.pause()  # it is one of the lab's processes until destroy ends it
+    say("no faults are left")
+    signal.pause()  # stay until destroy stops it, as all processes of the lab
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The lab's process `faults`, which does a plan's faults at their moments; the program is `faultd`."""
+"""The lab's process `faults`, which injects a plan's faults at their triggers; the program is `faultd`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NAME = "faults"
 def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
     """Start the process if the plan has faults for it; return what was done (`name`, `before`, `after`).
 
-    url, headers: of the assisted service's API. A process of another image (which has another token) makes way, and its
-    faults happen anew.
+    url, headers: of the assisted service's API. A process for another image (with another token) is replaced, and its
+    faults happen again.
     """
     faults, directory = of_lab(plan), Path(plan["hypervisor"]["state_dir"]) / "processes"
     if not faults:
@@ -49,4 +49,4 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
             state.unlink(missing_ok=True)
         argv = [sys.executable, "-I", *(str(path) for path in files)]
         processes.launch(directory, processes.Program(NAME, argv, base / NAME / "log", {}, tuple(files)))
-    return [{"name": NAME, "before": "running with other settings\n" if running else "stopped\n", "after": f"running, {len(faults)} faults\n"}]
+    return [{"name": NAME, "before": "running with different settings\n" if running else "stopped\n", "after": f"running, {len(faults)} faults\n"}]

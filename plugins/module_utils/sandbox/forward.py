@@ -1,7 +1,7 @@
-"""Ports on this host's loopback that lead into a sandbox's network: a relay in user space, so nothing of the host's network changes.
+"""Ports on this host's loopback that lead into a sandbox's network: a relay in user space that does not change the host's network.
 
-Sockets that listen are made in the caller's network namespace; the process then enters the sandbox, where its connections start
-and names are resolved. A socket stays in the namespace in which it was made (network_namespaces(7)).
+Listening sockets are created in the caller's network namespace; the process then enters the sandbox, where its connections start
+and names are resolved. A socket stays in the namespace in which it was created (network_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Target(NamedTuple):
 
 
 def listen(targets: Sequence[Target]) -> list[socket.socket]:
-    """Return a listening socket of the loopback address for each target; LabError names the port that is taken."""
+    """Return a listening socket of the loopback address for each target; LabError names a port that is in use."""
     made: list[socket.socket] = []
     for target in targets:
         try:
@@ -40,7 +40,7 @@ def listen(targets: Sequence[Target]) -> list[socket.socket]:
         except OSError as error:
             for one in made:
                 one.close()
-            raise LabError(f"port {target.local} for {target.name}: {error.strerror}; leave the number out to get a free one") from error
+            raise LabError(f"port {target.local} for {target.name}: {error.strerror}; omit the number for a free one") from error
     return made
 
 
@@ -73,7 +73,7 @@ async def _relay(target: Target, reader: asyncio.StreamReader, writer: asyncio.S
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy until the sender is done or either side breaks; the receiver sees the end, so that the other direction ends as well."""
+    """Copy until the sender ends or either side fails; the end is forwarded, so that the other direction ends as well."""
     with contextlib.suppress(OSError):
         while data := await reader.read(CHUNK):
             writer.write(data)

@@ -1,7 +1,7 @@
-"""Who reaches a lab through the host: nftables rules for the host's own connections alone.
+"""Access to a lab through the host: nftables rules that allow only the host's own connections.
 
 A host forwards, and Linux takes packets for any of its addresses on any device: a neighbour that routes through the host
-would reach BMCs, registry and file server at the gateway's address. Every table here is one of ours; the host's own stay as
+would reach BMCs, registry and file server at the gateway's address. All tables here are ours; the host's own stay as
 they are, and what they drop stays dropped.
 """
 
@@ -16,29 +16,29 @@ _FROM_HOST = "ct state established,related accept"
 
 
 def table(name: str, *chains: str) -> str:
-    """Return the text for `nft -f` that puts a table in the place of an older one."""
+    """Return the input of `nft -f` that replaces a table."""
     return f"table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n{''.join(chains)}}}\n"
 
 
 def masquerade(match: str) -> str:
-    """Return the chain that gives forwarded packets the address of the device that they leave by."""
+    """Return the chain that masquerades forwarded packets."""
     return f" chain postrouting {{\n  type nat hook postrouting priority srcnat\n  {match} masquerade\n }}\n"
 
 
 def host_side(link: str) -> str:
-    """Return the chain of the host: nothing is forwarded into the sandbox but answers."""
+    """Return the chain of the host: only replies are forwarded into the sandbox."""
     rules = (f'oifname "{link}" {_FROM_HOST}', f'oifname "{link}" drop')
     return _chain("forward", rules)
 
 
 def inner_side(link: str, host: ipaddress.IPv4Address) -> str:
-    """Return the chains of the sandbox: what begins at the uplink comes from the host itself."""
+    """Return the chains of the sandbox: new connections from the uplink must come from the host itself."""
     rules = (f'iifname "{link}" {_FROM_HOST}', f'iifname "{link}" ip saddr {host} accept', f'iifname "{link}" drop')
     return _chain("input", rules) + _chain("forward", rules)
 
 
 def services_on_host(plan: Plan) -> str:
-    """Return the chains of a hypervisor without a sandbox: its services answer itself and its labs' bridges."""
+    """Return the chains of a hypervisor without a sandbox: its services answer the host itself and its labs' bridges."""
     bridges = ", ".join(f'"{name}"' for name in ("lo", *(network["bridge"] for network in plan["networks"])))
     gateways = [ipaddress.ip_address(subnet["gateway"]) for subnet in plan["networks"][0]["subnets"]]
     ports = ", ".join(str(plan["services"][name]["port"]) for name in ("registry", "bmc", "http", "ntp"))

@@ -1,7 +1,7 @@
-"""What the clusters of a host share, and what agentlab leaves when the last one is gone: nothing.
+"""What the clusters of a host share, which is removed with the last one.
 
-`host.json` beside the state directories lists what the first cluster made for all: directories, and settings of the kernel with
-the value that they had (`sysctl:PATH=VALUE`).
+`host.json` beside the state directories lists what the first cluster created for all: directories, and kernel settings with
+their original value (`sysctl:PATH=VALUE`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NETNS_DIR = Path("/run/netns")
 
 
 def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
-    """Make `state_dir` with its marker, after noting which of the directories that clusters share are about to be made.
+    """Create `state_dir` with its marker, after recording which of the shared directories are about to be created.
 
     Returns what the marker says; raises as `owner.claim`.
     """
@@ -37,7 +37,7 @@ def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
 
 @contextlib.contextmanager
 def shared(parent: Path) -> Iterator[set[str]]:
-    """Change, under a lock, the set of what all clusters of this host share and the first of them made (`host.json`)."""
+    """Update, under a lock, the set of what all clusters of this host share (`host.json`)."""
     with _locked(parent):
         made = _noted(parent)
         yield made
@@ -58,7 +58,7 @@ def _locked(parent: Path) -> Iterator[None]:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), parent.stat()):
                 break
-        os.close(handle)  # the last cluster left while we waited
+        os.close(handle)  # the last cluster was removed meanwhile
     try:
         yield
     finally:
@@ -75,7 +75,7 @@ def _noted(parent: Path) -> set[str]:
         data = error
     if not isinstance(data, list) or not all(isinstance(entry, str) for entry in data):
         raise LabError(
-            f"{path}: damaged ({data}): it lists what the clusters of this host share and the first of them made. Restore it; or replace it by "
+            f"{path}: damaged ({data}): it lists what the clusters of this host share. Restore it; or replace it by "
             f"[], and remove {NETNS_DIR} and {parent} yourself once the last cluster is gone and they are empty"
         )
     return set(data)
@@ -90,7 +90,7 @@ def _is_list(name: str) -> bool:
 
 
 def _make_parent(parent: Path) -> None:
-    """Make `parent`, and above it what is missing, with `host.json` in it, in one step: what a kill leaves is known as ours."""
+    """Create `parent` and its missing parents, with `host.json` in it, in one step, so that leftovers of a kill are recognized."""
     top = _missing(parent)
     stage = _staged(top)
     _unstage(stage)
@@ -111,7 +111,7 @@ def _staged(top: Path) -> Path:
 
 
 def _unstage(stage: Path) -> None:
-    """Remove directories that have nothing in them but directories and `host.json`."""
+    """Remove directories that contain only directories and `host.json`."""
     for folder, __, names in os.walk(stage, topdown=False):
         for name in names:
             if _is_list(name):
@@ -125,7 +125,7 @@ def refuse_damaged(parent: Path) -> None:
 
 
 def leave_host(parent: Path) -> None:
-    """When no cluster is left below `parent`, remove what the first one made for all."""
+    """If no cluster is left below `parent`, remove what the first one created for all."""
     if not parent.is_dir():
         _unstage(_staged(_missing(parent)))
         return

@@ -1,7 +1,7 @@
-"""The lab's file server: GET and HEAD with ranges, by itself with aiohttp: `python3 httpd.py ROOT PORT NAME [ADDRESS...]`.
+"""The lab's file server: GET and HEAD with ranges, a separate program that needs aiohttp: `python3 httpd.py ROOT PORT NAME [ADDRESS...]`.
 
-NAME is its own; it answers to that and to addresses, so that no page of another name can read the images through a browser.
-Without an address it listens at all. Links below ROOT are followed, so a published file need not be copied.
+NAME is its own name; it answers only to that and to addresses, so that pages with other names cannot read images through a browser.
+Without an address it listens on all. Links below ROOT are followed, so a published file need not be copied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main(root: str, port: int, own: str, addresses: list[str]) -> None:
     @web.middleware
     async def guard(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
         if not is_served(request.headers.get("Host", ""), own):
-            raise web.HTTPMisdirectedRequest(text=f"{request.host} is no name of this server\n")
+            raise web.HTTPMisdirectedRequest(text=f"{request.host} is not a name of this server\n")
         return await handler(request)
 
     async def headers(request: web.Request, response: web.StreamResponse) -> None:

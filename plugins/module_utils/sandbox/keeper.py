@@ -1,15 +1,15 @@
-"""The first process of a sandbox: makes its namespaces and mounts, starts its daemons, watches them, reaps orphans.
+"""The first process of a sandbox: creates its namespaces and mounts, starts its daemons, watches them, reaps orphans.
 
-Runs by itself, with the standard library alone: `python3 keeper.py < SPEC`. SPEC is JSON:
+A separate program that needs only the standard library: `python3 keeper.py < SPEC`. SPEC is JSON:
 
-    name      what the process is called in `ps`, agentlab-<cluster>
-    mark      alias of its loopback interface, which says whose network namespace it is
+    name      name of the process in `ps`, agentlab-<cluster>
+    mark      alias of its loopback interface, which identifies the owner of the network namespace
     work      directory of the sandbox's private files
     binds     [[source, target], ...]: mounted over the targets, in this sandbox only
     hidden    entries of /run that the sandbox does not see
     resolver  content of its /etc/resolv.conf
-    masked    devices that nobody but root can open in the sandbox
-    daemons   {name: argv}: started in order, started again when they end
+    masked    devices that only root can open in the sandbox
+    daemons   {name: argv}: started in order, restarted when they exit
 
 Prints the process id of the keeper, as the host sees it, when the sandbox is ready; otherwise exits with the reason on
 standard error. The namespaces are net, mount and pid: when the keeper ends, every process in the sandbox ends with it.
@@ -114,7 +114,7 @@ def watch(daemons: dict[str, list[str]], work: str, ready: int) -> None:
     """Start the daemons and keep them running; reap what the sandbox orphans; end at SIGTERM."""
     signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    # The mark tells this process from all others, so nobody inherits it.
+    # The mark identifies this process, so children must not inherit it.
     environment = {name: value for name, value in os.environ.items() if name != "AGENTLAB_PROCESS"}
     running: dict[int, str] = {}
     started: dict[str, float] = {}
@@ -186,7 +186,7 @@ def main(spec: dict[str, Any]) -> int:
     try:
         prepare(spec)
         watch(spec["daemons"], spec["work"], tell)
-    except Exception as error:  # the only way to be heard is the pipe
+    except Exception as error:  # the pipe is the only way to report errors
         os.write(tell, f"{type(error).__name__}: {error}".encode())
         return 1
     return 0

@@ -1,8 +1,8 @@
-"""Whether guests boot on KVM here: tried, not asked.
+"""Whether guests boot on KVM here: tested with a guest.
 
-A `/dev/kvm` that opens proves little: nested KVM often starts a guest and fails at the first instruction that it must emulate.
+An accessible `/dev/kvm` proves little: nested KVM often starts a guest and fails at the first instruction that it must emulate.
 So a guest of ours boots as a node does, by the distribution's UEFI, from a disk with one UEFI program, which ends QEMU
-through the debug-exit device. The answer is kept for this boot of the host (`<cache>/kvm.json`).
+through the debug-exit device. The result is cached for this boot of the host (`<cache>/kvm.json`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def cache_directory() -> Path:
 
 
 def usable(cache: Path | None = None) -> Answer:
-    """Return whether a guest boots on KVM, and why not; tried once for each boot of the host."""
+    """Return whether a guest boots on KVM, and why not; tested once for each boot of the host."""
     path = (cache or cache_directory()) / "kvm.json"
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
@@ -66,9 +66,9 @@ def usable(cache: Path | None = None) -> Answer:
 
 
 def attempt(accelerator: str, limit: float = LIMIT_SECONDS) -> str | None:
-    """Boot the trial guest with `accelerator`; return None when it did, else why not."""
+    """Boot the trial guest with `accelerator`; return None if it did, else the reason."""
     if accelerator == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "/dev/kvm is missing, or may not be opened"
+        return "/dev/kvm is missing or not accessible"
     qemu = shutil.which("qemu-system-x86_64")
     if not qemu:
         return "qemu-system-x86_64 is not installed"
@@ -103,7 +103,7 @@ def _outcome(process: subprocess.Popen[bytes], errors: Path, limit: float) -> st
     if process.poll() == _EXIT:
         return None
     said = errors.read_text(errors="replace").strip().splitlines()
-    return " ".join(said[:2]) or f"QEMU ended with code {process.poll()}"
+    return " ".join(said[:2]) or f"QEMU exited with code {process.poll()}"
 
 
 def _firmware(scratch: Path) -> list[str]:

@@ -1,7 +1,7 @@
-"""The namespaces of a sandbox: make, find, enter and remove them.
+"""The namespaces of a sandbox: create, find, enter and remove them.
 
 `<state_dir>/sandbox.json` is `{"cluster", "netns", "pid", "start", "work"}` of a running one; `pid` is its first process
-(`keeper`), as the host counts. Everything in it ends with that process.
+(`keeper`), in the host's namespace. Everything in it ends with that process.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ FILE = "sandbox.json"
 DEVICE = Path("/dev/kvm")
 READY_SECONDS = 20.0
 PRIVATE = ("/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
-# dbus and systemd would lead libvirt to the host's firewalld and machined, and the resolver to the host's.
+# dbus and systemd would connect libvirt to the host's firewalld and machined, and to the host's resolver.
 HIDDEN = ("libvirt", "dbus", "systemd", "chrony", "netns", "nscd", "mount", "libvirtd.pid", "virtlogd.pid")
 LIBVIRT_CONFIG = {
     "libvirtd.conf": 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n',
     "virtlogd.conf": "max_size = 1073741824\nmax_backups = 1\n",
     "qemu.conf": 'security_driver = "none"\nnamespaces = []\ncgroup_controllers = []\nremember_owner = 0\n',
 }
-# What sudo would take from a user's command.
+# Environment variables that sudo would remove.
 KEPT = ("HOME", "USER", "LOGNAME", "PATH", "TERM", "LANG", "KUBECONFIG", "AGENTLAB_CLUSTER")
 PROGRAMS = {
     "ip": "iproute2",
@@ -51,7 +51,7 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Running:
-    """A sandbox that runs."""
+    """A running sandbox."""
 
     cluster: str
     netns: str
@@ -61,7 +61,7 @@ class Running:
 
 
 def find(state_dir: Path) -> Running | None:
-    """Return the sandbox whose state is in `state_dir`, if its first process runs."""
+    """Return the sandbox whose state is in `state_dir`, if it is running."""
     try:
         running = Running(**load_json(read_file(state_dir / FILE), name=str(state_dir / FILE)))
     except (OSError, ValueError, TypeError):
@@ -69,7 +69,7 @@ def find(state_dir: Path) -> Running | None:
     texts = (running.cluster, running.netns, running.work)
     if not all(isinstance(text, str) for text in texts) or not processes.runs(running.pid, running.start):
         return None
-    # A file that was damaged names any process. Only root can read the environment of root's.
+    # A file that was damaged may name any process. Only root can read the environment of root's processes.
     environment = processes.environment_of(running.pid)
     if environment and environment.get(processes.MARK) != f"{state_dir}/keeper":
         return None
@@ -77,12 +77,12 @@ def find(state_dir: Path) -> Running | None:
 
 
 def default_state_dir(cluster: str) -> Path:
-    """Return where the state of a cluster is, unless its plan says otherwise."""
+    """Return the default state directory of a cluster."""
     return Path("/var/lib/agentlab") / cluster
 
 
 def require(cluster: str, state_dir: Path) -> Running:
-    """Return the sandbox of `cluster`; `LabError` says how to get one."""
+    """Return the sandbox of `cluster`; `LabError` has the command that creates one."""
     running = find(state_dir)
     if not running:
         raise LabError(
@@ -92,14 +92,14 @@ def require(cluster: str, state_dir: Path) -> Running:
 
 
 def enter(running: Running, directory: str | None = None) -> list[str]:
-    """Return the start of a command line that runs the rest in the sandbox, in `directory` (default `/`)."""
+    """Return the command prefix to run in the sandbox, in `directory` (default `/`)."""
     place = [f"--wdns={directory}"] if directory else []
-    # The root is that of the sandbox, too: in a chroot the mount namespace's own is another.
+    # The sandbox's root, too: in a chroot the root of the mount namespace differs.
     return ["nsenter", f"--target={running.pid}", "--net", "--mount", "--pid", "--root", *place, "--"]
 
 
 def as_caller() -> list[str]:
-    """Return what goes between `enter` and a command to run it as the present user, whom `sudo` makes root on the way."""
+    """Return what goes between `enter` and a command to run it as the current user, after `sudo` became root."""
     if os.geteuid() == 0:
         return []
     kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
@@ -107,7 +107,7 @@ def as_caller() -> list[str]:
 
 
 def missing_programs() -> dict[str, str]:
-    """Return {program: Debian package} for what a sandbox needs and this host does not have."""
+    """Return {program: Debian package} for missing programs of a sandbox."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     return {name: package for name, package in PROGRAMS.items() if not shutil.which(name, path=path)}
 
@@ -115,10 +115,10 @@ def missing_programs() -> dict[str, str]:
 def ensure(
     who: owner.Caller, netns: str, state_dir: Path, resolver: list[str], search: str, kvm: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Make the sandbox of a cluster unless it runs; return whether it had to be made.
+    """Create the sandbox of a cluster unless it is running; return whether it was created.
 
-    who: whose it is to be; netns: name of its network namespace (for `ip netns`); resolver, search: what its
-    /etc/resolv.conf says; kvm: says whether guests may use KVM, asked when a sandbox is made. The daemons of libvirt answer
+    who: its owner; netns: name of its network namespace (for `ip netns`); resolver, search: content of its
+    /etc/resolv.conf; kvm: returns whether guests may use KVM, called when a sandbox is created. The daemons of libvirt answer
     when this returns. Raises `owner.OwnerError` for a cluster of another, `LabError` for a namespace that is another's.
     """
     if (running := find(state_dir)) is not None:
@@ -137,7 +137,7 @@ def ensure(
         (work / name.strip("/").replace("/", "-")).mkdir(parents=True, exist_ok=True)
     accelerated = DEVICE.exists() and kvm()
     for name, text in LIBVIRT_CONFIG.items():
-        # QEMU's user gets at the device by its group, whatever the group's number is here.
+        # QEMU's user accesses the device by its group, with any group id.
         group = f'group = "+{DEVICE.stat().st_gid}"\n' if accelerated and name == "qemu.conf" else ""
         write_atomic(work / "etc-libvirt" / name, text + group)
     work.chmod(0o755)
@@ -147,7 +147,7 @@ def ensure(
         "work": str(work),
         "binds": [[str(work / name.strip("/").replace("/", "-")), name] for name in PRIVATE],
         "hidden": list(HIDDEN),
-        # A device that opens for root and not for QEMU's user makes libvirt look for QEMU's capabilities at every call.
+        # If root can open a device and QEMU's user cannot, libvirt probes QEMU's capabilities at every call.
         "masked": [str(DEVICE)] if DEVICE.exists() and not accelerated else [],
         "resolver": "".join(f"nameserver {address}\n" for address in resolver) + f"search {search}\n",
         "daemons": {"virtlogd": ["virtlogd"], "libvirtd": ["libvirtd"]},
@@ -195,8 +195,8 @@ def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
     links = load_json(_ip("-netns", netns, "-json", "link", "show", "dev", "lo") or "[]", name="ip")
     if not mark or not any(link.get("ifalias") == _alias(mark) for link in links):
         raise LabError(
-            f"network namespace {NETNS_DIR / netns} does not have the mark of the cluster in {state_dir}, so that made it not, or its marker is "
-            f"lost: choose another cluster name; or, if nobody needs it, end its processes (ip netns pids {netns}) and remove it "
+            f"network namespace {NETNS_DIR / netns} does not have the mark of the cluster in {state_dir}, so another program created it, or its marker is "
+            f"lost: choose another cluster name; or, if it is unused, end its processes (ip netns pids {netns}) and remove it "
             f"(ip netns delete {netns})"
         )
 
@@ -220,7 +220,7 @@ def _start(cluster: str, netns: str, state_dir: Path, spec: dict[str, Any]) -> R
         remove_keeper(state_dir)
         raise LabError(f"sandbox {netns} was not ready within {READY_SECONDS:.0f} s") from error
     if result.returncode:
-        raise LabError(f"sandbox {netns} cannot be made: {result.stderr.strip()}")
+        raise LabError(f"sandbox {netns} cannot be created: {result.stderr.strip()}")
     pid = int(result.stdout)
     running = Running(cluster, netns, pid, processes.start_time(pid) or 0, str(state_dir / "sandbox"))
     write_atomic(state_dir / FILE, json.dumps(running.__dict__) + "\n")
@@ -238,18 +238,18 @@ def _name(running: Running, netns: str, mark: str) -> None:
 
 
 def _alias(mark: str) -> str:
-    """Return the alias of a sandbox's loopback interface, which says whose network namespace it is."""
+    """Return the alias of a sandbox's loopback interface, which identifies its owner."""
     return f"agentlab {mark}"
 
 
 def _is_namespace(netns: str) -> bool:
-    """Whether this name is that of a network namespace; what `ip netns` leaves when it is killed is an empty file."""
+    """Return whether this name is that of a network namespace; what `ip netns` leaves when it is killed is an empty file."""
     path = NETNS_DIR / netns
     return path.exists() and mount_of(path) != mount_of(NETNS_DIR)
 
 
 def _is_unfinished(path: Path) -> bool:
-    """Whether this is the empty file that `ip netns attach` leaves when it is killed before it mounts."""
+    """Return whether this is the empty file that `ip netns attach` leaves when it is killed before it mounts."""
     return path.is_file() and not path.is_symlink() and not path.stat().st_size
 
 

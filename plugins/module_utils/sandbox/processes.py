@@ -1,10 +1,10 @@
-"""Processes that the lab starts, watches and stops by itself, for hosts with and without systemd.
+"""Processes that the lab starts, watches and stops itself, on hosts with and without systemd.
 
 Each has a file `<directory>/<name>.json` with `{"pid", "start", "digest"}`: `start` is the kernel's start time of the
-process (proc(5), /proc/PID/stat, field 22), so a number that was given to another process since is not taken for ours;
+process (proc(5), /proc/PID/stat, field 22), so a reused pid is not mistaken for ours;
 `digest` covers the command line, the environment and the content of its files, so a change of any means a restart.
-A process also carries `AGENTLAB_PROCESS=<directory>/<name>` in its environment: so it is found when we were interrupted
-between its start and its file.
+A process also has `AGENTLAB_PROCESS=<directory>/<name>` in its environment, by which it is found after an interruption
+between its start and the creation of its file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Program:
     files: tuple[Path, ...] = ()
 
     def digest(self) -> str:
-        """Return a hash of everything that would make it another program."""
+        """Return a hash of everything that identifies the program."""
         total = hashlib.sha256(json.dumps([self.argv, dict(self.environment)]).encode())
         for path in self.files:
             total.update(path.read_bytes())
@@ -72,23 +72,23 @@ def find(directory: Path, name: str) -> Running | None:
         return _marked(directory, name)
     if not isinstance(found.digest, str) or not runs(found.pid, found.start):
         return _marked(directory, name)  # killed after a new one was started and before its file was written
-    # A file that was damaged names any process; ours has the mark in its environment.
+    # A file that was damaged may name any process; ours has the mark in its environment.
     return found if _carries(_laid_out(found), directory, name) else _marked(directory, name)
 
 
 def runs(pid: object, start: object) -> bool:
-    """Return whether process `pid` is there and started at `start`; False for what can be no process of ours, such as -1 or null."""
+    """Return whether process `pid` exists and started at `start`; False for invalid values such as -1 or null."""
     numbers = isinstance(pid, int) and isinstance(start, int) and not isinstance(pid, bool)
     return numbers and pid > 1 and start_time(pid) == start  # type: ignore[operator,arg-type]
 
 
 def is_ours(pid: int, directory: Path, name: str) -> bool:
-    """Return whether process `pid` was started as `name`, by what its environment says."""
+    """Return whether process `pid` was started as `name`, according to its environment."""
     return _carries(_environment(pid), directory, name)
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """Return the environment that process `pid` was started with; nothing when it is not there, or another user's."""
+    """Return the environment that process `pid` was started with; empty if it does not exist, or belongs to another user."""
     text = _environment(pid).decode(errors="replace")
     return dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
 
@@ -113,12 +113,12 @@ def _laid_out(process: Running) -> bytes:
 
 
 def lasting(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a process that outlives the run that starts it: without what is of that run alone."""
+    """Return the environment for a process that outlives its run: without variables of the run."""
     return {name: value for name, value in environment.items() if name not in ("TMPDIR", "AGENTLAB_RUN")}
 
 
 def mark(directory: Path, name: str) -> dict[str, str]:
-    """Return the environment by which process `name` can be told from all others."""
+    """Return the environment that identifies process `name`."""
     return {MARK: f"{directory}/{name}"}
 
 
@@ -149,7 +149,7 @@ def launch(directory: Path, program: Program) -> Running:
             raise LabError(f"{program.name}: cannot start {program.argv[0]}: {error.strerror}") from error
     running = Running(process.pid, start_time(process.pid) or 0, program.digest())
     write_atomic(directory / f"{program.name}.json", json.dumps(running.__dict__))
-    _laid_out(running)  # from here on `find` knows the process without its file too
+    _laid_out(running)  # from here on `find` finds the process without its file, too
     return running
 
 
@@ -167,8 +167,8 @@ def end(pid: int, start: int) -> None:
     """End the session of process `pid`, if that is still the process that started at `start`."""
     if not runs(pid, start):
         return
-    for number, patience in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
-        deadline = time.monotonic() + patience
+    for number, grace in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
+        deadline = time.monotonic() + grace
         if start_time(pid) != start:
             return
         with contextlib.suppress(ProcessLookupError):

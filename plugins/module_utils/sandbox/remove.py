@@ -1,4 +1,4 @@
-"""Remove what a cluster made on a hypervisor and what carries its mark, whatever is left of it."""
+"""Removes what a cluster created on a hypervisor and what has its mark, in any state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ REMOVERS = {"domain": domain.remove, "pool": storage.remove, "network": network.
 
 
 def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -> list[Item]:
-    """Remove the things in `created` that carry the mark of the cluster of `who`; return those that were there.
+    """Remove the objects in `created` with the mark of the cluster of `who`; return those that existed.
 
-    A sandbox takes everything that is in it along; elsewhere each thing is removed by itself, the last one first. Before
-    anything is removed, raises `LabError` for a kind that nobody here knows, and `owner.OwnerError` for a state directory
+    Removing a sandbox removes everything in it; elsewhere objects are removed one by one, the last one first. Before
+    anything is removed, raises `LabError` for an unknown kind, and `owner.OwnerError` for a state directory
     of another, or one with files but without its marker.
     """
     unknown = sorted({item["kind"] for item in created} - KINDS)
@@ -33,7 +33,7 @@ def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -
     directories = {item["name"]: owner.marked(Path(item["name"]), who) for item in created if item["kind"] == "state_dir"}
     for name in directories:
         host.refuse_damaged(Path(name).parent)
-    # Without a state directory that has it, the mark is that of state.json.
+    # Without a state directory the mark comes from state.json.
     found = next((one for one in directories.values() if one), who.owner)
     sandboxes = [item["name"] for item in created if item["kind"] == "sandbox"]
     for name, directory in itertools.product(sandboxes, directories):

@@ -1,7 +1,7 @@
-"""What the gateway address of a lab serves: BMCs, registry, files, time. Rendered from a plan, started, and asked whether it works.
+"""Services at the gateway address of a lab: BMCs, registry, files, time. Rendered from a plan, started, and checked.
 
-Everything lies in `<state_dir>/services/<name>/`; `registry/storage` is filled by whoever mirrors a payload, `http/root`
-by whoever publishes a file.
+Everything is in `<state_dir>/services/<name>/`; mirroring a payload fills `registry/storage`, publishing a file
+`http/root`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ NTP_STRATUM = 8
 
 @dataclass(frozen=True)
 class Service:
-    """One server: its program, the files it reads, where it listens, and how one sees that it works.
+    """One server: its program, its files, where it listens, and its health check.
 
-    leftovers: what it leaves when it is killed, and what would then keep it from starting.
+    leftovers: files that remain after a kill and would prevent a start.
     """
 
     program: processes.Program
@@ -62,8 +62,8 @@ class Service:
 def render(plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: str) -> dict[str, Service]:
     """Return the services of `plan` by name.
 
-    tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen at
-    every address; elsewhere at the machine network's gateway addresses only. http_secret: what the registry signs with.
+    tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen on
+    every address; elsewhere only on the machine network's gateway addresses. http_secret: the registry's signing key.
     """
     base = Path(plan["services"]["directory"])
     addresses = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
@@ -76,9 +76,9 @@ def render(plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: st
 
 
 def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = False) -> list[dict[str, str]]:
-    """Start what does not run, restart what changed, wait until all answer; return what was done (`name`, `before`, `after`).
+    """Start stopped services, restart changed ones, wait until all answer; return the changes (`name`, `before`, `after`).
 
-    directory: where the process files are. Raises `LabError` for a port that another process has, and for a service
+    directory: where the process files are. Raises `LabError` for a port that another process uses, and for a service
     that does not answer within `HEALTH_SECONDS`, with the end of its log.
     """
     done = []
@@ -91,7 +91,7 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
         done.append(
             {
                 "name": name,
-                "before": "running with other settings\n" if running else "stopped\n",
+                "before": "running with different settings\n" if running else "stopped\n",
                 "after": f"running on port {service.port}/{service.transport}\n",
             }
         )
@@ -106,7 +106,7 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
         for path, (content, mode) in service.files.items():
             write_atomic(path, content, mode)
         if owner := port_owner(service.port, service.transport):
-            raise LabError(f"{name}: port {service.port}/{service.transport} is taken by {owner}: stop it, or choose another port")
+            raise LabError(f"{name}: port {service.port}/{service.transport} is used by {owner}: stop it, or choose another port")
         processes.launch(directory, service.program)
     if not check:
         for name, service in services.items():
@@ -115,7 +115,7 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
 
 
 def errors(plan: Plan) -> dict[str, str]:
-    """Return what keeps each service that `plan`'s nodes need from answering: an error's text, or nothing."""
+    """Return why each service that `plan`'s nodes need does not answer: an error message, or an empty string."""
     wanted = plan["services"]
     ports = {"bmc": wanted["bmc"]["port"], "registry": wanted["registry"]["port"], "http": wanted["http"]["port"], "ntp": wanted["ntp"]["port"]}
     address, found = wanted["address"], {}
@@ -167,7 +167,7 @@ def _wait(name: str, service: Service, directory: Path) -> None:
         except (OSError, ValueError) as error:
             ended = processes.find(directory, name) is None
             if ended or time.monotonic() > deadline:
-                what = "ended" if ended else f"does not answer after {HEALTH_SECONDS:.0f} s ({error})"
+                what = "exited" if ended else f"does not answer after {HEALTH_SECONDS:.0f} s ({error})"
                 raise LabError(f"{name}: {what}: {processes.log_tail(service.program.log) or 'its log is empty'}") from error
         time.sleep(0.05)
 
@@ -248,7 +248,7 @@ def _registry(
 
 
 def _protected(base: Path, settings: Registry | BmcService, tls: Mapping[str, str]) -> dict[Path, tuple[str, int]]:
-    """What a service with TLS and users reads: content and mode of each file in `base`."""
+    """Return the files of a service with TLS and users: content and mode of each file in `base`."""
     return {
         base / "htpasswd": (_htpasswd(base / "htpasswd", settings), 0o600),
         base / "server.crt": (tls["certificate"], 0o644),
@@ -282,7 +282,7 @@ def _ntp(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Ser
         *([] if private else [f"bindaddress {address}" for address in addresses]),
     ]
     files = {base / "chrony.conf": ("\n".join(lines) + "\n", 0o644)}
-    # -x: the clock is the host's; chronyd only tells what it says.
+    # -x: chronyd only serves the host's clock and never sets it.
     argv = [_program("chronyd", "chrony"), "-x", "-d", "-u", "root", "-f", f"{base}/chrony.conf"]
     return Service(
         processes.Program("ntp", argv, base / "log", {}, tuple(files)),
@@ -301,7 +301,7 @@ def _listen(addresses: Sequence[str], private: bool) -> str:
 
 
 def _program(name: str, package: str, other: str = "") -> str:
-    """Return the path of program `name`, or of `other`, which is what another distribution calls it."""
+    """Return the path of program `name`, or of `other`, its name on another distribution."""
     folders = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     path = shutil.which(name, path=folders) or (other and shutil.which(other, path=folders))
     if not path:
@@ -310,7 +310,7 @@ def _program(name: str, package: str, other: str = "") -> str:
 
 
 def _htpasswd(path: Path, settings: Registry | BmcService) -> str:
-    """Return the line for a user; the one in `path` while its hash fits, because a new hash is another one each time."""
+    """Return the line for a user; the existing one in `path` if its hash matches, because each new hash differs."""
     user, password = settings["username"], (settings["password"] or "").encode()
     with contextlib.suppress(FileNotFoundError, ValueError):
         text = path.read_text()
@@ -335,7 +335,7 @@ def _get(url: str, authority: str | None = None, user: str = "", password: str =
 
 
 def _ask_time(address: str, port: int) -> None:
-    """Send an NTP client's packet (RFC 5905) and expect a server's that knows the time."""
+    """Send an NTP client's packet (RFC 5905) and expect a reply of a synchronized server."""
     family = socket_family(address)
     with socket.socket(family, socket.SOCK_DGRAM) as client:
         client.settimeout(0.5)

@@ -1,8 +1,8 @@
-"""A sandbox's way out (`egress`) and the host's way in (`route`): a veth pair, and one nftables table of our own on each side.
+"""A sandbox's uplink, out (`egress`) and in from the host (`route`): a veth pair, and an nftables table of ours on each side.
 
-Nobody but this host gets in by it (`guard`): what neighbours route through the host is dropped on both sides. Both are off
-unless the plan asks. IPv4 only: forwarding IPv6 would end the host's own router discovery. What cannot be had in a table
-of our own stays the host's decision: if its firewall drops forwarded packets, it says so itself.
+Only this host can use it to get in (`guard`): packets that neighbours route through the host are dropped on both sides. Both are off
+by default. IPv4 only: forwarding IPv6 would stop the host's own router discovery. Rules outside of our tables
+are not changed: the host's firewall may still drop forwarded packets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILE = "uplink.json"
 
 
 def resolvers(files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))) -> list[str]:
-    """Return the host's name servers that can be reached from elsewhere."""
+    """Return the host's name servers that are reachable from other namespaces."""
     for path in files:
         try:
             words = [line.split() for line in path.read_text().splitlines()]
@@ -42,7 +42,7 @@ def resolvers(files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"),
 
 
 def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
-    """Make the way that the plan's `hypervisor.egress` and `.route` ask for; return what was done (`name`, `before`, `after`)."""
+    """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`)."""
     hypervisor, pair = plan["hypervisor"], plan["hypervisor"]["uplink"]
     if not (hypervisor["egress"] or hypervisor["route"]):
         return []
@@ -78,13 +78,13 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
 
 
 def forwarders(state_dir: Path) -> list[str]:
-    """Return the name servers that the lab's dnsmasq asks for the world: the host's with `egress`, else none."""
+    """Return the upstream name servers of the lab's dnsmasq: the host's with `egress`, else none."""
     path = state_dir / FILE
     return list(load_json(read_file(path), name=str(path))["resolvers"]) if path.exists() else []
 
 
 def exists(cluster: str) -> bool:
-    """Return whether there is anything of the host's side."""
+    """Return whether any part of the host's side exists."""
     pair = names.uplink(cluster)
     return _exists(pair["link"]) or bool(shutil.which("nft") and _quiet("nft", "list", "table", "inet", pair["table"]))
 
@@ -93,7 +93,7 @@ def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`."""
     name = plan["hypervisor"]["uplink"]["table"]
     if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
-        raise LabError("BMCs, registry and files of the lab are closed to neighbours by nft, which this hypervisor lacks: install nftables")
+        raise LabError("nft, which protects BMCs, registry and files of the lab from neighbours, is not installed on this hypervisor: install nftables")
     if _quiet("nft", "list", "table", "inet", name):
         return []
     text = guard.table(name, guard.services_on_host(plan))
@@ -103,10 +103,10 @@ def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
 
 
 def remove(cluster: str) -> bool:
-    """Remove the host's side; return whether there was one. A link of that name without the cluster's alias is another's."""
+    """Remove the host's side; return whether there was one. A link of that name without the cluster's alias is not removed."""
     pair = names.uplink(cluster)
     alias = Path(f"/sys/class/net/{pair['link']}/ifalias")
-    # Killed before it had its alias, ours ends with the sandbox that has its peer.
+    # If killed before it had its alias, ours is removed with the sandbox that has its peer.
     there = alias.exists() and alias.read_text().strip() == f"agentlab {cluster}"
     if there:
         _run("ip", "link", "delete", pair["link"])
@@ -119,7 +119,7 @@ def remove(cluster: str) -> bool:
 def _connect(running: namespaces.Running, plan: Plan, wanted: Mapping[str, Any]) -> None:
     pair, name, enter = plan["hypervisor"]["uplink"], wanted["link"], namespaces.enter(running)
     network, end = ipaddress.IPv4Network(pair["network"]), pair["inside"]
-    # The rules come first: there is no moment at which the pair is open.
+    # The rules come first, so that the pair is never open.
     own = [guard.host_side(name)]
     if wanted["egress"]:
         own.append(guard.masquerade(f'ip saddr {network} oifname != "{name}"'))
@@ -141,7 +141,7 @@ def _connect(running: namespaces.Running, plan: Plan, wanted: Mapping[str, Any])
 
 
 def _forward(name: str, parent: Path) -> None:
-    """Let the kernel forward between the pair and the way to the world; `leave_host` sets back what was changed."""
+    """Enable forwarding between the pair and the default route; `leave_host` reverts it."""
     route = load_json(_run("ip", "-json", "-4", "route", "show", "default") or "[]", name="ip route")
     for device in {name, *(entry["dev"] for entry in route if "dev" in entry)}:
         setting = Path(f"/proc/sys/net/ipv4/conf/{device}/forwarding")

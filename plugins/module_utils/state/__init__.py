@@ -1,7 +1,7 @@
-"""`state.json` of a run: whose cluster it is, what was created, written down before it is created, and how the stages went.
+"""`state.json` of a run: the cluster's owner, created objects, recorded before they are created, and results of the stages.
 
 The file is `{"owner": {...}, "created": [{"kind", "name", "host"}], "stages": {NAME: {"start", "end", "result"}}}`. `destroy` removes
-exactly what `created` lists and carries the owner's mark (`owner`); a kind that it does not know is an error, not a guess. Times of
+exactly what `created` lists and has the owner's mark (`owner`); a kind that it does not know is an error, not a guess. Times of
 stages are ISO 8601 in UTC; `result` is `ok` or `failed`, and null, like `end`, while a stage runs or after it was killed. Writers
 lock the run directory, so stages that run at the same time do not lose each other's lines.
 """
@@ -24,7 +24,7 @@ FILE = "state.json"
 
 
 class Item(TypedDict):
-    """One created thing: `kind` (sandbox, network, domain, ...), its `name` there, and the inventory `host` that has it."""
+    """One created object: `kind` (sandbox, network, domain, ...), its `name`, and its inventory `host`."""
 
     kind: str
     name: str
@@ -32,7 +32,7 @@ class Item(TypedDict):
 
 
 class Stage(TypedDict):
-    """When a stage began and ended, and how: `ok` or `failed`; null as long as it runs."""
+    """Start, end and result of a stage: `ok` or `failed`; null while it runs."""
 
     start: str
     end: str | None
@@ -55,7 +55,7 @@ def load(run_dir: Path) -> State:
     try:
         data = load_json(path.read_bytes(), name=str(path))
         if not isinstance(data, dict):
-            raise TypeError("no mapping")
+            raise TypeError("not a mapping")
         created = [_item(item) for item in data["created"]]
         owner = data.get("owner")
         if not isinstance(owner, dict | None) or (owner and not isinstance(owner.get("mark"), str)):
@@ -65,8 +65,8 @@ def load(run_dir: Path) -> State:
         return {"owner": None, "created": [], "stages": {}}
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
-            f"{path}: not a state file ({error}): expected {{\"created\": [...], \"stages\": {{...}}}}. Restore it, or move it away: "
-            "`agentlab destroy PROFILE`, with the profile of the cluster, then removes all that carries its mark"
+            f"{path}: not a state file ({error}): expected {{\"created\": [...], \"stages\": {{...}}}}. Restore it, or move it aside: "
+            "`agentlab destroy PROFILE`, with the profile of the cluster, then removes everything with its mark"
         ) from error
 
 
@@ -81,13 +81,13 @@ def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, Any] | None
 
 
 def begin(run_dir: Path, stage: str) -> None:
-    """Note that `stage` begins now."""
+    """Record the start of `stage`."""
     with _changing(run_dir) as state:
         state["stages"][stage] = {"start": _now(), "end": None, "result": None}
 
 
 def finish(run_dir: Path, stage: str, *, failed: bool) -> None:
-    """Note that `stage`, which began, ends now."""
+    """Record the end of `stage`."""
     with _changing(run_dir) as state:
         start = state["stages"][stage]["start"] if stage in state["stages"] else _now()
         state["stages"][stage] = {"start": start, "end": _now(), "result": "failed" if failed else "ok"}
@@ -105,7 +105,7 @@ def _now() -> str:
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> bool:
-    """Write `content` to `path`, which is whole at any moment; return whether anything was different."""
+    """Write `content` to `path` atomically; return whether anything changed."""
     data = content.encode() if isinstance(content, str) else content
     if path.exists() and path.read_bytes() == data and path.stat().st_mode & 0o777 == mode:
         return False

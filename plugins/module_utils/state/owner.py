@@ -1,8 +1,8 @@
-"""Whose a cluster is: `owner.json` in its state directory, on the hypervisor.
+"""The owner of a cluster: `owner.json` in its state directory, on the hypervisor.
 
 The file is made with the directory, and is the marker without which nothing is removed: a directory without it was not made by
 agentlab. Its `mark`, a random UUID, is in everything else that the cluster has on the host: in the metadata of domains, in
-the UUIDs of networks and pools, at the loopback interface of the sandbox. `state.json` of the run directory holds the same record
+the UUIDs of networks and pools, on the loopback interface of the sandbox. `state.json` of the run directory has the same record
 (`owner`), written before anything is created.
 """
 
@@ -29,14 +29,14 @@ _NAMESPACE = uuid.UUID("0f3bd9f6-1f0e-5c55-9d10-7b4de4a3a6f0")
 
 
 class OwnerError(ValueError):
-    """A cluster, or a directory, that is not the caller's."""
+    """A cluster or a directory that the caller does not own."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """What `owner.json` says: the cluster, who made it and from where, a digest of its plan, and its mark.
+    """Content of `owner.json`: the cluster, who created it and from where, a digest of its plan, and its mark.
 
-    kept: the state directory was there before, empty, and stays.
+    kept: the empty state directory existed before, and stays.
     """
 
     cluster: str
@@ -54,7 +54,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who wants in: `owner` as `owner.json` would have it, with the mark that `state.json` has.
+    """The caller: `owner` as in `owner.json`, with the mark of `state.json`.
 
     adopt: take over a cluster of another owner; remote: the hypervisor is another host, so that the host counts, too.
     """
@@ -79,13 +79,13 @@ def from_fact(data: Mapping[str, Any]) -> Caller:
     try:
         return Caller(_owner(data["owner"]), adopt=bool(data.get("adopt")), remote=bool(data.get("remote")))
     except (KeyError, TypeError, ValueError) as error:
-        raise OwnerError(f"owner: not what the role agentlab.ocp.plan sets as agentlab_owner ({error})") from error
+        raise OwnerError(f"owner: must be the fact agentlab_owner, which the role agentlab.ocp.plan sets ({error})") from error
 
 
 def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
     """Return whose the cluster of the option `plan` is, by its state directory on this host; the option `owner` says who asks.
 
-    Raises `OwnerError` when it is not the caller's, and when it is nobody's yet; with `check` it then is the caller's.
+    Raises `OwnerError` when it is not the caller's, and if it has no owner yet; with `check` it then is the caller's.
     """
     who = from_fact(given["owner"])
     state_dir = Path(given["plan"]["hypervisor"]["state_dir"])
@@ -96,7 +96,7 @@ def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
 
 
 def caller(plan: Mapping[str, Any], run_dir: Path, *, adopt: bool = False) -> Caller:
-    """Return who runs this, for the cluster of `plan`. Of a user who became root by sudo it is that user."""
+    """Return the caller for the cluster of `plan`. With sudo it is the user behind it."""
     uid = os.getuid()
     if uid == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         uid = int(os.environ["SUDO_UID"])
@@ -133,9 +133,9 @@ def parse(data: bytes, path: Path) -> Owner:
 
 
 def verify(state_dir: Path, who: Caller) -> Owner | None:
-    """Return the owner of `state_dir`, who is `who` or is to be replaced by them; None when there is none.
+    """Return the owner of `state_dir`, which is `who` or is replaced by it; None if there is none.
 
-    Raises `OwnerError` with both names and the way out for a cluster of another.
+    Raises `OwnerError` with both names and the remedy for another owner's cluster.
     """
     try:
         found = read(state_dir)
@@ -162,16 +162,16 @@ def check(found: Owner, state_dir: Path, who: Caller) -> None:
 def refuse_foreign(state_dir: Path) -> None:
     """Raise `OwnerError` for a directory with files that agentlab did not make."""
     if state_dir.is_symlink() or (state_dir.exists() and not state_dir.is_dir()):
-        raise OwnerError(f"{state_dir} is not a directory: choose another place (hypervisor.state_dir) or cluster name")
+        raise OwnerError(f"{state_dir} is not a directory: choose another directory (hypervisor.state_dir) or cluster name")
     if read(state_dir) is None and _entries(state_dir):
         raise OwnerError(
-            f"{state_dir} is not empty, and agentlab did not make it ({FILE} is missing in it): "
-            "choose another place (hypervisor.state_dir) or cluster name, or empty it"
+            f"{state_dir} is not empty, and agentlab did not create it ({FILE} is missing in it): "
+            "choose another directory (hypervisor.state_dir) or cluster name, or empty it"
         )
 
 
 def claim(state_dir: Path, who: Caller) -> Owner:
-    """Make `state_dir` with its marker, in one step, unless it is there; return what the marker says then.
+    """Create `state_dir` with its marker, in one step, unless it exists; return the marker's content.
 
     The caller holds the lock of the parent directory. Raises `OwnerError` as `verify` and `refuse_foreign`.
     """
@@ -197,21 +197,21 @@ def claim(state_dir: Path, who: Caller) -> Owner:
 def marked(state_dir: Path, who: Caller) -> Owner | None:
     """Return the owner of a `state_dir` that may be removed; None when there is nothing of the cluster.
 
-    Raises `OwnerError` for a directory of another, and for one with files but without the marker.
+    Raises `OwnerError` for another owner's directory, and for one with files but without the marker.
     """
     found = verify(state_dir, who)
     if found is None and _entries(state_dir):
         if who.adopt and who.owner.mark:
             return who.owner
         raise OwnerError(
-            f"{state_dir} is not removed: it holds files and no {FILE}, so agentlab did not make it, or the file was lost. If it is of cluster "
-            f"{who.owner.cluster}, remove it yourself; if not, take it off the list in {who.owner.run_dir}/state.json"
+            f"{state_dir} is not removed: it has files but no {FILE}, so agentlab did not create it, or the file was lost. If it belongs to cluster "
+            f"{who.owner.cluster}, remove it yourself; if not, remove it from the list in {who.owner.run_dir}/state.json"
         )
     return found
 
 
 def remove(state_dir: Path, found: Owner) -> None:
-    """Remove everything in `state_dir`, its marker last, and then itself unless it was there before."""
+    """Remove everything in `state_dir`, its marker last, then itself unless it existed before."""
     _clear(_beside(state_dir))
     if not state_dir.is_dir():
         return
@@ -229,17 +229,17 @@ def remove(state_dir: Path, found: Owner) -> None:
 
 
 def leftover(state_dir: Path) -> bool:
-    """Return whether a killed run left a part of making or removing `state_dir`."""
+    """Return whether a killed run left `state_dir` partly created or removed."""
     return _beside(state_dir).is_dir()
 
 
 def identity(mark: str, kind: str, name: str) -> str:
-    """Return the UUID of `name`, a network or a pool of the cluster with `mark`: it tells ours from another's of the same name."""
+    """Return the UUID of `name`, a network or a pool of the cluster with `mark`: it distinguishes ours from others with the same name."""
     return str(uuid.uuid5(_NAMESPACE, f"{mark}/{kind}/{name}"))
 
 
 def _beside(state_dir: Path) -> Path:
-    """Where a directory is without having its name, or not any more; never with anything but the marker in it."""
+    """Return the temporary path of a directory before creation or during removal; it never has anything but the marker."""
     return state_dir.parent / f".{state_dir.name}.agentlab"
 
 

@@ -22,20 +22,20 @@ class Clock(Protocol):
 
 
 class Cause(Protocol):
-    """What keeps an installation from going on, and for how many seconds that may last without progress (None: as long as any wait).
+    """Why an installation does not continue, and its grace period without progress in seconds (None: as for any wait).
 
-    The text is the same as long as the cause is.
+    The text does not change while the cause stays the same.
     """
 
     @property
     def text(self) -> str: ...
     @property
-    def patience(self) -> float | None: ...
+    def grace(self) -> float | None: ...
 
 
 class Seen(NamedTuple):
-    """What a wait knows: cluster and its events as the service reported them last, whether the OpenShift API has answered, what the
-    service said to the wait's token if it refused it, and pods of the cluster."""
+    """State of a wait: cluster and its events as last reported by the service, whether the OpenShift API has answered, the
+    service's error if it refused the token, and pods of the cluster."""
 
     cluster: dict[str, Any] | None = None
     events: Sequence[dict[str, Any]] = ()
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 
 
 Diagnose = Callable[[Seen], Sequence[Cause]]
-"""Tells the causes that can be seen, those that explain others first."""
+"""Returns the known causes, those that explain others first."""
 
 
 def no_diagnosis(__: Seen) -> Sequence[Cause]:
@@ -53,9 +53,9 @@ def no_diagnosis(__: Seen) -> Sequence[Cause]:
 
 
 class Stall:
-    """Bounds a wait by progress: `check` raises when nothing was new for `seconds` (0: never), or for the patience with a known cause.
+    """Bounds a wait by progress: `check` raises without progress for `seconds` (0: never), or for the grace period of a known cause.
 
-    What comes again is not new: a service that tries and fails for ever makes no progress.
+    Repetitions are not progress: a service that retries indefinitely makes none.
     """
 
     def __init__(self, seconds: float, clock: Clock) -> None:
@@ -65,7 +65,7 @@ class Stall:
         self.known: dict[str, float] = {}
 
     def check(self, facts: AbstractSet[Hashable], causes: Sequence[Cause] = ()) -> None:
-        """facts: what is so now; one that was never seen before is progress."""
+        """facts: the current state; a fact that was never seen before is progress."""
         now = self.clock.time()
         if not facts <= self.seen:
             self.seen |= facts
@@ -74,8 +74,8 @@ class Stall:
             return
         self.known = {cause.text: self.known.get(cause.text, now) for cause in causes}
         for cause in causes:
-            patience = self.seconds if cause.patience is None else min(cause.patience, self.seconds)
-            if now - max(self.since, self.known[cause.text]) > patience:
+            grace = self.seconds if cause.grace is None else min(cause.grace, self.seconds)
+            if now - max(self.since, self.known[cause.text]) > grace:
                 raise FatalError(cause.text)
         if now - self.since > self.seconds:
-            raise FatalError(f"nothing new happened for {self.seconds / 60:g} minutes")
+            raise FatalError(f"no progress for {self.seconds / 60:g} minutes")

@@ -33,7 +33,7 @@ CHECKS = (
 )
 #: Operation -> answers that the real service gives and its description forgets.
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-FORGOTTEN = {
+MISSING_STATUSES = {
     "v2UpdateHostInstallProgress": (409,),
     "v2PostStepReply": (409,),
     "BindHost": (409,),
@@ -103,7 +103,7 @@ def _leniently(operation: dict[str, Any]) -> None:
 
 
 def amended(path: Path, schemes: bool) -> dict[str, Any]:
-    """The description with what it takes for granted: any request can be wrong (400), errors are JSON.
+    """The description with its implicit rules: any request can be wrong (400), errors are JSON.
 
     A refusal has one of two forms: the service's own or, of what never came to it, `{code, message}`.
 
@@ -132,7 +132,7 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
             for status, answer in operation["responses"].items():
                 if status >= "400" and status not in ("401", "403"):
                     answer["schema"] = error["schema"]
-            for status in (400, 404, *FORGOTTEN.get(operation["operationId"], ())):
+            for status in (400, 404, *MISSING_STATUSES.get(operation["operationId"], ())):
                 operation["responses"].setdefault(str(status), error)
             for status in (401, 403) if schemes else ():
                 operation["responses"].setdefault(str(status), refusal)
@@ -184,7 +184,7 @@ def start(folder: Path) -> Served:
     return served
 
 
-def test_ids_that_nobody_knows(tmp_path: Path) -> None:
+def test_ids_that_no_one_knows(tmp_path: Path) -> None:
     served = start(tmp_path)
     try:
         print(run(served, tmp_path, {}))

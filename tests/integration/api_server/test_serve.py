@@ -111,7 +111,7 @@ def test_one_line_says_why_it_does_not_start(served: Served, tmp_path: Path) -> 
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "assisted-service.sqlite").write_text("no database" * 1000)
-    assert "is damaged (file is not a database): move it away" in refusal(damaged, "--listen", "127.0.0.1:0")
+    assert "is corrupt (file is not a database): move it aside" in refusal(damaged, "--listen", "127.0.0.1:0")
     (damaged / "tokens.json").write_text("{}")
     assert "tokens.json is damaged" in refusal(damaged, "--listen", "127.0.0.1:0", "--auth", "local")
 

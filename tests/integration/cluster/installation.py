@@ -87,7 +87,7 @@ class _Remote(rest.Lab):
 
 
 class _Agent(rest.Agent):
-    """Starts the real installer, in the host's namespace, when it is told to install."""
+    """Starts the real installer, in the host's namespace, on request."""
 
     def __init__(self, lab: rest.Lab, infra_env_id: str, index: int, host: Host, base: str) -> None:
         name = host.name

@@ -218,7 +218,7 @@ class Host:
         self.processes.clear()
 
     def has(self, address: str) -> bool:
-        """Tell whether the host has an address."""
+        """Return whether the host has an address."""
         output = subprocess.run(
             ["ip", "-n", self.namespace, "-json", "address"], check=True, capture_output=True, text=True
         ).stdout

@@ -122,7 +122,7 @@ def test_cluster_comes_up_and_survives(lab: Lab, tmp_path: Path) -> None:
         lambda: "epoch" in (tmp_path / f"{first}.log").read_text().rsplit("cluster begins", 1)[-1],
     )
 
-    # And everybody loses power.
+    # And all members lose power.
     for host in hosts.values():
         host.power_off()
     for host in hosts.values():
@@ -194,7 +194,7 @@ def test_members_elect_without_a_virtual_address(tmp_path: Path) -> None:
             name for name in names if "leading: epoch" in (tmp_path / f"{name}.log").read_text() and name != "master-0"
         )
         hosts[first].power_off()
-        until("the others go on", lambda: lab.kubectl("create", "configmap", "after", check=False), 60)
+        until("the others continue", lambda: lab.kubectl("create", "configmap", "after", check=False), 60)
         assert "kept" in lab.kubectl("get", "configmaps")
     finally:
         lab.close()

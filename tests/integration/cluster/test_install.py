@@ -63,7 +63,7 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
-    """The service ends it; the controller tells which operators are missing, and leaves what is in the cluster."""
+    """The service ends it; the controller reports which operators are missing, and keeps the cluster's objects."""
     lab.settings.write_text(json.dumps({**SETTINGS, "OPERATOR_SETTLE_SECONDS": "8"}))
     run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "hub", high_availability_mode="None")
     run.limits = {"FINALIZING_STAGE_WAITING_FOR_CLUSTER_OPERATORS_TIMEOUT": "5s"}

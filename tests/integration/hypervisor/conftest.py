@@ -60,7 +60,7 @@ class Lab:
         return int(line.partition("changed=")[2].split()[0]), result.stdout
 
     def environment(self) -> dict[str, str]:
-        # The run's own summary is for people; the recap has numbers.
+        # The run's own summary has no numbers; the recap does.
         return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default"}
 
     def inside(self) -> list[str]:

@@ -26,7 +26,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 JUNK = ["", "{", "null", "{}", "[]", '"x"', "\0", '{"pid": -1, "start": null, "digest": ""}', '{"pid": 1, "start": 0}']
 WHO = ("root", "lab", "digest")
-REMEDY = ("estore", "remove", "Work from there", "move it away")
+REMEDY = ("estore", "remove", "Work from there", "move it aside")
 
 
 class Object:
@@ -228,7 +228,7 @@ class World:
             (host.NETNS_DIR / f"agentlab-{self.name}").unlink()
 
 
-def judge(world: World) -> tuple[str, list[str]]:
+def check_world(world: World) -> tuple[str, list[str]]:
     """Destroy; return the outcome, and what is wrong with it."""
     before = {what for what, there in world.ours.items() if there()}
     assert all(there() for there in world.foreign.values()), world.said
@@ -271,7 +271,7 @@ def main(base: Path, seed: str, number: int) -> None:
             module.lookup = lookup  # type: ignore[attr-defined]
         try:
             world.make()
-            outcome, wrong = judge(world)
+            outcome, wrong = check_world(world)
         finally:
             world.end()
         print(json.dumps({"state": " ".join(["sandbox" if world.sandbox else "local", *world.said]), "outcome": outcome, "wrong": wrong}), flush=True)

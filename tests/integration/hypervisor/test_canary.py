@@ -1,7 +1,7 @@
 """Secrets of a run stay where they belong: unique ones are planted, made ones read back, and all that the run shows is searched.
 
 No machine is started. What is searched: the output of every verb with `-vvv`, command lines of all processes while it runs, logs, the
-report and its modes, and the files that a run directory has for everybody.
+report and its modes, and the world-readable files of a run directory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PRIVATE = re.compile(
 
 
 class Watch(threading.Thread):
-    """Looks at the command lines of all processes until it is told to stop."""
+    """Watches the command lines of all processes until it is stopped."""
 
     def __init__(self, canaries: Canaries) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""Faults of machines, cables and media in a real libvirt, at the moments that a service tells."""
+"""Faults of machines, cables and media in a real libvirt, at triggers that a service reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
-# What the service will say is told by a file server at the rendezvous host's place.
+# A file server in place of the rendezvous host returns the service's responses.
 SERVICE = """
 import http.server, json, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -26,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args): pass
 http.server.HTTPServer(('', 8090), Handler).serve_forever()
 """
-# Where nobody listens, a host that is heard refuses.
+# Without a listener, a reachable host refuses the connection.
 PROBE = """
 import socket, sys
 try:
@@ -109,7 +109,7 @@ def test_at_their_moments(faulty: Any, guests: None) -> None:
     assert "disk_lost master-0 begins" in log(one)
 
 
-def test_one_does_not_hear_the_other(lab: Any) -> None:
+def test_one_does_not_receive_from_the_other(lab: Any) -> None:
     """Two hosts on the lab's bridge, as namespaces with the nodes' MACs: what one answers never comes, what it asks does."""
     one = lab("agtest", {"topology": "compact"})
     one.play("prepare")

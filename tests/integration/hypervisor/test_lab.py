@@ -1,4 +1,4 @@
-"""The machine room's playbooks: once, again, interrupted, and without a trace."""
+"""The lab's playbooks: once, again, interrupted, and without a trace."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_host_that_is_a_chroot(base: Path, host: namespaces.Running) -> None:
     assert (done.stdout.split(), done.returncode) == (["marker"], 0), done.stderr
 
 
-def test_changed_definition_is_seen_and_mended(lab: Any) -> None:
+def test_changed_definition_is_seen_and_fixed(lab: Any) -> None:
     one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
     one.play("prepare")
     one.enter("sh", "-c", "virsh dumpxml --inactive agtest_master_0 | sed 's/4194304/2097152/g' > /tmp/x.xml && virsh define /tmp/x.xml")
@@ -211,7 +211,7 @@ def test_taken_port_is_named(lab: Any) -> None:
     time.sleep(1)
     result = subprocess.run(one.command("prepare"), capture_output=True, text=True, env=one.environment(), check=False)
     assert result.returncode != 0
-    assert re.search(r"http: port 8089/tcp is taken by pid \d+ \(.*python3 -m http.server 8089\)", result.stdout), result.stdout
+    assert re.search(r"http: port 8089/tcp is used by pid \d+ \(.*python3 -m http.server 8089\)", result.stdout), result.stdout
 
 
 def test_bmc_boots_the_image_and_a_reboot_in_the_guest_the_disk(lab: Any, guests: None) -> None:

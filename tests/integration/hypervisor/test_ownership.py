@@ -78,7 +78,7 @@ def test_two_checkouts_and_one_name(checkout: Callable[[str], Agentlab], base: P
     assert "agtest_master_0" in one("exec", "--", "virsh", "list", "--all", "--name").stdout
 
     done = other("prepare", "--adopt", profile={"topology": "compact"})
-    assert done.returncode == 2 and "exists with another plan than this one" in done.stderr, done.stderr
+    assert done.returncode == 2 and "exists with a different plan" in done.stderr, done.stderr
     done = other("prepare", "--adopt", profile=sno)
     assert done.returncode == 0, done.stderr
     assert "agtest_master_0" in other("exec", "--", "virsh", "list", "--all", "--name").stdout
@@ -99,9 +99,9 @@ def test_a_directory_of_others(checkout: Callable[[str], Agentlab], base: Path, 
     one, profile = checkout("a"), {"hypervisor": {"kind": kind}}
     for __ in range(2):
         done = one("prepare", profile=profile)
-        assert done.returncode == 2 and f"{base}/state/agtest is not empty, and agentlab did not make it" in done.stderr, done.stderr
+        assert done.returncode == 2 and f"{base}/state/agtest is not empty, and agentlab did not create it" in done.stderr, done.stderr
     done = one("destroy", profile=profile)
-    assert done.returncode == 2 and f"{base}/state/agtest is not removed: it holds files and no owner.json" in done.stderr, done.stderr
+    assert done.returncode == 2 and f"{base}/state/agtest is not removed: it has files but no owner.json" in done.stderr, done.stderr
     assert photo.read_text() == "mine" and traces() == before
 
 

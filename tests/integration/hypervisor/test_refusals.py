@@ -1,4 +1,4 @@
-"""What is refused, by `bin/agentlab` as people run it, on a host of the test's own: one clear message, and an exit code that is not 0."""
+"""What is refused, by `bin/agentlab` as users run it, on a host of the test's own: one clear message, and an exit code that is not 0."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_port_that_another_process_has(refused: Any, host: namespaces.Running)
     finally:
         other.terminate()
         other.wait()
-    assert said.startswith("first failure: Serve BMCs, registry, files and time [hypervisor]: registry: port 5000/tcp is taken by pid ")
+    assert said.startswith("first failure: Start BMCs, registry, file server and time server [hypervisor]: registry: port 5000/tcp is used by pid ")
     assert said.endswith("http.server 5000 --bind 0.0.0.0): stop it, or choose another port")
 
 
@@ -95,13 +95,13 @@ def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
     guest.iso(base / "runs" / CLUSTER / "agent.x86_64.iso", "an image")
     refused("exec", None, 0, "--", "sh", "-c", f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1")
     said = refused("boot")
-    assert said == f"     Next: {ROOT}/bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's services that do not run"
+    assert said == f"     Next: {ROOT}/bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's stopped services"
     failure = json.loads((base / "runs" / CLUSTER / "logs/failure.json").read_text())["message"]
     assert failure.startswith("BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
     assert failure.endswith("): cannot connect: Connection refused")
 
 
-def test_files_that_are_not_there_or_are_none(refused: Any, base: Path) -> None:
+def test_files_that_are_not_there_or_are_invalid(refused: Any, base: Path) -> None:
     assert refused("plan", {"stak": "ipv4"}) == f"{base}/profile.yml:3:1: stak: unknown field; did you mean `stack`?"
     missing = {"installer": {"pull_secret_file": "/nowhere/pull-secret.json"}}
     assert refused("configure", missing) == (

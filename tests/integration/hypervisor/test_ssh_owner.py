@@ -115,7 +115,7 @@ def test_another_checkout_or_user_is_refused_by_every_verb(checkout: Callable[[s
     assert not (base / "state").exists()
 
 
-def test_a_hypervisor_that_is_away_keeps_nobody_from_the_run_directory(
+def test_a_hypervisor_that_is_away_keeps_no_one_from_the_run_directory(
     checkout: Callable[[str], Agentlab], server: Path, base: Path
 ) -> None:
     one, sno = checkout("a"), {"topology": "sno", "stack": "ipv4"}

@@ -14,7 +14,7 @@ import jsonschema
 import yaml
 
 #: Answers that the real service gives and its description forgets.
-FORGOTTEN = {
+MISSING_STATUSES = {
     ("v2UpdateHostInstallProgress", 409),
     ("v2PostStepReply", 409),
     ("BindHost", 409),
@@ -121,7 +121,7 @@ class Description:
                 if parameter["in"] == "body":
                     self.check(parameter["schema"], body, False)
         answers = {int(code): found for code, found in operation["responses"].items()}
-        known = status in answers or status == 400 or (operation["operationId"], status) in FORGOTTEN
+        known = status in answers or status == 400 or (operation["operationId"], status) in MISSING_STATUSES
         assert known, f"{method} {path}: {status} is not described"
         schema = answers.get(status, {"schema": {"$ref": "#/definitions/error"}}).get("schema")
         if status >= 400:

@@ -195,7 +195,7 @@ async def test_from_manifests_to_rebooting(tmp_path: Path, environment: dict[str
             await run(lab, "registerCluster", environment)
 
 
-async def test_configure_tells_what_is_missing(tmp_path: Path, environment: dict[str, str]) -> None:
+async def test_configure_reports_what_is_missing(tmp_path: Path, environment: dict[str, str]) -> None:
     async with Lab(tmp_path, LOCAL) as lab:
         lab.headers = {"Authorization": TOKENS["userAuth"], "X-Secret-Key": TOKENS["agentAuth"]}
         cluster = await lab.cluster()
@@ -286,7 +286,7 @@ async def test_import(tmp_path: Path, environment: dict[str, str]) -> None:
             lambda folder: (folder / "cluster-deployment.yaml").write_text("a: [b"),
             "cluster-deployment.yaml is not YAML",
         ),
-        (lambda folder: (folder / "infraenv.yaml").write_text("kind: Other"), "infraenv.yaml holds no InfraEnv"),
+        (lambda folder: (folder / "infraenv.yaml").write_text("kind: Other"), "infraenv.yaml has no InfraEnv"),
         (lambda folder: manifests(folder, 0), "controlPlaneAgents should be 1 or more"),
     ],
 )
@@ -305,7 +305,7 @@ def test_labels_must_match(tmp_path: Path) -> None:
         register.infra_env_params(tmp_path, {}, None)
 
 
-def test_main_tells_errors(
+def test_main_reports_errors(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert client.main(["nothing"]) == 2

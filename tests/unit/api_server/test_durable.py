@@ -114,7 +114,7 @@ async def test_requests_are_acknowledged_when_the_disk_has_them(tmp_path: Path, 
         found = power.lost(tmp_path / "lost")
         assert {name for name, cluster in found.kinds["cluster"].items()} == {cluster["id"] for cluster in clusters} - {clusters[5]["id"]}
         assert found.kinds["cluster"][clusters[3]["id"]]["name"] == "renamed" and agent.id in found.kinds["host"]
-        # Reading waits for nobody's flush.
+        # Reading does not wait for a flush.
         before = power.flushes
         for __ in range(10):
             await lab.call("GET", f"{agent.path}/instructions", query={"timestamp": 1})
@@ -122,7 +122,7 @@ async def test_requests_are_acknowledged_when_the_disk_has_them(tmp_path: Path, 
 
 
 async def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failed flush nobody knows what the disk has: nothing is acknowledged any more, reading goes on."""
+    """After a failed flush the content of the disk is unknown: nothing is acknowledged any more, reading continues."""
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
 
@@ -221,7 +221,7 @@ async def test_a_refused_request_is_not_done_later(tmp_path: Path) -> None:
         await unavailable(lab, "DELETE", agent.path)
         await unavailable(lab, "POST", f"/infra-envs/{infra_env['id']}/hosts", {"host_id": str(uuid.uuid4())})
         await unavailable(lab, "DELETE", path)
-        assert (await lab.call("GET", path))["name"] == before["name"], "reading goes on"
+        assert (await lab.call("GET", path))["name"] == before["name"], "reading continues"
         store._write = real  # type: ignore[method-assign]
         await lab.call("PATCH", path, {"base_dns_domain": "other.example"})
         found = await lab.call("GET", path)
@@ -231,7 +231,7 @@ async def test_a_refused_request_is_not_done_later(tmp_path: Path) -> None:
         assert found["hosts"][0].get("requested_hostname") == before["hosts"][0].get("requested_hostname")
         engine = lab.engine
         assert set(engine.hosts) == {agent.id} == set(engine.members[cluster["id"]]) == set(engine.inventories)
-        await agent.poll()  # and the agent goes on as if nothing had been
+        await agent.poll()  # and the agent continues
     again = Engine(Config(ENV, tmp_path, tmp_path / "state.sqlite").check(), Store(tmp_path / "state.sqlite"))
     assert again.clusters[cluster["id"]]["name"] == before["name"] and set(again.hosts) == {agent.id}
     again.store.close()

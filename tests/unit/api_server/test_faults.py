@@ -1,4 +1,4 @@
-"""The failure road: each fault as an agent shows it, and the status and message that the service then gives."""
+"""Failures: each fault as an agent reports it, and the resulting status and message of the service."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ DISCOVERY: dict[str, tuple[Callable[[Agent], None], str, str, str, str]] = {
         "hostname-unique",
         "Hostname node-1 is not unique in cluster",
     ),
-    "hostname that is none": (
+    "invalid hostname": (
         _set(hostname="localhost"),
         "insufficient",
         f"{NOT_READY}The host name localhost is forbidden",
@@ -317,7 +317,7 @@ async def test_media_lost(tmp_path: Path, when: str) -> None:
 
 
 async def test_media_lost_after_an_error(tmp_path: Path) -> None:
-    """What was wrong first is still told."""
+    """The first error is still reported."""
     async with Lab(tmp_path) as lab:
         __, agent = await installing(lab)
         await agent.reply({"step_type": "install", "step_id": "x"}, None, code=125)

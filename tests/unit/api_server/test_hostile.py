@@ -283,7 +283,7 @@ async def uploaded(lab: Lab, cluster_id: str, agent: Agent, logs: bytes, status:
     assert code == status, raw
 
 
-async def test_logs_of_namesakes(tmp_path: Path) -> None:
+async def test_logs_of_upstream(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
         infra_env = await lab.infra_env(cluster["id"])
@@ -356,7 +356,7 @@ async def test_huge_inventory_is_no_burden_to_others(tmp_path: Path) -> None:
         assert sum(len(nic["ip_addresses"]) for nic in peer["nics"]) == PROBED
 
 
-async def test_reports_about_strangers(tmp_path: Path) -> None:
+async def test_reports_about_unknown_hosts(tmp_path: Path) -> None:
     report = {"remote_hosts": [{"host_id": str(uuid.uuid4()), "l3_connectivity": []} for __ in range(1000)]}
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
@@ -462,11 +462,11 @@ def test_models_refuse_or_give(value: Any) -> None:
 
 @contextlib.asynccontextmanager
 async def doors_of(service: app.Service) -> AsyncIterator[int]:
-    """The service behind its doors, as `serve` starts it; the port."""
+    """The service behind its connections, as `serve` starts it; the port."""
     runner = web.AppRunner(service.app(), access_log=None)
     await runner.setup()
     assert runner.server is not None
-    server = await asyncio.get_running_loop().create_server(functools.partial(service.doors.open, runner.server), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(functools.partial(service.connections.open, runner.server), "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -493,7 +493,7 @@ async def test_callers_that_never_finish(tmp_path: Path, monkeypatch: pytest.Mon
             answer = await reader.read(4096)
             if said.startswith(b"POST"):
                 assert answer.startswith(b"HTTP/1.1 400"), answer
-                assert b"did not come within" in answer
+                assert b"did not arrive within" in answer
             else:
                 assert answer == b""
             writer.close()
@@ -502,7 +502,7 @@ async def test_callers_that_never_finish(tmp_path: Path, monkeypatch: pytest.Mon
 async def test_idle_connections_give_way(tmp_path: Path) -> None:
     config = Config(ENV, tmp_path, tmp_path / "state.sqlite").check()
     service = app.Service(Engine(config, Store(config.state_file)))
-    service.doors.most = 20
+    service.connections.most = 20
     async with doors_of(service) as port, asyncio.timeout(30):
         idle = [await asyncio.open_connection("127.0.0.1", port) for __ in range(60)]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -557,7 +557,7 @@ async def test_one_upload_of_a_host_at_a_time(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    """What would change it is refused; reading goes on, and so does writing when there is room again."""
+    """What would change it is refused; reading continues, and so does writing once there is space."""
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
         infra_env = await lab.infra_env(cluster["id"])

@@ -32,7 +32,7 @@ ODD = [
     "kind: [ConfigMap]\nmetadata: {name: agentlab-settings}", "kind: MachineConfig\nmetadata: [agentlab-settings]", "--- \n---\nagentlab-settings\n---\n",
     "kind: MachineConfig\nmetadata: {name: agentlab-settings, labels: [x]}\nspec: []", config_map("null"), config_map("{OTHER_NAME: x}"),
 ]  # fmt: skip
-#: Settings that are none, and what is said of them.
+#: Invalid settings, and their messages.
 BAD = {
     "[a]": "data.data should be a string, got list",
     "x": "data.data",
@@ -63,7 +63,7 @@ async def test_no_manifest_stops_the_hosts(tmp_path: Path) -> None:
             refused = await lab.call("PATCH", path, {"folder": "manifests", "file_name": "m0.yaml", "updated_content": encoded(config_map(data))}, 400)
             assert problem in refused["reason"], data
         large = config_map("{A: '%s'}" % ("x" * 1000)) + "# " + "x" * settings.MOST_BYTES
-        assert "is the limit of a manifest with settings" in (
+        assert "the limit of a manifest with settings is" in (
             await lab.call("POST", path, {"file_name": "bad.yaml", "content": encoded(large)}, 400)
         )["reason"]
         good = config_map("{AGENT_NEXT_INSTRUCTION_SECONDS: 7, ENABLE_SOFT_TIMEOUTS: true, HOST_MONITOR_INTERVAL: 1m30s}")
@@ -169,7 +169,7 @@ def test_good_no_proxy(text: str) -> None:
 
 
 def rendered(lab: Lab, infra_env: dict[str, Any]) -> str:
-    """Everything that a host would be given, decoded, to look for lines that nobody should have written."""
+    """Everything that a host would be given, decoded, to look for injected lines."""
     found = []
     for kind in ("full-iso", "minimal-iso"):
         made = images.discovery(lab.engine, infra_env, kind)
@@ -280,7 +280,7 @@ async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Pa
             assert ordered(), "the step's time is over"
             now += 5
             host.set(status="known", _status_at=now)
-            assert ordered(), "the host began anew"
+            assert ordered(), "the host started over"
             assert not ordered()
 
 

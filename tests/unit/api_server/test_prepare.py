@@ -147,7 +147,7 @@ async def test_with_the_cluster_s_own_render(tmp_path: Path) -> None:
         assert json.loads(raw)["ignition"]["version"].startswith("3.")
 
 
-async def test_release_tells_the_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_release_reports_the_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str, str]] = []
 
     def images(*arguments: str) -> dict[str, str]:

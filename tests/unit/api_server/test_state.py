@@ -36,7 +36,7 @@ class Clock:
 
 
 async def one(lab: Lab, **fields: Any) -> tuple[str, Agent]:
-    """A single-node cluster whose agent has been told nothing yet."""
+    """A single-node cluster whose agent has not received any steps yet."""
     cluster = await lab.cluster(high_availability_mode="None", **fields)
     infra_env = await lab.infra_env(cluster["id"])
     agent = Agent(lab, infra_env["id"], 0)
@@ -310,7 +310,7 @@ async def finalize(lab: Lab, path: str) -> dict[str, Any]:
     return await lab.until(path, lambda found: found["status"] == "installed")
 
 
-async def test_hub_goes_on_to_installed(tmp_path: Path) -> None:
+async def test_hub_continues_to_installed(tmp_path: Path) -> None:
     async with Lab(tmp_path, {"INSTALL_INVOKER": "", "CHECK_CLUSTER_VERSION": "true"}) as lab:
         cluster, agents = await drive(lab, 5, "Done", **VIPS)
         path = f"/clusters/{cluster['id']}"
@@ -381,7 +381,7 @@ async def test_event_filters(tmp_path: Path) -> None:
         assert [event["name"] for event in found] == ["host_install_progress_updated"]
 
 
-async def test_abi_ending_is_told(tmp_path: Path) -> None:
+async def test_abi_ending_is_reported(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         told: list[str] = []
         lab.engine.on_bootstrap_reboot = lambda cluster: told.append(cluster["id"])

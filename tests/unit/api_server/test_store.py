@@ -59,7 +59,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
         content = bytearray(path.read_bytes())
         content[4096 * 3 : 4096 * 6] = b"\xa5" * 4096 * 3
         path.write_bytes(content)
-    with pytest.raises(OSError, match=r"x\.db is damaged \(.*\): move it away to begin anew"):
+    with pytest.raises(OSError, match=r"x\.db is corrupt \(.*\): move it aside to start over"):
         Store(path)
 
 

@@ -544,7 +544,7 @@ def test_majority_group() -> None:
     reach = Reach()
     cidr = "192.168.111.0/24"
     hosts = [f"h{index}" for index in range(5)]
-    # h4 hears everybody, nobody hears h4.
+    # h4 receives from all others, no other host receives from h4.
     for index in range(5):
         reach.report(
             f"h{index}", report(index, [peer for peer in range(4 if index < 4 else 5) if peer != index]), [cidr]
@@ -654,7 +654,7 @@ def test_disks() -> None:
     ]
     assert made["disks"][1]["installation_eligibility"]["not_eligible_reasons"][0] == "Disk is removable"
     assert [disk["id"] for disk in inv.eligible_disks(made)] == ["/dev/disk/by-id/b", "/dev/nvme0n1"]
-    # Judging again, with another threshold, starts from what the agent said.
+    # Another evaluation, with a different threshold, starts from the agent's report.
     again = inv.prepare(made, 20, False)
     assert inv.eligible_disks(again)[0]["name"] == "sda"
     assert len(again["disks"][1]["installation_eligibility"]["not_eligible_reasons"]) == 2

@@ -1,7 +1,7 @@
 """What `wait-for` said of a real service through an installation, it says of the same states now.
 
-`waitfor.json`: `polls`, each with what changed of the validations (`{id: [category, status, message]}`, null: not told any more) and the
-events that were new; `said`: level and text of what came of them.
+`waitfor.json`: `polls`, each with what changed of the validations (`{id: [category, status, message]}`, null: no longer reported) and the
+events that were new; `said`: level and text of the resulting messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long a wait goes on without progress, with and without a known cause."""
+"""How long a wait continues without progress, with and without a known cause."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Clock:
 
 
 def ends(stall, script):
-    """When a wait of `script`, second -> (facts, a letter each; causes), ends, and why; its last line goes on for ever."""
+    """When a wait of `script`, second -> (facts, a letter each; causes), ends, and why; its last line repeats indefinitely."""
     clock = stall.clock
     facts, causes = script[0]
     for second in range(0, 4000, 5):
@@ -36,11 +36,11 @@ def ends(stall, script):
 def test_a_known_cause_shortens_the_wait():
     assert ends(Stall(900, Clock()), {0: ("a", [OFF])}) == (65, "VM x is shut off")
     assert ends(Stall(900, Clock()), {0: ("a", [SLOW])}) == (905, "still activating")
-    assert ends(Stall(900, Clock()), {0: ("a", [])}) == (905, "nothing new happened for 15 minutes")
+    assert ends(Stall(900, Clock()), {0: ("a", [])}) == (905, "no progress for 15 minutes")
     assert ends(Stall(30, Clock()), {0: ("a", [OFF])}) == (35, "VM x is shut off")
 
 
-def test_patience_counts_from_the_last_progress_and_from_when_the_cause_was_seen():
+def test_grace_period_counts_from_the_last_progress_and_from_when_the_cause_was_seen():
     assert ends(Stall(900, Clock()), {0: ("a", [OFF]), 50: ("b", [OFF])}) == (115, "VM x is shut off")
     assert ends(Stall(900, Clock()), {0: ("a", []), 300: ("a", [OFF])}) == (365, "VM x is shut off")
 
@@ -51,7 +51,7 @@ def test_what_comes_again_is_no_progress():
     assert ends(Stall(900, Clock()), {**script, 800: ("d", [SLOW])}) == (1705, "still activating")
 
 
-def test_a_round_of_a_service_is_told_in_the_same_words():
+def test_a_round_of_a_service_is_reported_in_the_same_words():
     host = {"id": "h", "status": "known", "progress": {"current_stage": "", "stage_updated_at": "1"}}
     event = {"message": "Host a: New image status x. result: failure. time: 3.20 seconds"}
     cluster = {"id": "c", "status": "ready", "status_info": "", "hosts": [host]}

@@ -76,7 +76,7 @@ def test_node_zero_reboots_before_the_api_was_seen():
     assert error is None and said.count("cluster bootstrap did not complete") == 1
 
 
-def test_unreachable_host_is_told_after_two_minutes():
+def test_unreachable_host_is_reported_after_two_minutes():
     said, error = watch(World(), reachable=False, limit=300)
     assert error == "bootstrap process timed out: context deadline exceeded"
     assert said[0].startswith("Waiting for cluster install") and said[-1].startswith("Cannot access Rendezvous Host")
@@ -84,7 +84,7 @@ def test_unreachable_host_is_told_after_two_minutes():
 
 def test_stalled_installation_ends():
     __, error = watch(World(rest=(0, 1e9), statuses={0: "insufficient"}), stall=120)
-    assert error == "bootstrap process returned error: nothing new happened for 2 minutes"
+    assert error == "bootstrap process returned error: no progress for 2 minutes"
 
 
 def test_a_refused_token_ends_it_at_once():

@@ -124,7 +124,7 @@ def test_new_image_is_a_redeploy(tmp_path: Path) -> None:
     ]
 
 
-def test_interrupted_boot_goes_on(tmp_path: Path) -> None:
+def test_interrupted_boot_continues(tmp_path: Path) -> None:
     room = Room(tmp_path)
 
     def fail() -> bool:

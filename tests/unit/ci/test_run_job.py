@@ -50,11 +50,11 @@ def test_a_job_that_expects_a_failure(run_job: ModuleType, tmp_path: Path, monke
     summary = runner.run_dir / "report/summary.txt"
     summary.write_text("First cause: the lab's registry does not answer: 192.168.111.1 port 5000: Connection refused\n     Next: x\n")
     failed = run_job.Stage("wait", 1.0, "Wait: gave up", 5)
-    assert runner.judge(failed).error == ""
-    assert runner.judge(failed._replace(error="")).error == "nothing failed"
-    assert runner.judge(failed._replace(exit_code=6)).error == "exit code 6, expected 5; Wait: gave up"
+    assert runner.check_result(failed).error == ""
+    assert runner.check_result(failed._replace(error="")).error == "nothing failed"
+    assert runner.check_result(failed._replace(exit_code=6)).error == "exit code 6, expected 5; Wait: gave up"
     summary.write_text("First cause: VM x is shut off\n")
-    assert runner.judge(failed).error.startswith("'First cause: VM x is shut off', expected \"the lab's registry")
+    assert runner.check_result(failed).error.startswith("'First cause: VM x is shut off', expected \"the lab's registry")
 
 
 def test_what_a_console_said_can_be_a_failure(run_job: ModuleType, tmp_path: Path) -> None:

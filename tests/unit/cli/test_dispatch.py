@@ -99,7 +99,7 @@ def test_help_of_a_verb(argv: list[str], capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_the_words_of_openshift_install_are_taken(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """`agentlab agent create image` was refused, so that nobody could call agentlab in place of openshift-install."""
+    """`agentlab agent create image` was refused, so that users could not call agentlab in place of openshift-install."""
     seen: list[argparse.Namespace] = []
     monkeypatch.setattr(create, "main", lambda rest: seen.append(create._parser().parse_args(rest)) or 0)
     assert cli.main(argv) == 0
@@ -162,7 +162,7 @@ def test_a_profile_in_the_wrong_case(name: str, hint: str, capsys: pytest.Captur
     assert capsys.readouterr().err == f"{name}: there is no such profile; {hint}\n"
 
 
-def test_a_pipe_that_nobody_reads_any_more(tmp_path: Path) -> None:
+def test_a_pipe_that_no_one_reads_any_more(tmp_path: Path) -> None:
     """`| head` gave warnings of Ansible for each line that came after it."""
     command = [sys.executable, "-m", PACKAGE, "configure", "compact_ipv4", "--cluster", "piped"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)}) as process:
@@ -252,11 +252,11 @@ def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.
     nameless = "virthost.ut.test.metalkube.org:5000/lab/release: its name does not resolve"
     assert said("local", nameless) == (
         "resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org  "
-        "# this host's resolver has to ask the lab for ut.test.metalkube.org"
+        "# lets this host resolve ut.test.metalkube.org through the lab's DNS"
     )
     assert said("sandbox", nameless) == ""
     assert said("sandbox", "192.168.111.1:5000: Connection refused") == (
-        "bin/agentlab prepare --cluster ut  # starts the lab's services that do not run"
+        "bin/agentlab prepare --cluster ut  # starts the lab's stopped services"
     )
     assert said("sandbox", "quay.io: Connection refused") == ""
 
@@ -279,16 +279,16 @@ def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     for process in both:
         out, err = process.communicate(timeout=900)
         assert "usage: agentlab VERB" in out, err
-        made += err.count("making the environment")
+        made += err.count("creating the environment")
     assert made == 1
     env["AGENTLAB_PYTHON"] = "false"
     (root / "requirements.lock").write_text("# changed\n")
     again = subprocess.run([tmp_path / "agentlab", "help"], env=env, capture_output=True, text=True, check=True)
-    assert "making the environment" in again.stderr
+    assert "creating the environment" in again.stderr
     shutil.rmtree(venv)
     refused = subprocess.run([tmp_path / "agentlab", "help"], env=env, capture_output=True, text=True, check=False)
     assert refused.returncode == 1
-    assert refused.stderr.endswith("Python 3.11 or newer is needed; install it, or name it in AGENTLAB_PYTHON\n")
+    assert refused.stderr.endswith("Python 3.11 or newer is required; install it, or set AGENTLAB_PYTHON\n")
 
 
 SLOW_TO_END = """

@@ -98,7 +98,7 @@ def test_kubectl_gets_the_kubeconfig_and_all_its_own_options(
 def test_a_client_that_is_not_installed(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
     assert api.oc(["--cluster=lab", "whoami"]) == 1
-    assert capsys.readouterr().err == "agentlab: oc is not installed; it is in the package openshift-clients\n"
+    assert capsys.readouterr().err == "agentlab: oc is not installed; install the package openshift-clients\n"
 
 
 def test_a_kubeconfig_needs_a_forward(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def test_the_next_run_ends_the_workers_of_a_killed_one(killed: Path) -> None:
     assert not marked(killed)
 
 
-def test_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
+def test_a_run_that_continues_is_left_alone(tmp_path: Path) -> None:
     child = subprocess.Popen(["sleep", "60"], env={**os.environ, **orphans.mark(tmp_path)})
     try:
         assert orphans.end(tmp_path) == []

@@ -69,7 +69,7 @@ async def test_who_may_do_what(api: Any) -> None:
     assert seen["metadata"]["name"] == "jo"
 
 
-async def test_a_certificate_request_tells_who_asked(api: Any) -> None:
+async def test_a_certificate_request_reports_who_asked(api: Any) -> None:
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
     body = {
         "apiVersion": "certificates.k8s.io/v1",
@@ -82,7 +82,7 @@ async def test_a_certificate_request_tells_who_asked(api: Any) -> None:
     assert made["spec"]["username"] == "bootstrapper" and made["status"] == {} and len(made["metadata"]["name"]) == 9
 
 
-async def test_watch_goes_on_from_a_revision_and_follows_selectors(api: Any) -> None:
+async def test_watch_continues_from_a_revision_and_follows_selectors(api: Any) -> None:
     await api.call("POST", CONFIG_MAPS, config_map("a"), 201)
     revision = (await api.call("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
     url = f"{CONFIG_MAPS}?watch=true&resourceVersion={revision}&labelSelector=k=v&timeoutSeconds=2"

@@ -23,7 +23,7 @@ def state(
 
 def elect(own: dict[str, Any], *peers: dict[str, Any], expected: int = 3) -> Elected:
     election = Elected(expected, leads=False)
-    for __ in range(Elected.PATIENCE):
+    for __ in range(Elected.GRACE):
         assert not election.holds()
         election.look(own, peers)
     return election
@@ -40,7 +40,7 @@ def test_the_newest_state_wins_among_a_majority() -> None:
     assert elect(state("a", 4), state("b", 5, electable=False)).holds(), "who handed over does not lead again"
     assert not elect(state("a", 5)).holds(), "one of three is alone"
     assert elect(state("a", 5), expected=2).holds(), "of two, one is enough"
-    assert not elect(state("a", 5, uid=""), state("b", 0, uid="")).holds(), "nobody has a state"
+    assert not elect(state("a", 5, uid=""), state("b", 0, uid="")).holds(), "no member has a state"
 
 
 def test_of_two_leaders_the_later_epoch_stays() -> None:

@@ -174,7 +174,7 @@ def test_single_node(tls_dir: Path) -> None:
 
 
 def test_bare_metal_hosts(tls_dir: Path) -> None:
-    """Whose machine is whose is said of the control plane only, which nobody is to touch yet."""
+    """Machines are linked to hosts for the control plane only, which must not be touched yet."""
     objects = seeds(rendered(tls_dir, HA, **VIPS))
     hosts = {name: obj for (kind, name), obj in objects.items() if kind == "BareMetalHost"}
     consumers = {name: obj["spec"].get("consumerRef", {}).get("name", "") for name, obj in hosts.items()}
@@ -199,7 +199,7 @@ def test_topologies(tls_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "error"), [("a: [", "is no YAML"), ("a: 1", "apiVersion, kind and metadata.name are needed")]
+    ("text", "error"), [("a: [", "is not YAML"), ("a: 1", "apiVersion, kind and metadata.name are required")]
 )
 def test_bad_manifests_are_named(tls_dir: Path, text: str, error: str) -> None:
     with pytest.raises(ValueError, match=f"manifest openshift/x.yaml .*{error}"):

@@ -100,7 +100,7 @@ def test_addresses_that_are_not_the_planned_ones(change: str, plan: dict[str, An
     [
         ({"status": {"active": 1}}, [pod("Running", **LOOPING)],
          "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 2: required key CLUSTER_ID missing value"),
-        ({"status": {"active": 1}}, [pod("Running")], "pod assisted-installer/assisted-installer-controller-7 still runs"),
+        ({"status": {"active": 1}}, [pod("Running")], "pod assisted-installer/assisted-installer-controller-7 is still running"),
         ({"status": {"active": 1}}, [pod("Pending")], "pod assisted-installer/assisted-installer-controller-7: is Pending"),
         ({"status": {}}, [], "Job assisted-installer/assisted-installer-controller has no pod"),
         (None, [], "there is no Job assisted-installer/assisted-installer-controller"),
@@ -120,7 +120,7 @@ def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
     other["metadata"].update(name="router-default", namespace="openshift-ingress")
     kube.all_pods.append(other)
     [(name, found)] = failed(plan, kube).items()
-    assert (name, found.split("; not: ")[0]) == ("pods", "1 of 2 run or have completed")
+    assert (name, found.split("; not: ")[0]) == ("pods", "1 of 2 running or completed")
     assert "openshift-ingress/router-default CrashLoopBackOff: exit code 2" in found
 
 

@@ -124,7 +124,7 @@ def test_never_initialized(kubeconfig):
 
 def test_stalled(kubeconfig):
     watcher, __, clock = watch(kubeconfig, 1e9, stall=300)
-    with pytest.raises(InstallFailed, match="nothing new happened for 5 minutes"):
+    with pytest.raises(InstallFailed, match="no progress for 5 minutes"):
         watcher.run()
     assert clock.now - 1_000_000 < 310
 

@@ -1,4 +1,4 @@
-"""The modules: changed tells the truth, check mode writes nothing, a diff shows no secret."""
+"""The modules: changed is accurate, check mode writes nothing, a diff shows no secret."""
 
 from __future__ import annotations
 

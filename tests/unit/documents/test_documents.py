@@ -1,4 +1,4 @@
-"""The one reader of YAML and JSON: what it takes, what it says, and what it costs at worst."""
+"""The only reader of YAML and JSON: what it accepts, its messages, and its worst case."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_half_a_surrogate_pair_can_be_written_again() -> None:
         (load_json, json.dumps(["a: b\n" * 10] * 20000)),
     ],
 )
-async def test_the_event_loop_goes_on(load: Any, text: str) -> None:
+async def test_the_event_loop_continues(load: Any, text: str) -> None:
     """Counted in processor time of this process, because the machine may be busy with others."""
     worst, done = 0.0, False
 

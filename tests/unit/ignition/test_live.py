@@ -30,7 +30,7 @@ DATA = {
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files and units as they lie on a host."""
+    """The files and units as they are on a host."""
     config = Config()
     add_files(config, LIVE, DATA)
     add_units(config, LIVE, DATA, [])

@@ -26,7 +26,7 @@ def test_options_stand_anywhere(words: list[str], tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
-def test_a_level_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_level_that_is_invalid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*TARGET, "--dir", str(tmp_path), "--log-level", "Loud"]) == 1
     assert capsys.readouterr().err == 'level=fatal msg=invalid log-level: not a valid logrus Level: "Loud"\n'
     assert not list(tmp_path.iterdir())

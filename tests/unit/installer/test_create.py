@@ -24,7 +24,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.image import published_rootfs
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -67,7 +67,7 @@ def test_second_run_changes_nothing(sno: Any) -> None:
     assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in before} == before
 
 
-def test_check_mode_writes_nothing_and_tells_what_would_change(sno: Any) -> None:
+def test_check_mode_writes_nothing_and_reports_what_would_change(sno: Any) -> None:
     result = sno.create("cluster-manifests", "image", dry=True)
     assert "agent.x86_64.iso" in result.changed
     assert result.rendezvous_ip == "192.168.111.20"
@@ -141,7 +141,7 @@ def test_manifests_alone(sno: Any, directory: Any, base_iso: Path, tmp_path: Pat
 
 
 def test_a_pull_secret_of_a_manifest_comes_in_normal_form(sno: Any) -> None:
-    """Also one that somebody wrote: the same text stands in every file, so it can be found in them and hidden."""
+    """Also one that the user wrote: every file has the same text, so it can be found and hidden."""
     sno.create("cluster-manifests")
     sno.path.joinpath("install-config.yaml").unlink()
     shutil.rmtree(sno.path / ".cache", ignore_errors=True)
@@ -438,7 +438,7 @@ def test_manifests_of_a_run_that_failed_are_made_again(sno: Any, make: Any) -> N
     assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
 
 
-def test_manifests_written_after_the_image_are_not_somebodys_own(sno: Any, make: Any) -> None:
+def test_manifests_written_after_the_image_are_not_user_own(sno: Any, make: Any) -> None:
     sources = [{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]
     sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
     sno.create("image")
@@ -455,7 +455,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("written", [1, 4, 7])
-def test_files_of_a_run_that_was_killed_are_not_somebodys_own(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
+def test_files_of_a_run_that_was_killed_are_not_user_own(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
     """Neither when all of them were written, nor when some were: they are made again of what the inputs say now."""
     sources = [{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]
     sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
@@ -544,7 +544,7 @@ def test_extra_manifests_one_file_a_document(sno: Any) -> None:
         sno.create("image")
 
 
-def test_an_area_that_grows_is_told(sno: Any) -> None:
+def test_an_area_that_grows_is_reported(sno: Any) -> None:
     sno.write("openshift/large.yaml", {"data": base64.b64encode(random.Random(1).randbytes(400_000)).decode()})
     sno.create("image")
     assert any(
@@ -619,7 +619,7 @@ def test_250_hosts(directory: Any, make: Any) -> None:
 
 
 def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
-    """A host's own lie in its folder; those that name a host are in one file for all."""
+    """A host's own are in its directory; those that name a host are in one file for all."""
     directory.write("install-config.yaml", make.install_config(
         controlPlane={"name": "master", "replicas": 2, "fencing": {"credentials": [
             {"macAddress": "52:54:00:00:00:01", "username": "a", "password": "b", "address": "redfish+https://1.2.3.4/x"},
@@ -823,11 +823,11 @@ def test_template_parses(directory: Any) -> None:
     assert yaml.safe_load(text)["kind"] == "AgentConfig"
 
 
-def test_a_template_does_not_replace_somebodys_file(directory: Any) -> None:
+def test_a_template_does_not_replace_user_file(directory: Any) -> None:
     directory.create("agent-config-template")
     directory.create("agent-config-template")
     directory.write("agent-config.yaml", "rendezvousIP: 192.168.111.20\n")
-    with pytest.raises(InstallerError, match=r"agent-config\.yaml exists already and is not the template: move it away"):
+    with pytest.raises(InstallerError, match=r"agent-config\.yaml exists already and is not the template: move it aside"):
         directory.create("agent-config-template")
     assert (directory.path / "agent-config.yaml").read_text() == "rendezvousIP: 192.168.111.20\n"
 
@@ -954,7 +954,7 @@ def test_graph_names_every_asset() -> None:
     assert '"Install Config" -> "Agent Hosts";' in text
 
 
-def test_another_release_remakes_what_nobody_edited(sno: Any) -> None:
+def test_another_release_remakes_what_no_one_edited(sno: Any) -> None:
     sno.create("cluster-manifests", "image")
     other = "127.0.0.1:9/lab/release@sha256:" + "1" * 64
     sno.create("cluster-manifests", "image", release_image=other)

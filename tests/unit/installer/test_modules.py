@@ -1,4 +1,4 @@
-"""The modules: changed tells the truth, check mode writes nothing, edited manifests stay."""
+"""The modules: changed is accurate, check mode writes nothing, edited manifests stay."""
 
 from __future__ import annotations
 

@@ -323,7 +323,7 @@ def test_older_releases_refuse_more(directory: Any, make: Any, profile: str, cha
         directory.create("cluster-manifests", release_profile=profile)
 
 
-def test_wrong_types_and_unknown_fields_are_told_together(directory: Any, make: Any) -> None:
+def test_wrong_types_and_unknown_fields_are_reported_together(directory: Any, make: Any) -> None:
     directory.write("install-config.yaml", make.install_config(foo=1, bar=2, networking=[], fips="x"))
     with pytest.raises(InstallerError) as caught:
         directory.create("cluster-manifests")
@@ -382,7 +382,7 @@ def test_whole_floats_are_integers() -> None:
         ({"compute": {}}, "object into Go struct field InstallConfig.compute of type []types.MachinePool"),
     ],
 )
-def test_wrong_types_are_told_as_go_does(directory: Any, make: Any, change: dict[str, Any], error: str) -> None:
+def test_wrong_types_are_reported_as_go_does(directory: Any, make: Any, change: dict[str, Any], error: str) -> None:
     directory.write("install-config.yaml", make.install_config() | change)
     with pytest.raises(InstallerError, match=re.escape(f"while decoding JSON: json: cannot unmarshal {error} (")):
         directory.create("cluster-manifests")
@@ -411,7 +411,7 @@ def test_bad_rendezvous_without_addresses(directory: Any, make: Any) -> None:
         directory.create("image")
 
 
-def test_ignored_fields_are_told(directory: Any, make: Any) -> None:
+def test_ignored_fields_are_reported(directory: Any, make: Any) -> None:
     change = {"controlPlane": {"hyperthreading": "Disabled"}, "bootstrapInPlace": {"installationDisk": "/dev/sda"}}
     directory.write("install-config.yaml", merged(make.install_config(), change))
     directory.create("cluster-manifests")

@@ -1,4 +1,4 @@
-"""What libvirt is told, and when it counts as changed."""
+"""XML for libvirt, and when it counts as changed."""
 
 from __future__ import annotations
 

@@ -59,4 +59,4 @@ def test_all_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -
         _ansible.run(Module(), use)  # type: ignore[arg-type]
     text = str(caught.value)
     assert "Python library (another-one, no-such-library)" in text
-    assert text.endswith("They are installed by `agentlab setup`, or by: pip install another-one no-such-library")
+    assert text.endswith("Install them with `agentlab setup`, or: pip install another-one no-such-library")

@@ -1,5 +1,5 @@
 """A small hub: serves the custom resources of the kube-api mode, and does with a fake assisted service what the real one's
-controllers do with theirs. A stand-in, as strict about the resources as the tests need."""
+controllers do with theirs. A fake, as strict about the resources as the tests need."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class FakeHub:
                 host["status"] = "preparing-for-installation"
         over = cluster["status"] == "installed"
         install["status"] = {
-            "debugInfo": {"state": "adding-hosts" if over else cluster["status"]},  # it goes on to day 2 at once
+            "debugInfo": {"state": "adding-hosts" if over else cluster["status"]},  # it continues to day 2 at once
             "conditions": [{"type": "Completed", "status": str(over)}, {"type": "Failed", "status": str(cluster["status"] == "error")}],
         }
 

@@ -54,7 +54,7 @@ def test_registers_and_answers_steps(service: FakeAssisted, start: Callable[...,
     assert '"hostname":' in by_type["inventory", 0]["output"]
     assert by_type["dance", -1]["error"] == "failed to find action for step type dance"
     assert "accepts 1 params in args, given args []" in by_type["inventory", -1]["error"]
-    # The same output is not told twice.
+    # The same output is not reported twice.
     assert sum(reply["step_type"] == "domain-resolution" for reply in service.replies) == 1
     first = service.headers[0]
     assert first["x-secret-key"] == "secret" and first["discovery_agent_version"] == service.image
@@ -71,7 +71,7 @@ def test_registration_is_retried(service: FakeAssisted, start: Callable[..., obj
     assert [method for method, __ in service.requests[:3]] == ["POST", "POST", "GET"]
 
 
-def test_refused_for_ever(service: FakeAssisted, start: Callable[..., subprocess.Popen[bytes]]) -> None:
+def test_refused_indefinitely(service: FakeAssisted, start: Callable[..., subprocess.Popen[bytes]]) -> None:
     service.answers = [403]
     agent = start()
     until(lambda: service.requests)

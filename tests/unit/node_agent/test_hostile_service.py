@@ -77,7 +77,7 @@ class Watch:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook() -> None:
-    """An audit hook stays for good; outside of `watched` it looks at nothing."""
+    """An audit hook stays permanently; outside of `watched` it does nothing."""
     sys.addaudithook(lambda event, args: _watching[-1].see(event, args) if _watching else None)
 
 
@@ -91,7 +91,7 @@ def watched() -> Iterator[Watch]:
 
 
 class Machine:
-    """The machine that a step sees: its programs do nothing and say nothing, its network has nobody."""
+    """The machine that a step sees: its programs do nothing and print nothing, its network is empty."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.commands = root, list[list[str]]()
@@ -263,7 +263,7 @@ def variants(args: list[Any], values: list[Any]) -> Iterator[list[Any]]:
 
 
 def is_bad(word: str, machine: Machine) -> bool:
-    """Whether an argument of a program could be taken for something else than a value."""
+    """Return whether an argument of a program could be taken for something else than a value."""
     return (str(machine.root) in word and not word.startswith(machine.own)) or not word.isprintable() or "touch /tmp" in word or len(word) > 2**17
 
 
@@ -304,17 +304,17 @@ def test_arguments_of_a_wrong_type(kind: str, machine: Machine, web: str) -> Non
 
 
 def test_a_disk_is_one_of_the_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real block devices of this machine, if it has any, are named by links as well; a partition or a loop device is no disk."""
+    """The real block devices of this machine, if it has any, are named by links as well; a partition or a loop device is not a disk."""
     from ansible_collections.agentlab.ocp.payload.node_agent import disks
 
     for path in ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/fd/0", "/dev/loop0", "/dev/shm", "/dev/pts/0", "/dev/log"):
-        with pytest.raises(ValueError, match=f"disk {path} (is no disk of this host's inventory|was not found)"):
+        with pytest.raises(ValueError, match=f"disk {path} (is not in this host's inventory|was not found)"):
             fields.disk(path)
     for path in ("/dev/../etc/hostname", "/etc/hostname", "dev/sda", "/dev/disk/../../etc/passwd", "//dev/sda", ""):
-        with pytest.raises(ValueError, match="should start with /dev/ and lead nowhere else"):
+        with pytest.raises(ValueError, match="should start with /dev/ and not leave it"):
             fields.disk(path)
     monkeypatch.setattr(disks, "paths", lambda: {"/dev/null"})  # listed, but a character device
-    with pytest.raises(ValueError, match="is no disk"):
+    with pytest.raises(ValueError, match="is not in this host's inventory"):
         fields.disk("/dev/null")
     monkeypatch.undo()
     for path in disks.paths():
@@ -391,7 +391,7 @@ def answers_of(body: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("value", [-1, 1e308, float("nan"), float("inf"), "x", "1e400", [], {}, [1], True, 2**70, None], ids=repr)
-def test_polling_goes_on_with_any_pause(value: Any) -> None:
+def test_polling_continues_with_any_pause(value: Any) -> None:
     for action in answers_of({"next_instruction_seconds": value, "post_step_action": "continue"}):
         if isinstance(action, protocol.Wait):
             assert 0 <= action.seconds <= protocol.LONGEST_PAUSE
@@ -425,7 +425,7 @@ def test_steps_are_bounded() -> None:
     "change", [{"host_id": "../../x"}, {"host_id": "-x"}, {"infra_env_id": "a/b"}, {"infra_env_id": 7}, {"agent_version": "--authfile=/x"},
                {"agent_version": "a b"}, {"host_id": "a\nb"}, {"host_id": "x" * 1000}], ids=repr,
 )  # fmt: skip
-def test_a_runner_that_is_none(change: dict[str, Any], machine: Machine) -> None:
+def test_a_runner_that_is_invalid(change: dict[str, Any], machine: Machine) -> None:
     request = {"infra_env_id": UUID, "host_id": UUID, "agent_version": "reg/agent:2", **change}
     with pytest.raises(ValueError, match="next step runner: "):
         protocol.runner_request({"args": [json.dumps(request)]})
@@ -433,7 +433,7 @@ def test_a_runner_that_is_none(change: dict[str, Any], machine: Machine) -> None
 
 
 @pytest.mark.parametrize("command", [[], {"args": 1}, {"args": [1]}, {"args": ["[]"]}, {"args": ["["]}, {"args": ["1", "2"]}], ids=repr)
-def test_a_register_reply_that_is_none(command: Any) -> None:
+def test_a_register_reply_that_is_invalid(command: Any) -> None:
     with pytest.raises(ValueError):
         protocol.runner_request(command if isinstance(command, dict) else {})
     assert protocol.retry_delay({"retry_seconds": "x"}) == protocol.RUNNER_RETRY_SECONDS

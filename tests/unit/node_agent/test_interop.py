@@ -1,4 +1,4 @@
-"""A swarm drives our service to installed as it drove the real one, and the service tells of it what the real one told."""
+"""A swarm drives our service to installed as it drove the real one, and the service reports the same as the real one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def told(lab: Lab, cluster_id: str) -> list[Row]:
 
 
 def road(rows: list[Row], host: str) -> list[Row]:
-    """What is told of a host, or of the cluster, from where it is ready on: before that much depends on who comes when."""
+    """Reports on a host, or on the cluster, after it is ready: before that much depends on the order of arrival."""
     own = [row for row in rows if row[2] == host]
     start = next(at for at, row in enumerate(own) if row[3].endswith(("to ready", "to known (Host is ready to be installed)")))
     return own[start:]
@@ -80,7 +80,7 @@ async def test_events_are_those_of_the_real_service(tmp_path: Path, monkeypatch:
             assert road(mine, host) == road(rows, host), f"{cluster} {host}"
 
 
-async def test_operators_as_the_real_service_tells_them(tmp_path: Path) -> None:
+async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> None:
     async with Lab(tmp_path, {**ENVIRONMENT, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "2s"}) as lab:
         url = str(lab.server.make_url("")).rstrip("/")
         settings = Settings(url, clusters=1, operators=("lso", "metallb"), hardware={"baremetal": 1}, **PACE)

@@ -30,7 +30,7 @@ class Clock:
         return self.now
 
 
-def play(conversation: protocol.Talk, answers: list[Any], clock: Clock | None = None, most: int = 200) -> tuple[list[Any], Any]:
+def play(conversation: protocol.Conversation, answers: list[Any], clock: Clock | None = None, most: int = 200) -> tuple[list[Any], Any]:
     """Feed answers to requests; waits pass. Returns the actions, and the return value or "unfinished"."""
     actions, answer = [], None
     for __ in range(most):
@@ -102,7 +102,7 @@ def test_poll_dispatches_waits_and_exits() -> None:
     assert play(protocol.poll(ME, ReplyCache(), Clock()), [Response(404)])[1] == "frozen"
 
 
-def test_replies_are_told_once_an_hour() -> None:
+def test_replies_are_reported_once_an_hour() -> None:
     clock, cache = Clock(), ReplyCache()
     step = {"step_type": "inventory", "step_id": "inventory-1"}
 

@@ -14,7 +14,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent.steps import STEPS
 from ansible_collections.agentlab.ocp.tests.recorded.replay import Exchange, Replay, load
 from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import V2, Lab
 
-# What the recorded service was told.
+# Requests to the recorded service.
 RELEASE = {"openshift_version": "4.22.0", "version": "4.22.0", "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"], "url": "registry.example/release"}
 ENVIRONMENT = {"RELEASE_IMAGES": json.dumps([RELEASE]), "INSTALLER_IMAGE": "registry.example/installer:1", "CONTROLLER_IMAGE": "registry.example/controller:1"}
 
@@ -25,7 +25,7 @@ def speaker(lab: Lab) -> Replay:
     async def call(method: str, path: str, body: Any, scheme: str) -> tuple[int, Any]:
         kwargs: dict[str, Any] = {}
         if path.endswith("/instructions"):
-            # What it replies to it was told when it polled, and said its time; the recording keeps no polls.
+            # Steps to which it replies were sent at polls; the recording has no polls.
             await lab.raw("GET", path, params={"timestamp": int(time.time())})
         if body is not None and set(body) == {"bytes"}:
             kwargs["data"] = {"upfile": b"x" * min(body["bytes"], 1000)}

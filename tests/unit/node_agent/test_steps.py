@@ -194,11 +194,11 @@ def test_disk_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.write_bytes(bytes(1 << 20))
     refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
     assert refused.exit_code == -1
-    assert refused.error == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and lead nowhere else"
+    assert refused.error == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and not leave it"
     with monkeypatch.context() as patch:
         patch.setattr(fields, "disk", str)
         refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
-    assert refused.error.endswith(f"{disk} is no block device") and disk.read_bytes() == bytes(1 << 20)
+    assert refused.error.endswith(f"{disk} is not a block device") and disk.read_bytes() == bytes(1 << 20)
     monkeypatch.setattr(fields, "disk", lambda path: path if path == str(disk) else real_disk(path))
     monkeypatch.setattr(disk_speed_check, "opened", lambda path: os.open(path, os.O_WRONLY))
     args = [json.dumps({"path": str(disk)}), "21.5"]
@@ -360,7 +360,7 @@ def test_logs(service: FakeAssisted, programs: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr(logs_sender, "journal_logs", lambda path, job, *matches: path.write_text("entry\n") and "")
     me = protocol.Identity(IE, HOST, "reg/agent", "token")
     failed, missing = logs_sender.send(job, logs_sender.Client(service.url), me)
-    assert failed == "" and any("installer-gather.sh is not on this host" in text for text in missing)
+    assert failed == "" and any("installer-gather.sh does not exist on this host" in text for text in missing)
     with tarfile.open(fileobj=io.BytesIO(service.uploads[0])) as tar:
         names = {Path(name).name for name in tar.getnames()}
     assert names >= {"agent.logs", "installer.logs", "mount.logs", "journal.logs", "dmesg.logs", "report.logs", "agent.log"}

@@ -1,4 +1,4 @@
-"""The swarm's kube-api mode against a stand-in hub that serves the custom resources."""
+"""The swarm's kube-api mode against a fake hub that serves the custom resources."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_discovers_what_is_there(fake: FakeHub, service: FakeAssisted, tmp_path:
     __, result = run(tmp_path, discover=True)
     assert result["ends"] == {"installed": 2} and not result["errors"] and not fake.refused
     assert ("infraenvs", "swarm-1", "swarm-1") in fake.objects and len(service.hosts) == 1 + 5
-    with pytest.raises(SwarmError, match="the hub has no InfraEnv with a cluster that is still to be installed"):
+    with pytest.raises(SwarmError, match="the hub has no InfraEnv with a cluster that is not installed"):
         run(tmp_path, discover=True)
 
 
@@ -97,7 +97,7 @@ def test_a_hub_that_refuses(fake: FakeHub, tmp_path: Path) -> None:
     [
         ("{}", "KeyError: 'contexts'"),
         ("a: [", "line 2: did not find expected node content"),
-        (json.dumps({"contexts": [], "current-context": "x"}), "current-context names no context"),
+        (json.dumps({"contexts": [], "current-context": "x"}), "current-context does not name an existing context"),
     ],
 )
 def test_kubeconfigs_that_are_wrong(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_templates(tmp_path: Path) -> None:
     path.write_text("kind: InfraEnv\napiVersion: x\nspec: {proxy: {httpProxy: http://p}}\n---\n")
     assert hub.load_template(path) == {"InfraEnv": {"spec": {"proxy": {"httpProxy": "http://p"}}}}
     path.write_text("kind: Toaster\n")
-    with pytest.raises(SwarmError, match="kind 'Toaster' must be of Namespace"):
+    with pytest.raises(SwarmError, match="kind 'Toaster' must be one of Namespace"):
         hub.load_template(path)
     assert hub.laid_over({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 3}, "d": [2]}) == {"a": {"b": 3, "c": 2}, "d": [2]}
 

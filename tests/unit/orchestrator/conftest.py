@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import PREFIX
 
 
-class Played:
-    """A service that records what it is told. `answers` maps method and path to a status and body, or a list of them to give in turn."""
+class FakeService:
+    """A fake service that records requests. `answers` maps method and path to a status and body, or a list of them in order."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, bytes]] = []
@@ -59,7 +59,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def played() -> Iterator[Played]:
-    made = Played()
+def played() -> Iterator[FakeService]:
+    made = FakeService()
     yield made
     made.server.shutdown()

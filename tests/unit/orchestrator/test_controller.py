@@ -19,7 +19,7 @@ from ansible_collections.agentlab.ocp.payload.orchestrator.bare_metal import HOS
 from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller, operator_state
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service
 
-from .conftest import Played
+from .conftest import FakeService
 
 
 def test_operator_states() -> None:
@@ -62,7 +62,7 @@ class Api:
 @pytest.mark.parametrize(
     ("kinds", "between"), [(["builtin"], []), (["builtin", "olm"], ["Applying olm manifests", "Waiting for olm operators csv"])]
 )
-def test_finalizing_stages(played: Played, kinds: list[str], between: list[str]) -> None:
+def test_finalizing_stages(played: FakeService, kinds: list[str], between: list[str]) -> None:
     """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "finalizing", "hosts": []}
     operators = [
@@ -94,8 +94,8 @@ class Applied(Api):
         self.paths.append(path.partition("?")[0])
 
 
-def olm(played: Played, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the controller tells of operators, to a service that shows them, and the cluster, one after the other."""
+def olm(played: FakeService, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the controller's reports on operators to a service that returns them, and the cluster, in order."""
     played.answers["GET /v2/clusters/c/monitored-operators"] = [(200, [operator]) for operator in operators]
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = [(200, cluster) for cluster in clusters]
     manifests = [{"name": name, "content": base64.b64encode(CR).decode()} for name in ("lvm", "other")]
@@ -106,19 +106,19 @@ def olm(played: Played, api: Api, operators: list[dict[str, Any]], clusters: lis
     return [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
 
 
-def test_olm_operators_are_told_and_get_their_manifests(played: Played) -> None:
+def test_olm_operators_are_reported_and_get_their_manifests(played: FakeService) -> None:
     api = Applied("Succeeded")
     told = olm(played, api, [OLM], [{"status": "finalizing"}])
     assert told == [{"name": "lvm", "status": "available", "status_info": "of the phase", "version": "4"}]
     assert api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
 
 
-def test_an_olm_operator_that_takes_too_long_has_failed(played: Played) -> None:
+def test_an_olm_operator_that_takes_too_long_has_failed(played: FakeService) -> None:
     told = olm(played, Applied("Installing"), [OLM], [TOO_LONG])
     assert told[-1] == {"name": "lvm", "status": "failed", "status_info": "Waiting for operator timed out", "version": ""}
 
 
-def test_a_failed_olm_operator_may_recover_for_a_while(played: Played) -> None:
+def test_a_failed_olm_operator_may_recover_for_a_while(played: FakeService) -> None:
     told = olm(played, Applied("Failed"), [OLM], [*[{"status": "finalizing"}] * 12, TOO_LONG])
     assert told[0] == {"name": "lvm", "status": "failed", "status_info": "of the phase", "version": "4"}
     calls = [call[:2] for call in played.calls]
@@ -181,16 +181,16 @@ class Cluster(Api):
         return made
 
 
-def controller_of(played: Played, cluster: Cluster, **config: Any) -> Controller:
+def controller_of(played: FakeService, cluster: Cluster, **config: Any) -> Controller:
     settings: Any = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3} | config
     return Controller(cluster, Service(played.url, "", wait=(0, 0)), settings)
 
 
-def told(played: Played, method: str, path: str) -> list[Any]:
+def told(played: FakeService, method: str, path: str) -> list[Any]:
     return [json.loads(body) for m, p, body in played.calls if (m, p) == (method, f"/v2/clusters/c{path}")]
 
 
-def uploaded(played: Played) -> dict[str, bytes]:
+def uploaded(played: FakeService) -> dict[str, bytes]:
     """The files of the last logs."""
     body = [body for method, path, body in played.calls if method == "POST" and "/logs?" in path][-1]
     content = body.partition(b"\r\n\r\n")[2].rpartition(b"\r\n--")[0]
@@ -209,7 +209,7 @@ CONSOLE = {
 }
 
 
-def finalizing(played: Played, *ending: tuple[int, Any]) -> Cluster:
+def finalizing(played: FakeService, *ending: tuple[int, Any]) -> Cluster:
     """A service that finalizes a cluster for a while, and a cluster whose console does not come up."""
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = [*[(200, {"status": "finalizing"})] * 20, *ending]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": []}
@@ -220,7 +220,7 @@ def finalizing(played: Played, *ending: tuple[int, Any]) -> Cluster:
     return cluster
 
 
-def test_a_cluster_that_does_not_come_up_is_told_with_what_is_in_it(played: Played) -> None:
+def test_a_cluster_that_does_not_come_up_is_reported_with_what_is_in_it(played: FakeService) -> None:
     cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
     controller_of(played, cluster).run()
     assert told(played, "POST", "/actions/complete-installation") == [
@@ -239,7 +239,7 @@ def test_a_cluster_that_does_not_come_up_is_told_with_what_is_in_it(played: Play
     assert nodes["kind"] == "NodeList" and nodes["items"][0]["metadata"]["name"] == "m0"
 
 
-def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(played: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OPERATORS_SECONDS", 0)
     cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
     controller_of(played, cluster).run()
@@ -247,7 +247,7 @@ def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(pla
     assert end["error_info"] == "Stopped waiting for cluster operators to be available: context deadline exceeded"
 
 
-def test_a_router_without_certificate_is_a_failure_of_its_own(played: Played) -> None:
+def test_a_router_without_certificate_is_a_failure_of_its_own(played: FakeService) -> None:
     cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
     cluster.objects[f"{module.OPERATORS}/console"] = {
         "metadata": {"name": "console"}, "status": {"conditions": [{"type": "Available", "status": "True"}]},
@@ -257,7 +257,7 @@ def test_a_router_without_certificate_is_a_failure_of_its_own(played: Played) ->
     assert end["error_info"] == "Stopped waiting for router ca data: context canceled" and not end["is_success"]
 
 
-def test_a_cancelled_installation_ends_the_controller(played: Played) -> None:
+def test_a_cancelled_installation_ends_the_controller(played: FakeService) -> None:
     cluster = finalizing(played, (200, {"status": "cancelled", "hosts": []}))
     controller_of(played, cluster).run()
     assert "must-gather.tar.gz" in uploaded(played), "the operators had not come up"
@@ -268,7 +268,7 @@ def test_a_cancelled_installation_ends_the_controller(played: Played) -> None:
 
 
 @pytest.mark.parametrize(("code", "looks"), [(404, 11), (401, 3)])
-def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(played: Played, code: int, looks: int) -> None:
+def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(played: FakeService, code: int, looks: int) -> None:
     """A deleted cluster at once (after the client's own tries), a refused token after three looks."""
     controller = controller_of(played, Cluster())
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = code, {"reason": "no"}
@@ -277,13 +277,13 @@ def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(p
     assert [call[:2] for call in played.calls] == [("GET", "/v2/clusters/c?exclude-hosts=true")] * looks
 
 
-def test_a_stage_is_told_until_the_service_takes_it(played: Played) -> None:
+def test_a_stage_is_reported_until_the_service_takes_it(played: FakeService) -> None:
     played.answers["PUT /v2/clusters/c/progress"] = [(409, {}), (409, {}), (200, {})]
     controller_of(played, Cluster()).finalizing("Done")
     assert len(told(played, "PUT", "/progress")) == 3
 
 
-def test_logs_of_a_cluster_that_does_not_answer_are_tried_again(played: Played) -> None:
+def test_logs_of_a_cluster_that_does_not_answer_are_tried_again(played: FakeService) -> None:
     cluster = Cluster()
     cluster.broken.add("/api/v1/nodes")
     controller = controller_of(played, cluster)
@@ -299,7 +299,7 @@ def labelled_host(name: str, **fields: Any) -> dict[str, Any]:
     return host | {"infra_env_id": "i", "node_labels": '{"zone": "z1"}'} | fields
 
 
-def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: Played) -> None:
+def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: FakeService) -> None:
     hosts = [labelled_host("w0"), labelled_host("w1"), labelled_host("w2", status="error"), labelled_host("m0", node_labels="")]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     cluster = Cluster()
@@ -314,7 +314,7 @@ def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: Played)
     assert cluster.objects["/api/v1/nodes/w0"]["metadata"]["labels"] == {"a": "b", "zone": "z1"}
 
 
-def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: Played) -> None:
+def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: FakeService) -> None:
     hosts = [labelled_host("w0", machine_config_pool_name="infra")]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     cluster = Cluster()
@@ -329,7 +329,7 @@ def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: Played)
 
 
 @pytest.mark.parametrize(("platform", "loops"), [("none", set()), ("baremetal", {"UpdateBMHs"})])
-def test_loops_run_only_where_there_is_something_to_do(played: Played, platform: str, loops: set[str]) -> None:
+def test_loops_run_only_where_there_is_something_to_do(played: FakeService, platform: str, loops: set[str]) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "installed", "platform": {"type": platform}}
     controller = controller_of(played, Cluster())
     started: list[str] = []
@@ -338,12 +338,12 @@ def test_loops_run_only_where_there_is_something_to_do(played: Played, platform:
     assert set(started) == {"ApproveCsrs", "WaitAndUpdateNodesStatus", "UpdateNodeLabels", *loops}
 
 
-def test_labels_are_no_more_looked_for_when_no_host_has_any(played: Played) -> None:
+def test_labels_are_no_more_looked_for_when_no_host_has_any(played: FakeService) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [labelled_host("m0", node_labels="")]}
     assert controller_of(played, Cluster()).label_nodes(Cluster())  # type: ignore[arg-type]
 
 
-def test_a_refused_token_ends_one_loop_though_others_go_on(played: Played) -> None:
+def test_a_refused_token_ends_one_loop_though_others_continue(played: FakeService) -> None:
     """In an agent-based installation another service, or none, may answer at the address by then."""
     controller = controller_of(played, Cluster(), invoker="agent-installer")
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 401, {"reason": "no"}
@@ -355,7 +355,7 @@ def test_a_refused_token_ends_one_loop_though_others_go_on(played: Played) -> No
     other.join(5)
 
 
-def test_an_agent_based_installation_goes_on_without_the_service(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_based_installation_continues_without_the_service(played: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AGENT_READY_SECONDS", 0)
     monkeypatch.setattr(module, "READY_SECONDS", 0)
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 401, {"reason": "no"}
@@ -365,7 +365,7 @@ def test_an_agent_based_installation_goes_on_without_the_service(played: Played,
         controller_of(played, Cluster()).set_ready_state()
 
 
-def test_the_controller_says_once_that_it_is_ready(played: Played) -> None:
+def test_the_controller_says_once_that_it_is_ready(played: FakeService) -> None:
     """By an event with a name of its own: the bootstrap host looks for that."""
     cluster = Cluster()
     made: list[Any] = []
@@ -383,7 +383,7 @@ def node_host(name: str, stage: str, status: str = "installing-in-progress", add
     return labelled_host(name, status=status, progress={"current_stage": stage}, inventory=inventory)
 
 
-def stages_of(played: Played) -> list[tuple[str, str]]:
+def stages_of(played: FakeService) -> list[tuple[str, str]]:
     found = [(path.split("/")[5], json.loads(body)) for method, path, body in played.calls if method == "PUT" and path.endswith("/progress")]
     return [(host, body["current_stage"]) for host, body in found]
 
@@ -399,7 +399,7 @@ def stages_of(played: Played) -> list[tuple[str, str]]:
         ("Done", True, []),
     ],
 )
-def test_stages_of_a_node_that_joins(played: Played, stage: str, ready: bool, told: list[str]) -> None:
+def test_stages_of_a_node_that_joins(played: FakeService, stage: str, ready: bool, told: list[str]) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
     cluster = Cluster()
     cluster.node("w0", ready)
@@ -407,7 +407,7 @@ def test_stages_of_a_node_that_joins(played: Played, stage: str, ready: bool, to
     assert stages_of(played) == [("w0", name) for name in told]
 
 
-def test_a_node_that_is_done_is_told_with_its_boots(played: Played) -> None:
+def test_a_node_that_is_done_is_reported_with_its_boots(played: FakeService) -> None:
     """Each of the boots that it had as a node: one, unless it went down on the way."""
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", "Joined")]}
     cluster = Cluster()
@@ -430,14 +430,14 @@ def test_a_node_that_is_done_is_told_with_its_boots(played: Played) -> None:
         (["error", "installing-in-progress"], False),
     ],
 )
-def test_nodes_are_watched_as_long_as_one_may_join(played: Played, statuses: list[str], over: bool) -> None:
+def test_nodes_are_watched_as_long_as_one_may_join(played: FakeService, statuses: list[str], over: bool) -> None:
     hosts = [node_host(f"w{number}", "Rebooting", status) for number, status in enumerate(statuses)]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     assert controller_of(played, Cluster()).update_hosts(Cluster()) is over  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("stage", "told"), [("Rebooting", True), ("Waiting for ignition", True), ("Configuring", False), ("Joined", False)])
-def test_a_host_that_fetched_its_config_is_configuring(played: Played, stage: str, told: bool) -> None:
+def test_a_host_that_fetched_its_config_is_configuring(played: FakeService, stage: str, told: bool) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
     cluster = Cluster()
     cluster.objects[f"{module.MCS_PODS}?labelSelector=k8s-app=machine-config-server"] = {"items": [{"metadata": {"name": "mcs"}}]}
@@ -466,7 +466,7 @@ MADE_UP = {"server": "vcenterplaceholder", "user": "usernameplaceholder", "passw
 )
 @pytest.mark.parametrize("service", [True, False])
 def test_whose_taints_must_go(
-    played: Played, platform: str, invoker: str, version: str, center: dict[str, str], goes: bool, service: bool
+    played: FakeService, platform: str, invoker: str, version: str, center: dict[str, str], goes: bool, service: bool
 ) -> None:
     """With the service or, after the bootstrap host has rebooted, without it."""
     overrides = {"platform": {platform: {"vcenters": [center]} if center else {}}}
@@ -476,7 +476,7 @@ def test_whose_taints_must_go(
     assert controller_of(played, cluster, invoker=invoker, openshift_version=version).must_untaint(known) is goes
 
 
-def test_nodes_that_nobody_initializes_lose_their_taint(played: Played) -> None:
+def test_nodes_that_no_one_initializes_lose_their_taint(played: FakeService) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", "Joined"), node_host("w1", "Joined")]}
     cluster = Cluster()
     cluster.objects[module.VERSION] = {"status": {}}
@@ -506,8 +506,8 @@ def test_nodes_that_nobody_initializes_lose_their_taint(played: Played) -> None:
         (("available", "a"), [("Available", "False", "gone")], None),
     ],
 )
-def test_what_is_told_of_an_operator(
-    played: Played, before: tuple[str, str], now: list[tuple[str, str, str]], told: tuple[str, str] | None
+def test_what_is_reported_of_an_operator(
+    played: FakeService, before: tuple[str, str], now: list[tuple[str, str, str]], told: tuple[str, str] | None
 ) -> None:
     """What is new, but not that a message is gone; nothing of one that is not there, nor of one that has been available."""
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, [BUILTIN | {"status": before[0], "status_info": before[1]}]
@@ -559,7 +559,7 @@ def test_bare_metal_hosts_get_their_machines_and_are_paused_no_longer() -> None:
     assert hand_over(cluster) and len(cluster.patches) == before, "nothing is left to do"  # type: ignore[arg-type]
 
 
-def test_bare_metal_hosts_that_nobody_watches_get_the_status_of_their_annotation() -> None:
+def test_bare_metal_hosts_that_no_one_watches_get_the_status_of_their_annotation() -> None:
     cluster = Cluster()
     bare_metal(cluster, "m0", {"consumerRef": {"name": "x-master-0"}}, status='{"poweredOn": true}')
     assert hand_over(cluster)  # type: ignore[arg-type]

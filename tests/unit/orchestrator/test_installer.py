@@ -23,7 +23,7 @@ from ansible_collections.agentlab.ocp.payload.orchestrator import installer
 from ansible_collections.agentlab.ocp.payload.orchestrator.host import HostError
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service, ServiceError
 
-from .conftest import Played
+from .conftest import FakeService
 
 PERCENTS = (0, 3, 6, 40, 52, 99, 100)
 
@@ -52,7 +52,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def install(played: Played, role: str, *more: str) -> int:
+def install(played: FakeService, role: str, *more: str) -> int:
     return installer.main(
         [
             "--role",
@@ -81,7 +81,7 @@ def install(played: Played, role: str, *more: str) -> int:
 REQUIRED = {"infra-env-id": "i", "cluster-id": "c", "host-id": "h", "boot-device": "/dev/sda"}
 
 
-def options(played: Played) -> argparse.Namespace:
+def options(played: FakeService) -> argparse.Namespace:
     required = {**REQUIRED, "role": "bootstrap", "url": played.url}
     return installer.parser().parse_args([f"--{name}={value}" for name, value in required.items()])
 
@@ -93,7 +93,7 @@ WRITING = [
 
 
 @pytest.mark.parametrize("role", ["master", "arbiter"])
-def test_master_and_arbiter(played: Played, host: Path, role: str) -> None:
+def test_master_and_arbiter(played: FakeService, host: Path, role: str) -> None:
     played.answers["GET /v2/infra-env/i/hosts/h/downloads/ignition"] = (200, {"ignition": {"version": "3.2.0"}})
     assert install(played, role) == 0
     assert played.stages() == [("Starting installation", role), ("Installing", role), *WRITING, ("Rebooting", "")]
@@ -115,7 +115,7 @@ def test_master_and_arbiter(played: Played, host: Path, role: str) -> None:
     assert upload == "/v2/clusters/c/logs?logs_type=host&host_id=h&infra_env_id=i"
 
 
-def test_a_disk_that_cannot_be_cleaned_is_told(played: Played, host: Path, tmp_path: Path) -> None:
+def test_a_disk_that_cannot_be_cleaned_is_reported(played: FakeService, host: Path, tmp_path: Path) -> None:
     (tmp_path / "bin/wipefs").write_text("#!/bin/sh\nexit 1\n")
     assert install(played, "master") == 0
     assert played.stages()[:3] == [
@@ -128,7 +128,7 @@ def test_a_disk_that_cannot_be_cleaned_is_told(played: Played, host: Path, tmp_p
     ]
 
 
-def test_worker_waits_for_two_masters(played: Played, host: Path) -> None:
+def test_worker_waits_for_two_masters(played: FakeService, host: Path) -> None:
     done, joined = {"progress": {"current_stage": "Done"}}, {"progress": {"current_stage": "Joined"}}
     played.answers["GET /v2/clusters/c/hosts?role=master"] = [(200, [joined, done]), (200, [done, done])]
     played.answers["GET /v2/clusters/c/hosts?role=arbiter"] = (200, [])
@@ -143,7 +143,7 @@ def test_worker_waits_for_two_masters(played: Played, host: Path) -> None:
     assert sum(1 for __, path, __ in played.calls if path.endswith("role=master")) == 2
 
 
-def test_worker_of_a_cluster_that_stands_does_not_wait(played: Played, host: Path) -> None:
+def test_worker_of_a_cluster_that_stands_does_not_wait(played: FakeService, host: Path) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"kind": "AddHostsCluster"}
     assert install(played, "worker", "--control-plane-count", "0") == 0
     assert played.stages()[-2:] == [("Waiting for control plane", ""), ("Rebooting", "")]
@@ -190,7 +190,7 @@ class Member:
 
 
 @pytest.fixture
-def bootstrap(played: Played, host: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
+def bootstrap(played: FakeService, host: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
     """A cluster that comes up as soon as bootkube is started; `hosts` are what the service knows."""
     member = Member("agent-installer")
     monkeypatch.setattr(installer.Installer, "kube_get", lambda self, path: member.get(path))
@@ -206,7 +206,7 @@ def bootstrap(played: Played, host: Path, monkeypatch: pytest.MonkeyPatch) -> It
     yield member
 
 
-def test_bootstrap(played: Played, host: Path, bootstrap: Member) -> None:
+def test_bootstrap(played: FakeService, host: Path, bootstrap: Member) -> None:
     """What an earlier, failed installation left is removed before this one begins."""
     old = host / "opt/openshift/old"
     old.parent.mkdir(parents=True)
@@ -235,7 +235,7 @@ def test_bootstrap(played: Played, host: Path, bootstrap: Member) -> None:
     assert started < next(index for index, command in enumerate(commands) if command.startswith("coreos-installer"))
 
 
-def test_bootstrap_tells_who_fetched_a_config(played: Played, host: Path, bootstrap: Member) -> None:
+def test_bootstrap_reports_who_fetched_a_config(played: FakeService, host: Path, bootstrap: Member) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"][1]["hosts"].append(machine("w0", "10.0.0.9", "worker"))
     log = host / "opt/openshift/machine-config-server.log"
     lines = MCS_LOG.format("master", "10.0.0.2") + MCS_LOG.format("worker", "10.0.0.9")
@@ -249,7 +249,7 @@ def test_bootstrap_tells_who_fetched_a_config(played: Played, host: Path, bootst
 
 @pytest.mark.parametrize(("invoker", "asked"), [("agent-installer", True), ("assisted-installer", False)])
 def test_bootstrap_waits_for_workers_only_if_the_service_ends_with_it(
-    played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, invoker: str, asked: bool
+    played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, invoker: str, asked: bool
 ) -> None:
     bootstrap.objects[installer.INVOKER]["data"]["invoker"] = invoker
     waiting = [["w0", "w1"], ["w1"], []]
@@ -259,7 +259,7 @@ def test_bootstrap_waits_for_workers_only_if_the_service_ends_with_it(
     assert (not waiting) is asked
 
 
-def test_workers_need_the_service_until_they_reboot(played: Played, host: Path) -> None:
+def test_workers_need_the_service_until_they_reboot(played: FakeService, host: Path) -> None:
     made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
     stages = ("Starting installation", "Installing", "Waiting for control plane", "Writing image to disk", "Rebooting", "Failed")
     hosts = [machine(stage, "10.0.0.9", "worker", stage) for stage in stages]
@@ -267,7 +267,7 @@ def test_workers_need_the_service_until_they_reboot(played: Played, host: Path) 
     assert made.workers_that_need_service() == list(stages[:3])
 
 
-def test_masters_are_consistent_when_their_configs_exist(played: Played, host: Path, bootstrap: Member) -> None:
+def test_masters_are_consistent_when_their_configs_exist(played: FakeService, host: Path, bootstrap: Member) -> None:
     made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
     assert made.masters_consistent()
     notes = bootstrap.nodes[0]["metadata"]["annotations"]
@@ -281,10 +281,10 @@ def test_masters_are_consistent_when_their_configs_exist(played: Played, host: P
     notes[f"{MCO}/currentConfig"] = "rendered-0"
     assert made.masters_consistent(), "a node may be on its way, if where it goes is known"
     bootstrap.nodes.clear()
-    assert not made.masters_consistent(), "nobody answers"
+    assert not made.masters_consistent(), "no response"
 
 
-def test_single_node(played: Played, host: Path, bootstrap: Member) -> None:
+def test_single_node(played: FakeService, host: Path, bootstrap: Member) -> None:
     """It has the cluster before it writes its disk: files of its own, and those that bootkube made."""
     own = {"path": "/etc/hostname", "contents": {"source": "data:,sno"}}
     played.answers["GET /v2/infra-env/i/hosts/h/downloads/ignition"] = 200, {"ignition": {"version": "3.2.0"}, "storage": {"files": [own]}}
@@ -300,14 +300,14 @@ def test_single_node(played: Played, host: Path, bootstrap: Member) -> None:
     assert (host / "commands").read_text().splitlines()[-1] == "shutdown -r now 'Installation completed, server is going to reboot.'"
 
 
-def test_a_bootstrap_that_cannot_start_fails_before_the_disk_is_written(played: Played, host: Path) -> None:
+def test_a_bootstrap_that_cannot_start_fails_before_the_disk_is_written(played: FakeService, host: Path) -> None:
     played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 400, {"reason": "no such file"}
     assert install(played, "bootstrap") == 1
     assert played.stages() == [("Starting installation", "bootstrap"), ("Failed", "400 no such file")]
     assert "coreos-installer" not in (host / "commands").read_text()
 
 
-def test_failure_is_told_after_three_tries(played: Played, host: Path) -> None:
+def test_failure_is_reported_after_three_tries(played: FakeService, host: Path) -> None:
     (host / "broken").touch()
     assert install(played, "master") == 1
     writer = host.parent / "bin/coreos-installer"
@@ -328,11 +328,11 @@ def test_failure_is_told_after_three_tries(played: Played, host: Path) -> None:
         (2, "begin\nError: why\n", 'Error exit status 2, LastOutput "Error: why"'),
     ],
 )
-def test_what_is_told_of_a_command_that_failed(code: int, output: str, text: str) -> None:
+def test_what_is_reported_of_a_command_that_failed(code: int, output: str, text: str) -> None:
     assert str(HostError(["nsenter-none", "--target", "1"], code, output)) == f"failed executing nsenter-none [--target 1], {text}"
 
 
-def test_a_percentage_that_the_service_did_not_take_is_told_again(played: Played, host: Path) -> None:
+def test_a_percentage_that_the_service_did_not_take_is_reported_again(played: FakeService, host: Path) -> None:
     refused = iter([409] * 3)
 
     def answer(body: bytes) -> tuple[int, Any]:
@@ -344,7 +344,7 @@ def test_a_percentage_that_the_service_did_not_take_is_told_again(played: Played
     assert [percent for __, percent in WRITING] == ["", "6%", "40%", "52%", "99%", "100%"]
 
 
-def test_the_disk_is_named_as_the_kernel_does(played: Played, host: Path) -> None:
+def test_the_disk_is_named_as_the_kernel_does(played: FakeService, host: Path) -> None:
     realpath = host.parent / "bin/realpath"
     realpath.write_text("#!/bin/sh\necho /dev/vda\n")
     (host.parent / "bin/wipefs").write_text("#!/bin/sh\nexit 1\n")
@@ -358,7 +358,7 @@ def test_the_disk_is_named_as_the_kernel_does(played: Played, host: Path) -> Non
     ("name", "made"), [("master-0", False), ("m0.example.org", False), ("localhost", True), ("Master-0", True), ("m", True)]
 )
 def test_a_bootstrap_host_gets_some_name_if_it_has_none(
-    played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, name: str, made: bool
+    played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, name: str, made: bool
 ) -> None:
     monkeypatch.setattr(installer.socket, "gethostname", lambda: name)
     assert install(played, "bootstrap") == 0
@@ -370,8 +370,8 @@ def test_a_bootstrap_host_gets_some_name_if_it_has_none(
 
 
 @pytest.mark.parametrize("goes", [True, False])
-def test_the_bootstrap_host_initializes_nodes_that_nobody_else_does(
-    played: Played, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, goes: bool
+def test_the_bootstrap_host_initializes_nodes_that_no_one_else_does(
+    played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, goes: bool
 ) -> None:
     """A node that waits for its cloud provider does not become ready; it does when the taint is gone."""
     node = bootstrap.nodes[0]
@@ -394,7 +394,7 @@ def test_the_bootstrap_host_initializes_nodes_that_nobody_else_does(
     assert paths == (["/api/v1/nodes/m1"] if goes else [])
 
 
-def test_hosts_that_are_known_to_have_their_config_are_not_told_again(played: Played, host: Path) -> None:
+def test_hosts_that_are_known_to_have_their_config_are_not_reported_again(played: FakeService, host: Path) -> None:
     log = host / "opt/openshift/machine-config-server.log"
     log.parent.mkdir(parents=True)
     stages = ("Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done")
@@ -406,8 +406,8 @@ def test_hosts_that_are_known_to_have_their_config_are_not_told_again(played: Pl
     assert played.stages() == [("Waiting for ignition", "")] and played.calls[0][1].endswith("/hosts/Rebooting/progress")
 
 
-def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_tried_again(played: Played, host: Path) -> None:
-    """The agent stops the container; the service knows why, so nothing is told."""
+def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_tried_again(played: FakeService, host: Path) -> None:
+    """The agent stops the container; the service knows why, so nothing is reported."""
     writer = host.parent / "bin/coreos-installer"
     good = writer.read_text()
     writer.write_text(f"#!/bin/sh\necho $$ > {host}/writing\nexec sleep 60\n")
@@ -430,7 +430,7 @@ def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_trie
     assert played.stages()[-1] == ("Rebooting", "")
 
 
-def test_the_installers_log_is_found_by_who_sends_logs(played: Played, host: Path) -> None:
+def test_the_installers_log_is_found_by_who_sends_logs(played: FakeService, host: Path) -> None:
     """In a file, and in the journal with the tag by which `logs_sender` asks for it."""
     path = host / "run/systemd/journal/socket"
     path.parent.mkdir(parents=True)
@@ -445,7 +445,7 @@ def test_the_installers_log_is_found_by_who_sends_logs(played: Played, host: Pat
     logging.getLogger().handlers.clear()
 
 
-def test_options_for_disks(played: Played, host: Path) -> None:
+def test_options_for_disks(played: FakeService, host: Path) -> None:
     assert (
         install(
             played,
@@ -459,11 +459,11 @@ def test_options_for_disks(played: Played, host: Path) -> None:
         == 0
     )
     commands = (host / "commands").read_text()
-    assert commands.startswith("dd "), "before the installation is told to start, as upstream does"
+    assert commands.startswith("dd "), "before the installation is reported as started, as upstream does"
     assert "wipefs" not in commands and "of=/dev/sdb" in commands and "of=/dev/sdc" in commands
 
 
-def test_a_report_that_is_refused_does_not_stop_the_installation(played: Played, host: Path) -> None:
+def test_a_report_that_is_refused_does_not_stop_the_installation(played: FakeService, host: Path) -> None:
     played.answers["PUT /v2/infra-envs/i/hosts/h/progress"] = (409, {"reason": "no"})
     assert install(played, "master") == 0
 
@@ -479,7 +479,7 @@ def test_settings_of_a_live_host(host: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "tries"), [(404, 11), (503, 5), (507, 5), (409, 1), (400, 1)])
-def test_retry_rules(played: Played, code: int, tries: int) -> None:
+def test_retry_rules(played: FakeService, code: int, tries: int) -> None:
     played.answers["GET /v2/x"] = (code, {"reason": "because"})
     service = Service(played.url, "token", retries=4, wait=(0, 0))
     with pytest.raises(ServiceError, match="because") as caught:
@@ -487,7 +487,7 @@ def test_retry_rules(played: Played, code: int, tries: int) -> None:
     assert (caught.value.code, len(played.calls)) == (code, tries)
 
 
-def test_retry_succeeds_and_refused_connections_are_told(played: Played) -> None:
+def test_retry_succeeds_and_refused_connections_are_reported(played: FakeService) -> None:
     played.answers["GET /v2/x"] = [(503, {}), (404, {}), (200, {"a": 1})]
     assert Service(played.url, "token", wait=(0, 0)).get("/v2/x") == {"a": 1}
     with pytest.raises(ServiceError, match="does not answer"):

@@ -94,7 +94,7 @@ def test_code_of_the_images() -> None:
 
 
 def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="holds no payload"):
+    with pytest.raises(BuildError, match="has no payload"):
         build.describe(tmp_path)
 
 

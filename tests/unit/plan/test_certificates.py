@@ -1,4 +1,4 @@
-"""The lab's certificates, judged by the library that clients use."""
+"""The lab's certificates, verified by the library that clients use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_keys_are_private(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "tls").glob("*.key")} == {0o600}
 
 
-def test_half_made_is_made_anew(tmp_path: Path) -> None:
+def test_half_made_is_made_again(tmp_path: Path) -> None:
     certificates.ensure(tmp_path, "ostest", NAMES)
     (tmp_path / "ca.key").unlink()
     assert certificates.ensure(tmp_path, "ostest", NAMES)

@@ -173,7 +173,7 @@ def test_a_text_of_a_plan_is_validated_too(tmp_path: Path) -> None:
         ("memory_mib: 4096", "memory_mib: lots", r"plan.yaml:\d+:\d+: nodes.0.memory_mib is 'lots': must be an integer"),
         ("role: master", "rol: master", r"nodes.0.rol: unknown field; did you mean `role`\?\n.*nodes.0.role: is missing: must be one of master, arbiter"),
         ("netns: agentlab-ostest", "netns: ../ostest", "hypervisor.netns is '../ostest': must be a name of"),
-        ("name: ostest\n", "name: other\n", "cluster.name is 'other': this is the run directory of cluster 'ostest'"),
+        ("name: ostest\n", "name: other\n", "hypervisor.uplink.link is 'al-ostest': must be al-other"),
         ("faults: []", "faults: [{kind: x}]", "faults.0.kind is 'x': must be one of power_off"),
     ],
 )
@@ -183,6 +183,12 @@ def test_a_plan_that_was_edited_wrongly(tmp_path: Path, before: str, after: str,
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after, 1))
     with pytest.raises(rundir.RunError, match=wanted):
+        rundir.prepare(tmp_path, None, PROFILES, "ostest")
+
+
+def test_a_plan_of_another_cluster(tmp_path: Path) -> None:
+    rundir.write(rundir.prepare(tmp_path, "sno_ipv4", PROFILES, "other")[1])
+    with pytest.raises(rundir.RunError, match=r"cluster\.name is 'other': this is the run directory of cluster 'ostest'"):
         rundir.prepare(tmp_path, None, PROFILES, "ostest")
 
 

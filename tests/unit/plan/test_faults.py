@@ -1,4 +1,4 @@
-"""The table of faults: what a profile may say, what it is told, and what comes of it in a plan."""
+"""The table of faults: fields in a profile, error messages, and effects on a plan."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         ("{kind: boot_order, node: master-1, when: boot}", "faults.0.when: unknown field"),
         ("{kind: service_down, service: registri}", "faults.0.service is 'registri': did you mean registry?"),
         ("{kind: mtu, node: master-1, nic: eth3, mtu: 1400}", "faults.0.nic is 'eth3': did you mean eth0?"),
-        ("{kind: arp_one_way, node: master-1, peer: master-1}", "faults.0.node is 'master-1': must be another node"),
+        ("{kind: arp_one_way, node: master-1, peer: master-1}", "faults.0.node is 'master-1': must differ"),
         ("{kind: wrong_token, node: master-0}", "faults.0.node is 'master-0': is the rendezvous host"),
-        ("{kind: extra_host}, {kind: extra_host}", "faults.1.kind is 'extra_host': is given twice"),
+        ("{kind: extra_host}, {kind: extra_host}", "faults.1.kind is 'extra_host': is a duplicate"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_wrong_is_reported(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ProfileError) as report:
         load(tmp_path, f"faults: [{text}]")
     assert told in str(report.value)
@@ -65,9 +65,9 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("addressing: static\nfaults: [{kind: extra_host}]", "needs `addressing: dhcp`"),
+        ("addressing: static\nfaults: [{kind: extra_host}]", "requires `addressing: dhcp`"),
         ("boot: {mode: pxe}\nfaults: [{kind: wrong_token, node: master-1}]", "redfish, minimal, cdrom"),
-        ("hypervisor: {kind: local}\nfaults: [{kind: arp_one_way, node: master-0, peer: master-1}]", "needs `hypervisor: {kind: sandbox}`"),
+        ("hypervisor: {kind: local}\nfaults: [{kind: arp_one_way, node: master-0, peer: master-1}]", "requires `hypervisor: {kind: sandbox}`"),
     ],
 )
 def test_faults_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, told: str) -> None:

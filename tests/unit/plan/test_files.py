@@ -61,7 +61,7 @@ release:
         (b"\xff\xfe", "is not text in UTF-8"),
         (b"ssh-rsa AAAA me", "is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`"),
         (b"hello", "is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`"),
-        (b"-----BEGIN OPENSSH PRIVATE KEY-----\n", "is a private key; give the public one, such as ~/.ssh/id_ed25519.pub"),
+        (b"-----BEGIN OPENSSH PRIVATE KEY-----\n", "is a private key; use the public one, such as ~/.ssh/id_ed25519.pub"),
         (b"x" * (files.LIMIT + 1), "is larger than 1024 KiB"),
     ],
 )
@@ -126,11 +126,11 @@ def test_a_route_to_ipv6_addresses(tmp_path: Path, capsys: pytest.CaptureFixture
     """It was accepted, and led nowhere."""
     path = tmp_path / "p.yml"
     assert report(path, "stack: ipv6\nhypervisor: {route: true}\n") == [
-        "2:14: hypervisor.route is True: a route leads to IPv4 addresses only, and `stack: ipv6` has none: must be false"
+        "2:14: hypervisor.route is True: a route supports IPv4 addresses only, and `stack: ipv6` has none: must be false"
     ]
     path.write_text("topology: ha\nstack: dualstack\nhypervisor: {route: true}\n")
     assert main(["plan", str(path), "--format", "yaml"]) == 0
-    assert capsys.readouterr().err.startswith("warning: hypervisor.route leads to the IPv4 addresses of this cluster only")
+    assert capsys.readouterr().err.startswith("warning: hypervisor.route reaches only the IPv4 addresses of this cluster")
 
 
 def test_the_numbers_of_the_readme() -> None:

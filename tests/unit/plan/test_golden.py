@@ -1,6 +1,6 @@
 """Every profile has golden files: the plan and the installer's input that it comes to.
 
-`AGENTLAB_UPDATE_GOLDEN=1 pytest tests/unit/plan` writes them anew; read the diff before you commit it.
+`AGENTLAB_UPDATE_GOLDEN=1 pytest tests/unit/plan` writes them again; read the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def check_text(path: Path, text: str) -> None:
     if os.environ.get("AGENTLAB_UPDATE_GOLDEN"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert text == path.read_text(), f"{path} differs; AGENTLAB_UPDATE_GOLDEN=1 writes it anew"
+    assert text == path.read_text(), f"{path} differs; AGENTLAB_UPDATE_GOLDEN=1 writes it again"
 
 
 @pytest.mark.parametrize("name", NAMES)

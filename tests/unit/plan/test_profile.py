@@ -52,7 +52,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
     ("text", "wanted"),
     [
         ("a: [b\nc: d", "p.yml:2:2: not valid YAML: did not find expected ',' or ']'"),
-        ("topology: sno\ntopology: ha\n", "p.yml:2:1: topology: is given twice; keep one"),
+        ("topology: sno\ntopology: ha\n", "p.yml:2:1: topology: is a duplicate; remove one"),
         ("1: 2\n", "p.yml:1:1: 1: unknown field; there are"),
         ("- sno\n", "p.yml: a profile is a mapping of fields, such as `topology: sno`"),
         ("topology: {}\n", "p.yml:1:1: topology is {}: must be one of sno,"),
@@ -64,15 +64,15 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ("worker: {count: 1}\n", "p.yml:1:10: worker.count is 1: a single node has no workers"),
         (
             "topology: ha\narbiter: {count: 1}\n",
-            "p.yml:2:11: arbiter.count is 1: an arbiter goes with 2 masters, not 3",
+            "p.yml:2:11: arbiter.count is 1: an arbiter requires 2 masters, not 3",
         ),
         (
             "topology: tnf\narbiter: {count: 1}\n",
             "p.yml:2:11: arbiter.count is 1: must be 0 with topology tnf",
         ),
         ("platform: baremetal\n", "p.yml:1:1: platform is 'baremetal': a single node has platform none or external"),
-        ("release: {payload: ocp}\n", "p.yml: release.image: a real payload needs the pullspec of its release image"),
-        ("hypervisor: {kind: ssh}\n", "p.yml: hypervisor.host: a hypervisor reached by ssh needs its name or address"),
+        ("release: {payload: ocp}\n", "p.yml: release.image: a real payload requires the pullspec of its release image"),
+        ("hypervisor: {kind: ssh}\n", "p.yml: hypervisor.host: a hypervisor of `kind: ssh` requires its name or address"),
         ("nodes: {mastr-0: {vcpus: 1}}\n", "p.yml:1:9: nodes.mastr-0: no node has this name; did you mean master-0?"),
         (
             "nodes: {master-0: {nics: {eth1: {mac: '00:00:00:00:00:01'}}}}\n",
@@ -81,13 +81,13 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         (
             "topology: compact\nnodes:\n  master-0: {nics: {eth0: {mac: '00:00:00:00:00:01'}}}\n"
             "  master-1: {nics: {eth0: {mac: '00:00:00:00:00:01'}}}\n",
-            "p.yml:4:28: nodes.master-1.nics.eth0.mac is '00:00:00:00:00:01': is already that of nodes.master-0.nics.eth0.mac",
+            "p.yml:4:28: nodes.master-1.nics.eth0.mac is '00:00:00:00:00:01': is already used by nodes.master-0.nics.eth0.mac",
         ),
         (
             "network: {ipv4: 10.128.1.0/24}\n",
             "p.yml: installer.cluster_network.ipv4.0.cidr is '10.128.0.0/14': overlaps with network.ipv4 (10.128.1.0/24)",
         ),
-        ("network: {ipv4: 100.64.3.0/24}\n", "overlaps with 100.64.0.0/16, which OVN-Kubernetes keeps for itself"),
+        ("network: {ipv4: 100.64.3.0/24}\n", "overlaps with 100.64.0.0/16, which OVN-Kubernetes reserves"),
         ("network: {ipv4: 'fd00::/64'}\n", "p.yml:1:11: network.ipv4 is 'fd00::/64': must be an IPv4 network"),
         (
             "network: {ipv4: 192.168.111.0/27}\n",
@@ -95,7 +95,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ),
         (
             "topology: compact\nnetwork: {offsets: {api: 30}}\n",
-            "p.yml:2:21: network.offsets.api is 30: lies in the DHCP range, 20 to 60",
+            "p.yml:2:21: network.offsets.api is 30: is in the DHCP range, 20 to 60",
         ),
         (
             "topology: compact\naddressing: static\nnetwork: {offsets: {api: 81}}\n",
@@ -103,7 +103,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ),
         (
             "topology: compact\nvips: {api: [10.0.0.1]}\n",
-            "p.yml:2:14: vips.api.0 is '10.0.0.1': lies outside of its network, 192.168.111.0/24",
+            "p.yml:2:14: vips.api.0 is '10.0.0.1': is outside of its network, 192.168.111.0/24",
         ),
         (
             "topology: compact\nstack: dualstack\nvips: {api: [192.168.111.9]}\n",
@@ -115,10 +115,10 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ),
         (
             "nodes: {master-0: {nics: {eth0: {addresses: [192.168.1.1]}}}}\n",
-            "p.yml:1:46: nodes.master-0.nics.eth0.addresses.0 is '192.168.1.1': lies outside of its network",
+            "p.yml:1:46: nodes.master-0.nics.eth0.addresses.0 is '192.168.1.1': is outside of its network",
         ),
-        ("services: {http: {port: 5000}}\n", "services.http.port is '5000': is already that of services.registry.port"),
-        ("extra_networks: [{name: ostestbm, ipv4: 10.9.0.0/24}]\n", "is already that of network.bridge"),
+        ("services: {http: {port: 5000}}\n", "services.http.port is '5000': is already used by services.registry.port"),
+        ("extra_networks: [{name: ostestbm, ipv4: 10.9.0.0/24}]\n", "is already used by network.bridge"),
         ("extra_networks: [{name: more}]\n", "p.yml:1:18: extra_networks.0: needs `ipv4`, `ipv6` or both"),
         ("faults: {}\n", "p.yml:1:1: faults is {}: must be a list"),
     ],
@@ -143,12 +143,12 @@ services: {http: {port: 5000}}
 """
     assert problems(tmp_path, text, "a-very-long-name") == [
         "p.yml:1:1: platfrm: unknown field; did you mean `platform`?",
-        "p.yml:3:1: topology: is given twice; keep one",
-        "p.yml:4:14: vips.api.0 is '10.0.0.1': lies outside of its network, 192.168.111.0/24",
+        "p.yml:3:1: topology: is a duplicate; remove one",
+        "p.yml:4:14: vips.api.0 is '10.0.0.1': is outside of its network, 192.168.111.0/24",
         "p.yml:5:10: master.memory_mib is 'lots': must be an integer",
-        "p.yml:6:19: services.http.port is '5000': is already that of services.registry.port; each must be its own",
+        "p.yml:6:19: services.http.port is '5000': is already used by services.registry.port; each must be unique",
         "p.yml: network.bridge is 'a-very-long-namebm': the name of a bridge has at most 15 characters, this has 18; "
-        "choose a shorter cluster name, or give `network.bridge`",
+        "choose a shorter cluster name, or set `network.bridge`",
     ]
 
 
@@ -158,7 +158,7 @@ services: {http: {port: 5000}}
         (
             "network: {ipv4: 10.9.0.1/24}",
             "vips: {api: [10.9.0.5]}\ntopology: compact",
-        ),  # what the address lies in is not known
+        ),  # the network of the address is unknown
         ("stak: ipv6", "network: {ipv4: 192.168.111.0/28}"),  # nor which family was meant
         ("topology: compct", "nodes: {master-2: {}}"),  # nor how many nodes
         ("extra_networks: [{ipv4: 10.9.0.0/24}]", "nodes: {master-0: {nics: {eth1: {}}}}"),
@@ -183,7 +183,7 @@ master: {memry_mib: 1.5, vcpus: 2}
         "p.yml:3:11: release.paylod: unknown field; did you mean `payload`?",
         "p.yml:4:10: master.memry_mib: unknown field; did you mean `memory_mib`?",
         "p.yml:4:10: master.memry_mib is 1.5: must be an integer",
-        "p.yml: installer.pull_secret_file: a real payload needs a file with the pull secret of its registries",
+        "p.yml: installer.pull_secret_file: a real payload requires a file with the pull secret of its registries",
     ]
 
 
@@ -216,7 +216,7 @@ def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:
         profile.load(path, None, here=True)
     assert [item.field for item in caught.value.problems] == ["stak", "nodes.*.memory_mib"]
     assert caught.value.problems[1].remedy.startswith(
-        f"{3 * 1000000 + 3000000 + 2048 + 5 * 150} MiB of memory are needed for 5 nodes, "
+        f"{3 * 1000000 + 3000000 + 2048 + 5 * 150} MiB of memory are required for 5 nodes, "
     )
     path.write_text("hypervisor: {kind: ssh, host: lab.example}\nmaster: {memory_mib: 1000000}\nstak: ipv6\n")
     with pytest.raises(ProfileError) as caught:
@@ -268,4 +268,4 @@ def test_capacity() -> None:
     little = {"memory_mib": 8192, "cpus": 1, "disk_free_gib": 5}
     lacking = capacity.check(plan["nodes"], "lab", "/pool", little)
     assert [path[-1] for path, __, __ in lacking] == ["memory_mib", "vcpus", "disks"]
-    assert "14062 MiB of memory are needed for 5 nodes, 8192 are available" in lacking[0][2]
+    assert "14062 MiB of memory are required for 5 nodes, 8192 are available" in lacking[0][2]

@@ -35,7 +35,7 @@ def test_the_second_time_nothing_changes(tmp_path: Path) -> None:
     assert stat.S_IMODE((run / "plan.yaml").stat().st_mode) == 0o600
 
 
-def test_without_a_profile_the_plan_is_as_people_left_it(tmp_path: Path) -> None:
+def test_without_a_profile_the_plan_is_as_users_left_it(tmp_path: Path) -> None:
     make(tmp_path, "sno_ipv4")
     path = tmp_path / "plan.yaml"
     path.write_text(path.read_text().replace("memory_mib: 4096", "memory_mib: 5000"))

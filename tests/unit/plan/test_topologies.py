@@ -69,5 +69,5 @@ def test_swarm() -> None:
     assert swarm.alias("7_masters:9") == "7control:9"
     settings = swarm.Settings(url="http://127.0.0.1:1", topology={"7_masters": 1.0})
     assert (swarm.topology("7control").masters, swarm.topologies(settings)) == (7, ["7control"])
-    with pytest.raises(swarm.SwarmError, match="--topology twin: must be of sno"):
+    with pytest.raises(swarm.SwarmError, match="--topology twin: must be one of sno"):
         swarm.Settings(url="http://127.0.0.1:1", topology={"twin": 1.0})

@@ -1,4 +1,4 @@
-"""Shapes in which secrets were found, each with what must not stay, and lines that look like them and are none."""
+"""Shapes of secrets, each with the text that must be removed, and similar lines without secrets."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_long_lines_are_cut_and_say_so() -> None:
     assert len(out) < module.MAX_LINE + 100 and f"[{len(text) - 5 - module.MAX_LINE} bytes cut]" in out
 
 
-def test_state_goes_on_between_pieces() -> None:
+def test_state_continues_between_pieces() -> None:
     redactor = Redactor()
     out = [redactor.feed(f"{line}\n") for line in KEY.splitlines()]
     assert "MHcC" not in "".join(out) and redactor.feed("level=info\n") == "level=info\n"

@@ -1,4 +1,4 @@
-"""A mirror that sends what it likes: nothing of it is used, and nobody waits for it for ever."""
+"""A hostile mirror: none of its content is used, and all waits are bounded."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_manifest_that_lies_about_sizes(fake: Fake, tmp_path: Path, lie: int) 
         ("size", -1), ("size", "12"), ("size", None), ("size", True), ("size", 1.5), ("mediaType", 7),
     ],
 )  # fmt: skip
-def test_descriptors_that_are_none(fake: Fake, tmp_path: Path, name: str, value: object) -> None:
+def test_descriptors_that_are_invalid(fake: Fake, tmp_path: Path, name: str, value: object) -> None:
     manifest = manifest_of(fake, fake.image(FILES))
     manifest["layers"][0][name] = value
     for said in read_all_ways(fake, fake.document(manifest), tmp_path):
@@ -155,7 +155,7 @@ def test_descriptors_that_are_none(fake: Fake, tmp_path: Path, name: str, value:
     [[], 1, "x", None, {}, {"layers": 1}, {"layers": [1]}, {"manifests": 1}, {"manifests": [1]}, {"manifests": [{}]},
      {"manifests": [{"platform": 1}]}, {"manifests": [{"platform": {"architecture": "amd64"}}]}],
 )  # fmt: skip
-def test_manifests_that_are_none(fake: Fake, tmp_path: Path, document: object) -> None:
+def test_manifests_that_are_invalid(fake: Fake, tmp_path: Path, document: object) -> None:
     read_all_ways(fake, fake.document(document), tmp_path)
 
 
@@ -269,14 +269,14 @@ def _raw(request: BaseHTTPRequestHandler, text: bytes) -> bool:
         pytest.param(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/x\r\n\r\n", id="redirect without TLS"),
         pytest.param(b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1:9/x\r\n\r\n", id="redirect to ftp"),
         pytest.param(b"HTTP/1.1 302 Found\r\nLocation: https://[::1/x\r\n\r\n", id="redirect to no URL"),
-        pytest.param(b"HTTP/1.1 302 Found\r\nLocation: /v2/lab/again\r\n\r\n", id="redirects for ever"),
+        pytest.param(b"HTTP/1.1 302 Found\r\nLocation: /v2/lab/again\r\n\r\n", id="endless redirects"),
         pytest.param(b"HTTP/1.1 302 Found\r\n\r\n", id="redirect to nowhere"),
         pytest.param(b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm=\"file:///etc/passwd\"\r\n\r\n", id="tokens in a file"),
         pytest.param(b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm=\"http://127.0.0.1:9/\"\r\n\r\n", id="tokens without TLS"),
         pytest.param(b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer\r\n\r\n", id="tokens nowhere"),
     ],
 )
-def test_answers_that_are_none(fake: Fake, tmp_path: Path, text: bytes) -> None:
+def test_answers_that_are_invalid(fake: Fake, tmp_path: Path, text: bytes) -> None:
     """For the manifest, and for the layer behind a good manifest."""
     digest = fake.image(FILES)
     for part in ("/manifests/", "/blobs/"):
@@ -289,7 +289,7 @@ def test_answers_that_are_none(fake: Fake, tmp_path: Path, text: bytes) -> None:
 
 
 def test_credentials_stay_with_the_registry(fake: Fake, tmp_path: Path) -> None:
-    """A blob may lie elsewhere, as on another port; what it is asked for there carries no password."""
+    """A blob may be on another server; requests to it have no password."""
     elsewhere = Fake("127.0.0.1", tmp_path, "Bearer")
     seen: list[str | None] = []
 

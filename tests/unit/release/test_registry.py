@@ -127,7 +127,7 @@ def test_pullspecs(pullspec: str, parts: tuple[str, str, str]) -> None:
 
 
 def test_no_pullspec() -> None:
-    with pytest.raises(RegistryError, match="is no pullspec"):
+    with pytest.raises(RegistryError, match="is not a pullspec"):
         parse("release")
 
 

@@ -31,8 +31,8 @@ def first(**facts):
     return found[0].text if found else None
 
 
-def patience(**facts):
-    return causes(Facts(plan=PLAN, **facts))[0].patience
+def grace(**facts):
+    return causes(Facts(plan=PLAN, **facts))[0].grace
 
 
 def test_nothing_wrong():
@@ -65,28 +65,28 @@ def test_failing_validation():
         "host master-1 fails a validation: Require at least 16.00 GiB RAM for role master, found only 2.00 GiB")
 
 
-def test_what_holds_a_host_back_is_told_before_what_does_not():
+def test_what_holds_a_host_back_is_reported_before_what_does_not():
     checks = {"network": [{"id": "ntp-synced", "status": "failure", "message": "no NTP"}, {"id": "x", "status": "failure", "message": "no route"}]}
     hosts = [host(0, "known"), host(1, "insufficient", "Host cannot be installed due to following failing validation(s): no NTP ; no route")]
     hosts[1]["validations_info"] = json.dumps(checks)
     facts = {"domains": RUNNING, "cluster": {"status": "insufficient", "hosts": hosts}}
     assert first(**facts) == "host master-1 fails a validation: no route"
-    assert patience(**facts) == LIKELY
+    assert grace(**facts) == LIKELY
 
 
-def test_what_holds_nobody_back_is_told_all_the_same():
+def test_what_holds_no_one_back_is_reported_all_the_same():
     hosts = [host(0, "known", failing="Failed to fetch container images", check="container-images-available"), host(1, "known")]
     facts = {"domains": RUNNING, "cluster": {"status": "ready", "hosts": hosts}}
     assert first(**facts) == "host master-0 fails a validation: Failed to fetch container images"
-    assert patience(**facts) is None
+    assert grace(**facts) is None
 
 
-def test_the_host_that_failed_is_told_before_those_it_took_along():
+def test_the_host_that_failed_is_reported_before_those_it_took_along():
     hosts = [host(0, "error", "Host is part of a cluster that failed to install"), host(1, "error", "timeout while connecting")]
     assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == "host master-1 is error: timeout while connecting"
 
 
-def test_a_network_that_loses_large_packets_is_told_of_a_host_that_does_not_join():
+def test_a_network_that_loses_large_packets_is_reported_of_a_host_that_does_not_join():
     hosts = [host(0, "installed", failing="MTU is broken", check="mtu-valid"),
              host(1, "installing-in-progress", failing="MTU is broken", check="mtu-valid")]
     assert first(domains=RUNNING, cluster={"status": "installing", "hosts": hosts}) == "host master-1 fails a validation: MTU is broken"
@@ -108,7 +108,7 @@ def test_a_host_that_is_no_node_explains_operators_that_wait():
 
 def test_memory_does_not_grow():
     facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
-    assert patience(domains=RUNNING, **facts) == SURE
+    assert grace(domains=RUNNING, **facts) == SURE
 
 
 def test_two_hosts_of_one_name_are_not_one_that_is_missing():
@@ -124,8 +124,8 @@ def test_service_that_never_started():
         "start-cluster-installation.service": Unit("activating"),
     }}
     assert first(**facts) == ("assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 "
-                              "fails again and again: Error: manifest unknown")
-    assert patience(**facts) == SURE
+                              "fails repeatedly: Error: manifest unknown")
+    assert grace(**facts) == SURE
 
 
 def test_the_unit_that_fails_is_named_before_the_one_that_gave_up_waiting_for_it():
@@ -133,14 +133,14 @@ def test_the_unit_that_fails_is_named_before_the_one_that_gave_up_waiting_for_it
         "assisted-service.service": Unit("activating", 1, "Error: exit 1"),
         "agent-register-cluster.service": Unit("failed"),
     }}
-    assert "assisted-service.service on the rendezvous host 192.0.2.20 fails again and again" in first(**facts)
-    assert patience(**facts) == SURE
+    assert "assisted-service.service on the rendezvous host 192.0.2.20 fails repeatedly" in first(**facts)
+    assert grace(**facts) == SURE
 
 
 def test_service_that_is_only_slow():
     facts = {"domains": RUNNING, "node_zero": {"assisted-service.service": Unit("activating")}}
     assert first(**facts).endswith("assisted-service.service on the rendezvous host 192.0.2.20 is still starting")
-    assert patience(**facts) is None
+    assert grace(**facts) is None
 
 
 def test_refused_token():
@@ -150,7 +150,7 @@ def test_refused_token():
 
 def test_registry_down_comes_first():
     assert first(domains={}, services={"registry": "connection refused"}) == "the lab's registry does not answer: connection refused"
-    assert patience(domains={}, services={"registry": "connection refused"}) == SURE
+    assert grace(domains={}, services={"registry": "connection refused"}) == SURE
 
 
 def test_a_bmc_explains_nothing_once_machines_run():
@@ -164,16 +164,16 @@ def test_a_host_that_broke():
         "host master-1 is error at Writing image to disk: failed after 3 attempts")
 
 
-def test_a_preparation_that_fails_for_ever():
-    """Between two tries nothing is wrong with the host, so what counts is what was told."""
+def test_a_preparation_that_fails_indefinitely():
+    """Between two tries nothing is wrong with the host, so what counts is what was reported."""
     event = {"severity": "warning", "message": "Host master-0: updated status from preparing-for-installation to preparing-failed (Host failed to "
              "prepare for installation due to following failing validation(s): Failed to fetch container images needed for installation from x.)"}
     cluster = {"status": "preparing-for-installation", "hosts": [host(0, "preparing-for-installation"), host(1, "known")]}
     assert first(cluster=cluster, events=[event] * 2) is None
     [cause] = causes(Facts(plan=PLAN, cluster=cluster, events=[event] * 3))
-    assert cause.text == ("host master-0 fails to prepare for the installation, again and again: "
+    assert cause.text == ("host master-0 fails to prepare for the installation, repeatedly: "
                           "Failed to fetch container images needed for installation from x.")
-    assert cause.patience == 360
+    assert cause.grace == 360
 
 
 def test_console_signs():
@@ -182,15 +182,15 @@ def test_console_signs():
     console = "initrd: no Ignition config\r\ninitrd: cannot mount /dev/sr0\r\ninitrd: a shell follows; log: /run/ignition.log\r\n"
     cause = causes(Facts(plan=PLAN, domains=RUNNING, consoles={"ostest_master_0": console}))[0]
     assert cause.text == "ostest_master_0: the machine could not find or start its system: initrd: cannot mount /dev/sr0"
-    assert cause.patience == 60
+    assert cause.grace == 60
 
 
 def test_what_a_console_remarks_comes_after_what_explains_it():
-    console = {"ostest_master_0": "\x1b[31mInstallation cannot proceed, these hosts are not as configured:\x1b[0m\n"}
+    console = {"ostest_master_0": "\x1b[31mInstallation cannot proceed, these hosts do not match their configuration:\x1b[0m\n"}
     cluster = {"status": "insufficient", "hosts": [host(0, "known")]}
     found = causes(Facts(plan=PLAN, domains=RUNNING, cluster=cluster, consoles=console))
     assert found[0].text == "host master-1 never registered"
-    assert found[1].text.endswith("could not be applied: Installation cannot proceed, these hosts are not as configured:")
+    assert found[1].text.endswith("could not be applied: Installation cannot proceed, these hosts do not match their configuration:")
 
 
 def test_wrong_rendezvous_ip():
@@ -262,6 +262,6 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     assert rows["ssh"] == "/srv/bin/agentlab ssh master-0 --cluster my-lab"
     assert rows["remove it"] == "/srv/bin/agentlab destroy --cluster my-lab"
     assert rows["console"] == "https://console.my-lab.test"
-    assert "in the lab's network only" in lines[0]
+    assert "only in the lab's network" in lines[0]
     local = closing(Access(plan | {"hypervisor": {"kind": "local", "console_dir": "/x/console"}}, Path("/r")))
     assert any("resolvectl dns br 192.0.2.1" in line for line in local)

@@ -28,7 +28,7 @@ def host(name: str, status: str, *stages: str) -> dict[str, Any]:
 
 @pytest.fixture
 def service() -> Iterator[Any]:
-    """An assisted service that tells `service.cluster` to whoever has the token."""
+    """An assisted service that returns `service.cluster` to clients with the token."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -119,14 +119,14 @@ def test_a_name_that_two_hosts_have_is_not_the_node(service: Any, tmp_path: Path
     assert one.acts == ["power_off master-1"]
 
 
-def test_what_fails_is_tried_again_and_told_once(service: Any, tmp_path: Path) -> None:
+def test_what_fails_is_tried_again_and_reported_once(service: Any, tmp_path: Path) -> None:
     one = Injected(service, tmp_path, {"kind": "power_off", "node": "master-0"})
-    one.obstacle = "x_master-0 does not run"
+    one.obstacle = "x_master-0 is not running"
     assert one.injector.turn(0)
     assert one.injector.turn(1)
     one.obstacle = ""
     one.injector.turn(2)
-    assert one.said == ["power_off master-0 not yet: x_master-0 does not run", "power_off master-0 begins (boot)"]
+    assert one.said == ["power_off master-0 not yet: x_master-0 is not running", "power_off master-0 begins (boot)"]
 
 
 def test_an_image_is_hidden_and_found_again(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
     note = lab.service_down({"service": "registry"})
     assert processes.find(tmp_path, "registry") is None
     assert os.waitpid(first.pid, 0)[0] == first.pid
-    with pytest.raises(faultd.FaultError, match="registry does not run"):
+    with pytest.raises(faultd.FaultError, match="registry is not running"):
         lab.service_down({"service": "registry"})
     lab.service_up({"service": "registry"}, note)
     again = processes.find(tmp_path, "registry")

@@ -102,7 +102,7 @@ def test_start_again_and_change(plan: dict, tmp_path: Path) -> None:
         with urllib.request.urlopen(request) as answer:
             assert (answer.status, answer.read()) == (206, bytes(range(10, 20)))
         next(iter(wanted["http"].files)).write_text("changed")
-        assert services.ensure(wanted, where, check=True)[0]["before"] == "running with other settings\n"
+        assert services.ensure(wanted, where, check=True)[0]["before"] == "running with different settings\n"
         assert [change["name"] for change in services.ensure(wanted, where)] == ["http"]
     finally:
         processes.stop(where, "http")
@@ -115,7 +115,7 @@ def test_taken_port_says_whose(plan: dict, tmp_path: Path) -> None:
         port = plan["services"]["http"]["port"] = other.getsockname()[1]
         plan["networks"][0]["subnets"] = [{"gateway": "127.0.0.1", "family": "ipv4"}]
         wanted = {"http": render(plan, private=False)["http"]}
-        with pytest.raises(LabError, match=rf"http: port {port}/tcp is taken by pid {os.getpid()} "):
+        with pytest.raises(LabError, match=rf"http: port {port}/tcp is used by pid {os.getpid()} "):
             services.ensure(wanted, tmp_path / "processes")
 
 
@@ -125,7 +125,7 @@ def test_one_that_ends_says_why(tmp_path: Path) -> None:
 
     program = processes.Program("x", [sys.executable, "-c", "print('the reason', flush=True); raise SystemExit(1)"], tmp_path / "log")
     service = services.Service(program, {}, 1, "tcp", refuse)
-    with pytest.raises(LabError, match="x: ended: the reason"):
+    with pytest.raises(LabError, match="x: exited: the reason"):
         services.ensure({"x": service}, tmp_path / "processes")
 
 

@@ -60,9 +60,9 @@ def test_a_directory_with_files_of_others_is_refused_and_kept(tmp_path: Path) ->
     photos = tmp_path / "sec1" / "photos"
     photos.mkdir(parents=True)
     (photos / "t.txt").write_text("mine")
-    with pytest.raises(owner.OwnerError, match=r"sec1 is not empty, and agentlab did not make it \(owner.json is missing in it\): choose another"):
+    with pytest.raises(owner.OwnerError, match=r"sec1 is not empty, and agentlab did not create it \(owner.json is missing in it\): choose another"):
         host.claim(tmp_path / "sec1", ALICE)
-    with pytest.raises(owner.OwnerError, match=r"sec1 is not removed: .* remove it yourself; if not, take it off the list in .*state.json"):
+    with pytest.raises(owner.OwnerError, match=r"sec1 is not removed: .* remove it yourself; if not, remove it from the list in .*state.json"):
         owner.marked(tmp_path / "sec1", ALICE)
     assert (photos / "t.txt").read_text() == "mine"
     (tmp_path / "link").symlink_to(photos)
@@ -175,6 +175,6 @@ def test_a_damaged_list_of_the_host_is_named(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("data", [{}, {"owner": []}, {"owner": {"cluster": "a"}}, {"owner": {**ALICE.fact()["owner"], "uid": "0"}}])
 def test_what_is_no_owner_is_refused(data: dict[str, Any]) -> None:
-    with pytest.raises(owner.OwnerError, match="not what the role"):
+    with pytest.raises(owner.OwnerError, match="must be the fact agentlab_owner"):
         owner.from_fact(data)
     assert owner.from_fact(json.loads(json.dumps(ALICE.fact()))) == ALICE

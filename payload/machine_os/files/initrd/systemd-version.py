@@ -1,7 +1,7 @@
-"""Answers Ignition's one question to systemd: its version.
+"""Answers Ignition's single query to systemd: its version.
 
 Ignition asks `org.freedesktop.systemd1.Manager.Version` over systemd's private socket when a config enables an
-instantiated unit, and systemd is not running yet in this initrd. Usage: systemd-version.py SOCKET VERSION; the process that goes on is
+instantiated unit, and systemd is not running yet in this initrd. Usage: systemd-version.py SOCKET VERSION; the process that stays is
 named in SOCKET.pid.
 """
 

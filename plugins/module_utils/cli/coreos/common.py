@@ -33,7 +33,7 @@ def many(*names: str, metavar: str, help: str) -> Option:
 
 ISO = option("input", metavar="ISO", help="the live ISO image")
 OUTPUT = option("-o", "--output", metavar="path", help="write to a new file, or - for stdout, instead of in place")
-FORCE = option("-f", "--force", action="store_true", help="overwrite what is embedded already")
+FORCE = option("-f", "--force", action="store_true", help="overwrite existing embedded data")
 KEYFILES = option("-k", "--keyfile", action="append", required=True, metavar="path", help="NetworkManager keyfile")
 DIRECTORY = option("-C", "--directory", metavar="path", help="extract to a directory instead of stdout")
 CUSTOMIZE = [
@@ -130,7 +130,7 @@ def _grow(parser: argparse.ArgumentParser, tree: Tree, path: str) -> None:
 
 
 def run(prog: str, tree: Tree, argv: list[str]) -> int:
-    """Run the command that `argv` names in a tree of words; print an error as coreos-installer does."""
+    """Run the command of `argv` in a tree of subcommands; print errors as coreos-installer does."""
     verb = prog.removeprefix("agentlab ")
     text = texts.COMMANDS[verb]
     parser = argparse.ArgumentParser(prog=prog, allow_abbrev=False, description=f"{text[:1].upper()}{text[1:]}.")

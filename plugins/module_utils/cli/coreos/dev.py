@@ -59,8 +59,8 @@ DEV: Tree = {
     "show": {
         "iso": (
             _dev_show_iso,
-            [ISO, option("--ignition", action="store_true", help="show where the Ignition config lies"),
-             option("--kargs", action="store_true", help="show where the kernel arguments lie")],
+            [ISO, option("--ignition", action="store_true", help="show the location of the Ignition config"),
+             option("--kargs", action="store_true", help="show the location of the kernel arguments")],
         ),
         "initrd": (_dev_show_initrd, [option("input", metavar="initrd", help="the initramfs image, or - for stdin"), _FILTER]),
     },
@@ -80,8 +80,8 @@ PACK: Tree = {
     "minimal-iso": (
         _pack_minimal,
         [
-            option("full", metavar="FULL_ISO", help="the full ISO, which gets what restores the minimal one"),
-            option("minimal", metavar="MINIMAL_ISO", help="the minimal ISO made of it"),
+            option("full", metavar="FULL_ISO", help="the full ISO, which gets the recipe of the minimal one"),
+            option("minimal", metavar="MINIMAL_ISO", help="the minimal ISO"),
             option("--consume", action="store_true", help="delete the minimal ISO afterwards"),
         ],
     )

@@ -1,10 +1,10 @@
-"""What the commands of `agentlab iso`, `pxe`, `dev` and `pack`, and the options of `customize`, are for: the text of --help."""
+"""What the commands of `agentlab iso`, `pxe`, `dev` and `pack`, and the options of `customize`, are for: descriptions for --help."""
 
 from __future__ import annotations
 
 COMMANDS = {
-    "iso": "look into a live ISO image, and change what is embedded in it",
-    "iso customize": "customize a live ISO image: what is installed, how, and from what live system",
+    "iso": "inspect and customize a live ISO image",
+    "iso customize": "customize a live ISO image, its installation and the installed system",
     "iso ignition": "the Ignition config that is embedded in an ISO image",
     "iso ignition embed": "embed an Ignition config",
     "iso ignition show": "print the embedded Ignition config",
@@ -15,31 +15,31 @@ COMMANDS = {
     "iso network remove": "remove the embedded keyfiles",
     "iso kargs": "the kernel arguments of an ISO image",
     "iso kargs modify": "append, delete or replace kernel arguments",
-    "iso kargs reset": "restore the kernel arguments that the image was made with",
+    "iso kargs reset": "restore the default kernel arguments",
     "iso kargs show": "print the kernel arguments",
-    "iso extract": "extract what an ISO image holds",
+    "iso extract": "extract files from an ISO image",
     "iso extract pxe": "extract kernel, initramfs and rootfs for a network boot",
     "iso extract minimal-iso": "extract a minimal ISO, which fetches its rootfs by URL",
-    "iso reset": "restore an ISO image as it was made",
+    "iso reset": "restore an ISO image to its original state",
     "iso embed": "deprecated: as `iso ignition embed`",
     "iso show": "deprecated: as `iso ignition show`",
     "iso remove": "deprecated: as `iso ignition remove`",
-    "pxe": "what a network boot embeds in its initramfs",
-    "pxe customize": "customize a live initramfs image: what is installed, how, and from what live system",
+    "pxe": "customize an initramfs for network boot",
+    "pxe customize": "customize a live initramfs image, its installation and the installed system",
     "pxe ignition": "an Ignition config as an initramfs image",
     "pxe ignition wrap": "wrap an Ignition config in an initramfs image",
     "pxe ignition unwrap": "print the Ignition config of an initramfs image",
     "pxe network": "network settings as an initramfs image",
     "pxe network wrap": "wrap NetworkManager keyfiles in an initramfs image",
     "pxe network unwrap": "print the keyfiles of an initramfs image, or extract them to a directory",
-    "dev": "look into images",
-    "dev show": "show what is in an image",
+    "dev": "inspect images",
+    "dev show": "show the content of an image",
     "dev show iso": "print the structure of an ISO image as JSON",
     "dev show initrd": "list the files of an initramfs image",
     "dev extract": "extract files from an image",
     "dev extract initrd": "extract the files of an initramfs image",
-    "pack": "make images",
-    "pack minimal-iso": "store in a full ISO what its minimal ISO can be restored from",
+    "pack": "pack images",
+    "pack minimal-iso": "store the recipe of a minimal ISO in the full ISO",
 }
 """Path of words -> what it does."""
 COMMANDS |= {f"iso {path}": text for path, text in COMMANDS.items() if path.split()[0] in ("dev", "pack")}

@@ -190,7 +190,7 @@ _ISO: Tree = {
             ],
         ),
         "reset": (_kargs_reset, [OUTPUT, ISO]),
-        "show": (_kargs_show, [option("-d", "--default", action="store_true", help="show those that the image was made with"), ISO]),
+        "show": (_kargs_show, [option("-d", "--default", action="store_true", help="show the default arguments"), ISO]),
     },
     "extract": {
         "pxe": (_extract_pxe, [ISO, option("-o", "--output-dir", default=".", metavar="PATH", help="directory to write to (default .)")]),
@@ -198,9 +198,9 @@ _ISO: Tree = {
             _extract_minimal,
             [
                 ISO,
-                option("output", nargs="?", default="-", metavar="OUTPUT_ISO", help="where to write the minimal ISO (default: stdout)"),
+                option("output", nargs="?", default="-", metavar="OUTPUT_ISO", help="output path of the minimal ISO (default: stdout)"),
                 option("--output-rootfs", metavar="PATH", help="extract the rootfs image to a file as well"),
-                option("--rootfs-url", metavar="URL", help="URL that the minimal ISO fetches its rootfs from"),
+                option("--rootfs-url", metavar="URL", help="URL of the rootfs for the minimal ISO"),
             ],
         ),
     },
@@ -217,7 +217,7 @@ _ISO: Tree = {
 
 
 def main(argv: list[str]) -> int:
-    """Run `agentlab iso ...`; a leading `iso` is taken as the name of the verb once more."""
+    """Run `agentlab iso ...`; ignore a repeated leading `iso`."""
     if argv[:1] == ["pxe"]:
         from . import pxe as pxe_verb
 

@@ -1,4 +1,4 @@
-"""`agentlab pxe`: the words of coreos-installer for what a network boot embeds."""
+"""`agentlab pxe`: coreos-installer's commands for network boot."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Finds, by MAC, the network configuration that was made for this host, and puts it where NetworkManager reads it: after the names of
-# interfaces in it, which the user chose, are replaced by those that the kernel gave.
+# Finds the network configuration of this host by MAC, and installs it for NetworkManager, after the names of
+# interfaces, which the user chose, are replaced by the kernel's.
 set -euo pipefail
 shopt -s nullglob
 
@@ -15,7 +15,7 @@ if [[ -e /etc/initrd-release ]]; then
     target_dir=/etc/coreos-firstboot-network
 fi
 
-# MAC, in capitals -> name that the kernel gave.
+# MAC, in capitals -> the kernel's name.
 declare -A local_nics=()
 for file in /sys/class/net/*/address; do
     mac=$(tr '[:lower:]' '[:upper:]' < "$file")
@@ -73,7 +73,7 @@ for host_dir in "$source_dir"/host*; do
         cp "$file" "$stage/$new"
     done
     for file in "$stage"/*.nmconnection; do
-        # In two steps, so that names which are swapped don't meet.
+        # In two steps, so that swapped names do not collide.
         number=0
         for logical in "${!names[@]}"; do
             number=$(( number + 1 ))

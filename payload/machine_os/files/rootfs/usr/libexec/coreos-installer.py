@@ -1,6 +1,6 @@
 """coreos-installer of the lab OS: writes the running live system to a disk.
 
-Command line, progress lines and the places of what it writes are coreos-installer's: GPT with the partitions BIOS-BOOT,
+Command line, progress lines and layout are those of coreos-installer: GPT with the partitions BIOS-BOOT,
 EFI-SYSTEM, boot and root, the Ignition config in /ignition/config.ign and the network of --copy-network in
 /coreos-firstboot-network of the boot file system, and the file ignition.firstboot that makes the boot loader ask for
 Ignition once. The root partition is ext4 and holds the root file system as root.squashfs, beside what becomes of /etc and
@@ -58,7 +58,7 @@ menuentry 'machine-os' --class os {{
 
 
 class InstallError(Exception):
-    """Installing cannot go on; the message is for people."""
+    """The installation failed; the message is for users."""
 
 
 class Progress:
@@ -149,7 +149,7 @@ def write_bios_loader(disk: BinaryIO, start: int) -> None:
     """GRUB for BIOS: boot.img in the first sector, core.img in the partition that starts at sector `start`."""
     boot, core = bytearray((FILES / "boot.img").read_bytes()), bytearray((FILES / "core.img").read_bytes())
     core += b"\0" * (-len(core) % SECTOR)
-    boot[0x5C:0x64] = struct.pack("<Q", start)  # where core.img lies
+    boot[0x5C:0x64] = struct.pack("<Q", start)  # location of core.img
     boot[0x64] = 0xFF  # the drive that the firmware booted
     boot[0x66:0x68] = b"\x90\x90"  # no check for floppies
     core[500:510] = struct.pack(
@@ -174,7 +174,7 @@ def claim(device: str) -> int:
         raise InstallError(f"{device} is not a block device")
     real = os.path.realpath(device)
     if os.path.exists(f"/sys/class/block/{os.path.basename(real)}/partition"):
-        raise InstallError(f"{device} is a partition; a whole disk is needed")
+        raise InstallError(f"{device} is a partition; specify a whole disk")
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     own = re.compile(re.escape(real) + "(p?[0-9]+)?")
     busy = [f"{source} on {target}" for source, target, *__ in mounts if own.fullmatch(source)]
@@ -183,7 +183,7 @@ def claim(device: str) -> int:
     with open(device, "rb") as stream:
         size: int = struct.unpack("Q", fcntl.ioctl(stream, BLKGETSIZE64, b"\0" * 8))[0]
     if size < SMALLEST:
-        raise InstallError(f"{device} has {_bytes(size)}; at least {_bytes(SMALLEST)} are needed")
+        raise InstallError(f"{device} has {_bytes(size)}; at least {_bytes(SMALLEST)} are required")
     return size
 
 
@@ -193,7 +193,7 @@ def partition(device: str, number: int) -> str:
 
 
 def reread(device: str, wanted: int) -> None:
-    """Makes the kernel read the partition table, and waits until the nodes are there."""
+    """Make the kernel read the partition table, and wait for the device nodes."""
     for attempt in range(50):
         with open(device, "rb") as stream, contextlib.suppress(OSError):
             fcntl.ioctl(stream, BLKRRPART)
@@ -229,14 +229,14 @@ def copy(source: BinaryIO, target: Path | str, size: int, progress: Progress) ->
 
 
 def live_root() -> tuple[str, int]:
-    """The block device with the root file system that runs, and the squashfs's size."""
+    """Return the block device of the running root file system, and the size of the squashfs."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         device, target, kind, *__ = line.split()
         if target == "/" and kind == "squashfs":
             with open(device, "rb") as stream:
                 superblock = stream.read(96)
             return device, (int(struct.unpack_from("<Q", superblock, 40)[0]) + 4095) // 4096 * 4096
-    raise InstallError("this is not a live system: / is no squashfs")
+    raise InstallError("this is not a live system: / is not a squashfs")
 
 
 # Installing
@@ -250,7 +250,7 @@ def install_live(options: argparse.Namespace, size: int, ignition: bytes | None)
     with open(options.device, "r+b") as disk:
         disk.write(b"\0" * MIB)
         spans = write_table(disk, size)
-        for start, count in spans:  # nothing of an older installation shows through
+        for start, count in spans:  # remove traces of an older installation
             disk.seek(start * SECTOR)
             disk.write(b"\0" * min(MIB, count * SECTOR))
         write_bios_loader(disk, spans[0][0])
@@ -345,7 +345,7 @@ def install_image(options: argparse.Namespace, size: int, ignition: bytes | None
 
 
 def configure(options: argparse.Namespace, boot: Path, ignition: bytes | None) -> None:
-    """Puts into the boot file system what the first boot reads."""
+    """Write the input of the first boot into the boot file system."""
     (boot / "ignition.firstboot").write_text("")
     if ignition is not None:
         (boot / "ignition").mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says on the console when the tokens of this image have expired.
+# Reports on the console that the tokens of this image have expired.
 set -euo pipefail
 
 # shellcheck source=/dev/null
@@ -11,5 +11,5 @@ expiry=$(date -d "$AUTH_TOKEN_EXPIRY" +%s)
 while (( $(date +%s) < expiry )); do
     sleep 30
 done
-printf '\\e{lightred}The token of this image expired at %s: make a new image and boot this host from it.\\e{reset}\n' \
+printf '\\e{lightred}The token of this image expired at %s: create a new image and boot this host from it.\\e{reset}\n' \
     "$AUTH_TOKEN_EXPIRY" | set_issue 99_token_expired

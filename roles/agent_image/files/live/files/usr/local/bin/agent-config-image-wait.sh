@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Asks for the config image until the configuration is there.
+# Requests the config image on the console until the configuration exists.
 set -euo pipefail
 
 # shellcheck source=/dev/null

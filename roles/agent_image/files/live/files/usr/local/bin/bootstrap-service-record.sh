@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# To be sourced: what a service does is recorded in /var/log/openshift/<service>.json, a list of entries with timestamp, phase and result,
-# for those who gather logs afterwards.
+# To be sourced: records the phases of a service in /var/log/openshift/<service>.json, a list of entries with timestamp, phase and result,
+# for later log collection.
 
 SERVICE_RECORD_FILE="/var/log/openshift/${SERVICE_NAME:-$(basename "$0" .sh)}.json"
 

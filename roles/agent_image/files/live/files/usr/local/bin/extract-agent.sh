@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts the agent of the release into /usr/local/bin.
+# Installs the agent of the release into /usr/local/bin.
 set -euo pipefail
 
 /usr/local/bin/release-image-download.sh

@@ -19,5 +19,5 @@ service=$(image_for agent-installer-api-server)
 } > "$target.new"
 mv "$target.new" "$target"
 
-# The database and the service start from it, with a time limit that is not made for downloads.
+# The database and the service start from it, with a timeout that is too short for downloads.
 pull_image "$service"

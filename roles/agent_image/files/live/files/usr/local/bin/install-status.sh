@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Keeps the console of the rendezvous host up to date: services that don't run, host configurations that can't be applied, the UI's URL.
+# Keeps the console of the rendezvous host up to date: services that are not running, host configurations that cannot be applied, the UI's URL.
 set -uo pipefail
 
 # shellcheck source=/dev/null
@@ -32,7 +32,7 @@ while true; do
 
     if [[ -s $failures ]]; then
         {
-            printf '\\e{lightred}Installation cannot proceed, these hosts are not as configured:\\e{reset}\n'
+            printf '\\e{lightred}Installation cannot proceed, these hosts do not match their configuration:\\e{reset}\n'
             sed 's/^/  /' "$failures"
         } | set_issue 80_host-config
     else
@@ -41,7 +41,7 @@ while true; do
 
     if [[ -f /etc/assisted/interactive-ui ]]; then
         if curl --silent --fail --max-time 5 --output /dev/null "${AIUI_URL:-http://localhost:3001/}"; then
-            printf '\\e{lightgreen}Go on with the installation at %s\\e{reset}\n' "${AIUI_URL:-}" | set_issue 90_ui-availability
+            printf '\\e{lightgreen}Continue the installation at %s\\e{reset}\n' "${AIUI_URL:-}" | set_issue 90_ui-availability
         else
             printf '\\e{yellow}The web interface is starting.\\e{reset}\n' | set_issue 90_ui-availability
         fi

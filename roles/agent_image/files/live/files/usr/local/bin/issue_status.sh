@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # To be sourced: messages on the console, one file in /etc/issue.d for each.
 
-# set_issue NAME: show what stands on stdin, in place of what NAME showed before.
+# set_issue NAME: show stdin, replacing the previous text of NAME.
 set_issue() {
     local file="/etc/issue.d/$1.issue" text
     text=$(cat)
@@ -13,7 +13,7 @@ set_issue() {
     agetty --reload || true
 }
 
-# clear_issue NAME: show it no longer.
+# clear_issue NAME: remove it.
 clear_issue() {
     local file="/etc/issue.d/$1.issue"
     if [[ -f $file ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On Oracle Cloud: runs the script that the instance's user data holds, if it is one.
+# On Oracle Cloud: runs the instance's user data if it is a script.
 set -euo pipefail
 
 if [[ $(cat /sys/class/dmi/id/chassis_asset_tag 2> /dev/null) != OracleCloud.com ]]; then
@@ -16,7 +16,7 @@ fi
 [[ $code == 200 ]] || { echo "The metadata service answered $code" >&2; exit 1; }
 base64 -d "$work/encoded" > "$work/script"
 if [[ $(head -c 2 "$work/script") != '#!' ]]; then
-    echo "The user data is no script"
+    echo "The user data is not a script"
     exit 0
 fi
 chmod 0700 "$work/script"

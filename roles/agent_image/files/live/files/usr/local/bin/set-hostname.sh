@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets the host name that agent-config gives to the host with this MAC.
+# Sets the host name of agent-config for the host with this MAC.
 set -euo pipefail
 
 shopt -s nullglob

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds out whether this host is the rendezvous host; /etc/assisted/node0 says so to the other units.
+# Determines whether this host is the rendezvous host, and creates /etc/assisted/node0 for the other units if so.
 set -euo pipefail
 
 # shellcheck source=/dev/null
@@ -14,7 +14,7 @@ done
 # shellcheck source=/dev/null
 . "$env_file"
 
-# mac_of ADDRESS: the MAC of the interface that has it.
+# mac_of ADDRESS: the MAC of the interface with the address.
 mac_of() {
     ip -j address | jq -r --arg ip "$1" 'first(.[] | select(any(.addr_info[]?; .local == $ip)) | .address) // empty'
 }
@@ -26,19 +26,19 @@ for (( waited = 0; waited <= 30; waited += 5 )); do
     sleep 5
 done
 
-# tell TEXT: on the console and at login.
-tell() {
+# report TEXT: on the console and at login.
+report() {
     printf '%s\n' "$1" | set_issue 60-rendezvous-host
     mkdir -p /etc/motd.d
     printf '%s\n' "$1" > /etc/motd.d/60-rendezvous-host
 }
 
 if [[ -z $mac ]]; then
-    tell "This host is not the rendezvous host. The rendezvous host is at $NODE_ZERO_IP."
+    report "This host is not the rendezvous host. The rendezvous host is at $NODE_ZERO_IP."
     exit 0
 fi
 
-# An image without a cluster has no signers; the installer of the release makes them here.
+# An image without a cluster has no signers; the installer of the release creates them here.
 if [[ -d /opt/agent/tls && -z $(ls -A /opt/agent/tls) ]]; then
     /usr/local/bin/release-image-download.sh
     # shellcheck source=/dev/null
@@ -53,4 +53,4 @@ fi
 
 echo "BOOTSTRAP_HOST_MAC=$mac" > /etc/assisted/node0.new
 mv /etc/assisted/node0.new /etc/assisted/node0
-tell "This host ($NODE_ZERO_IP) is the rendezvous host."
+report "This host ($NODE_ZERO_IP) is the rendezvous host."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts the installation once all hosts are ready, and again should the cluster fall back to ready.
+# Starts the installation once all hosts are ready, and again if the cluster falls back to ready.
 set -euo pipefail
 
 # shellcheck source=/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ends when the assisted service answers.
+# Waits until the assisted service answers.
 set -uo pipefail
 
 # shellcheck source=/dev/null

@@ -1,4 +1,4 @@
-"""What a comparison with the namesakes, program by program, showed: output byte for byte, odd input, odd machines."""
+"""Results of a comparison with upstream's programs: output byte for byte, odd input, odd machines."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def put(root: Path, files: dict[str, str | bytes]) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def test_json_is_that_of_the_namesakes() -> None:
+def test_json_is_that_of_the_upstream() -> None:
     model = {"wwn": "", "name": "sda", "eligible": False, "size": 0, "loss": 0.0, "rtt": 10.0, "part": 0.25, "reasons": None, "holders": [],
              "model": "A <&> Ü\u2028", "nested": {"b": "", "a": [{"z": 1, "c": ""}]}}  # fmt: skip
     assert marshal(model) == (
@@ -265,7 +265,7 @@ def test_odd_disks(tmp_path: Path) -> None:
     assert (found["sdc"]["model"], found["sdc"]["vendor"], found["sdc"]["size_bytes"]) == ("Bad\ufffd Model", "My Vendor", 0)
 
 
-def test_machine_that_tells_nonsense(tmp_path: Path, tool: Tool) -> None:
+def test_machine_that_reports_nonsense(tmp_path: Path, tool: Tool) -> None:
     put(tmp_path, {"proc/cpuinfo": "processor : 0\ncpu MHz : fast\nmachine : IBM 8561\n", "sys/devices/system/cpu/present": "0-3,8\n",
                    "proc/meminfo": "MemTotal:\n", "sys/devices/system/memory/block_size_bytes": "0x?\n"})  # fmt: skip
     processor = inventory.cpu(tmp_path)
@@ -328,13 +328,14 @@ def test_nothing_but_references_reaches_podman(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"role": "toast"}, "role toast"), ({"host_id": "x"}, "host_id x is no UUID"), ({"installer_image": "-x"}, "installer_image -x is no image"),
-        ({"mco_image": "a b"}, "mco_image a b"), ({"proxy": {"https_proxy": "https://h:1"}}, "should begin with http://"),
+        ({"role": "toast"}, "role toast"), ({"host_id": "x"}, "host_id x is not a valid UUID"), ({"installer_image": "-x"},
+         "installer_image -x is not a valid image"),
+        ({"mco_image": "a b"}, "mco_image a b"), ({"proxy": {"https_proxy": "https://h:1"}}, "should start with http://"),
         ({"service_ips": ["x"]}, "'x' does not appear"), ({"installer_args": '["--nonsense"]'}, "unexpected flag --nonsense"),
-        ({"must_gather_image": "ba d"}, "ba d is no image"),
+        ({"must_gather_image": "ba d"}, "ba d is not an image"),
     ],
 )  # fmt: skip
-def test_install_requests_as_the_namesake_refuses_them(change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_requests_as_the_upstream_refuses_them(change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fields, "disk", str)
     request = {"cluster_id": UUID, "infra_env_id": UUID, "host_id": UUID, "role": "master", "boot_device": "/dev/null",
                "installer_args": '["--append-karg", "ip=dhcp", "-n"]', "controller_image": "reg:5000/c@sha256:12",
@@ -348,7 +349,7 @@ DRY = Context(dry=Dry(True, UUID, "192.0.2.99/24", "52:54:00:00:00:99", "dry-7")
 
 
 def test_rehearsal(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the namesakes say in a dry run, without a touch of the machine."""
+    """Output of upstream's programs in a dry run, which does not touch the machine."""
     log = tool("podman", "exit 1")
     monkeypatch.setattr(network, "outgoing_nics", lambda: [nic("eth0", "192.0.2.10/24")])
     peer = {"host_id": UUID, "nics": [{"name": "eth0", "mac": "52:54:00:00:00:0b", "ip_addresses": ["192.0.2.11"]}]}
