@@ -69,14 +69,21 @@ class Lab:
         self.run_dir = base / "runs" / cluster
         self.state_dir = base / "state" / cluster
         self.log = base / "log"
-        self.environment = {**os.environ, "AGENTLAB_RUNS": str(base / "runs"), "TMPDIR": str(base / "tmp"), "ANSIBLE_HOME": str(base / "ansible")}
+        self.environment = {
+            **os.environ,
+            "AGENTLAB_RUNS": str(base / "runs"),
+            "TMPDIR": str(base / "tmp"),
+            "ANSIBLE_HOME": str(base / "ansible"),
+        }
 
     def start(self, verb: str, until: str = "") -> subprocess.Popen[bytes]:
         until = until or self.until
         stop = ["--no-gather", *([] if until == "validate" else ["--stop-after", until])] if verb == "deploy" else []
         command = [str(ROOT / "bin/agentlab"), verb, str(self.profile), "--cluster", self.cluster, *stop]
         with self.log.open("wb") as log:
-            return subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
 
     def finish(self, verb: str, until: str = "") -> str:
         """Run a verb; return its output. Raises `Broken` if it fails."""
@@ -103,13 +110,17 @@ class Lab:
         """Return the current stage, from state.json, of a run that started at `since`; earlier ones were killed."""
         with contextlib.suppress(state.StateError):
             stages = state.load(self.run_dir)["stages"].items()
-            running = [(stage["start"], name) for name, stage in stages if stage["end"] is None and stage["start"] >= since]
+            running = [
+                (stage["start"], name) for name, stage in stages if stage["end"] is None and stage["start"] >= since
+            ]
             return max(running)[1] if running else "plan"
         return "plan"
 
     def controllers(self, process: subprocess.Popen[bytes]) -> list[int]:
         """Return the processes of the run: the command line, Ansible, workers, modules."""
-        marked = [pid for pid in pids() if processes.environment_of(pid).get(orphans.RUN, "").startswith(f"{self.run_dir}:")]
+        marked = [
+            pid for pid in pids() if processes.environment_of(pid).get(orphans.RUN, "").startswith(f"{self.run_dir}:")
+        ]
         return [process.pid, *(pid for pid in marked if pid != process.pid)]
 
     def inside(self) -> dict[int, str]:
@@ -122,7 +133,11 @@ class Lab:
         for pid in pids():
             with contextlib.suppress(OSError):
                 name = Path(f"/proc/{pid}/comm").read_text().strip()
-                if os.readlink(f"/proc/{pid}/ns/pid") == space and name.startswith(DAEMONS) and not processes.environment_of(pid).get(orphans.RUN):
+                if (
+                    os.readlink(f"/proc/{pid}/ns/pid") == space
+                    and name.startswith(DAEMONS)
+                    and not processes.environment_of(pid).get(orphans.RUN)
+                ):
                     found[pid] = name
         return found
 
@@ -130,7 +145,12 @@ class Lab:
         """Yield what is left of the cluster."""
         if (host.NETNS_DIR / f"agentlab-{self.cluster}").exists():
             yield f"network namespace agentlab-{self.cluster}"
-        for path in (self.base / "state", self.run_dir / "state.json", self.run_dir / "tls", *self.base.glob(".state*")):
+        for path in (
+            self.base / "state",
+            self.run_dir / "state.json",
+            self.run_dir / "tls",
+            *self.base.glob(".state*"),
+        ):
             if path.exists():
                 yield str(path)
         for folder in (self.base / "tmp", self.base / "ansible" / "tmp"):
@@ -139,9 +159,14 @@ class Lab:
         for pid in pids():
             words = Path(f"/proc/{pid}")
             with contextlib.suppress(OSError):
-                if str(self.base).encode() in (words / "cmdline").read_bytes() + (words / "environ").read_bytes() and pid != os.getpid():
+                if (
+                    str(self.base).encode() in (words / "cmdline").read_bytes() + (words / "environ").read_bytes()
+                    and pid != os.getpid()
+                ):
                     yield f"process {pid}: {(words / 'cmdline').read_bytes().replace(bytes(1), b' ').decode(errors='replace')[:120]}"
-        yield from (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(self.base) in line)
+        yield from (
+            line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(self.base) in line
+        )
 
 
 def pids() -> list[int]:
@@ -158,7 +183,9 @@ def strike(lab: Lab, process: subprocess.Popen[bytes], chance: random.Random, la
     number = chance.choice(SIGNALS)
     controllers, inside = lab.controllers(process), lab.inside()
     whole = lab.until == "image" or last
-    what = chance.choice([*CONTROLLER, *(["sandbox"] * 3 if inside else []), *(["reboot"] * 2 if inside and whole else [])])
+    what = chance.choice(
+        [*CONTROLLER, *(["sandbox"] * 3 if inside else []), *(["reboot"] * 2 if inside and whole else [])]
+    )
     if what == "command line":
         send(process.pid, number)
     elif what == "ansible":
@@ -223,7 +250,11 @@ def verbs(lab: Lab, chance: random.Random) -> Iterator[str]:
         if lab.until == "image":
             yield "destroy" if chance.random() < 0.15 else "deploy"
         else:
-            yield "boot" if not (lab.state_dir / "boot.json").exists() else chance.choice(["boot", "wait", "wait", "wait", "validate", "deploy"])
+            yield (
+                "boot"
+                if not (lab.state_dir / "boot.json").exists()
+                else chance.choice(["boot", "wait", "wait", "wait", "validate", "deploy"])
+            )
 
 
 def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tuple[list[Kill], str]:
@@ -270,17 +301,30 @@ def clean(lab: Lab) -> None:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/kills", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=10, metavar="N", help="number of kills (default: %(default)s)")
-    parser.add_argument("--until", choices=("image", "validate"), default="image", help="kill deploys up to this stage (default: %(default)s)")
+    parser.add_argument(
+        "--until",
+        choices=("image", "validate"),
+        default="image",
+        help="kill deploys up to this stage (default: %(default)s)",
+    )
     parser.add_argument("--each", type=int, metavar="N", help="kills of each cluster (default: 5, up to validate 15)")
-    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)), help="seed of the random choices, to repeat a run")
+    parser.add_argument(
+        "--seed",
+        default=str(random.SystemRandom().randrange(10**6)),
+        help="seed of the random choices, to repeat a run",
+    )
     parser.add_argument("--profile", default="sno_ipv4")
     parser.add_argument("--cluster", default="kills", metavar="NAME")
-    parser.add_argument("--longest", type=float, metavar="SECONDS", help="maximum time before a kill (default: by the machine's speed)")
+    parser.add_argument(
+        "--longest", type=float, metavar="SECONDS", help="maximum time before a kill (default: by the machine's speed)"
+    )
     parser.add_argument("--record", type=Path, metavar="FILE", help=f"add a line for each kill (as {RECORD.name})")
     args = parser.parse_args(argv)
     chance = random.Random(args.seed)
     each = args.each or (5 if args.until == "image" else 15)
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     begin = time.monotonic()
     subprocess.run([ROOT / "bin/agentlab", "plan", args.profile], stdout=subprocess.DEVNULL, check=True)
     longest = args.longest or LONGEST[args.until] * max(1.0, (time.monotonic() - begin) / QUIET_SECONDS)
@@ -293,7 +337,8 @@ def main(argv: list[str]) -> int:
         kills, outcome = torment(lab, min(each, args.kills - done), chance, longest)
         print(f"{outcome} after {len(kills)} kills", flush=True)
         lines: list[dict[str, Any]] = [
-            {"commit": commit, "seed": args.seed, "until": args.until, **kill.__dict__, "outcome": outcome} for kill in kills
+            {"commit": commit, "seed": args.seed, "until": args.until, **kill.__dict__, "outcome": outcome}
+            for kill in kills
         ]
         if args.record:
             with args.record.open("a", encoding="utf-8") as stream:

@@ -82,7 +82,9 @@ def commit() -> str:
     """The commit that is checked out, `-dirty` when files other than records differ from it."""
 
     def git(*args: str) -> str:
-        return subprocess.run(["git", "-C", str(ROOT), *args], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *args], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     return git("rev-parse", "--short", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".", *RECORDS) else "")
 
@@ -92,7 +94,9 @@ def last_passed(records: Iterable[Record]) -> dict[str, Record]:
     return {record["job"]: record for record in records if record["result"] == "passed"}
 
 
-def next_jobs(records: Iterable[Record], jobs: Mapping[str, Any], *, most: int, minutes: float, leave: Iterable[str] = ()) -> list[str]:
+def next_jobs(
+    records: Iterable[Record], jobs: Mapping[str, Any], *, most: int, minutes: float, leave: Iterable[str] = ()
+) -> list[str]:
     """Return the jobs that passed longest ago and fit into the minutes, by their last duration.
 
     A job without a record is excluded: it must have passed before CI depends on it. leave: jobs that run anyway.
@@ -119,7 +123,15 @@ def matrix(records: Iterable[Record], jobs: Mapping[str, Any], now: datetime.dat
         date = datetime.datetime.fromisoformat(record["date"])
         minutes, seconds = divmod(round(record["seconds"]), 60)
         stale = "stale" if now - date > datetime.timedelta(days=STALE_DAYS) else ""
-        cells = [f"`{job}`", record["profile"] or "in the job", date.date(), record["commit"], f"{minutes}m{seconds:02}s", record["host"], stale]
+        cells = [
+            f"`{job}`",
+            record["profile"] or "in the job",
+            date.date(),
+            record["commit"],
+            f"{minutes}m{seconds:02}s",
+            record["host"],
+            stale,
+        ]
         rows.append(f"| {' | '.join(map(str, cells))} |\n")
     return HEADING + "".join(rows)
 

@@ -62,7 +62,9 @@ def load_job(name: str, path: Path = JOBS) -> dict[str, Any]:
     job = {**table["defaults"], **table["jobs"][name]}
     unknown = [stage for stage in job["stages"] if stage not in RUN_STAGES]
     if unknown:
-        raise ValueError(f"{path.name}: jobs.{name}.stages has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
+        raise ValueError(
+            f"{path.name}: jobs.{name}.stages has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}"
+        )
     return job
 
 
@@ -95,7 +97,11 @@ class Runner:
             data = event.get("event_data") or {}
             if event["event"] == "runner_on_ok" and (data.get("res") or {}).get("changed"):
                 changed.append(str(data.get("task")))
-            if not failed and event["event"] in ("runner_on_failed", "runner_on_unreachable") and not data.get("ignore_errors"):
+            if (
+                not failed
+                and event["event"] in ("runner_on_failed", "runner_on_unreachable")
+                and not data.get("ignore_errors")
+            ):
                 result = data.get("res") or {}
                 failed, exit_code = f"{data.get('task')}: {result.get('msg', '')}", result.get("exit_code")
             return False
@@ -108,9 +114,16 @@ class Runner:
             if not last:
                 limits["job_timeout"] = max(int(self.end - start), 1)
             done = ansible_runner.run(
-                private_data_dir=private, ident=name, event_handler=keep, project_dir=str(ROOT), playbook=str(PLAYBOOKS / f"{name}.yml"),
-                inventory=str(hosts), extravars={**variables, **self.job["variables"]}, settings=limits,
-                envvars={"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PATH": path})
+                private_data_dir=private,
+                ident=name,
+                event_handler=keep,
+                project_dir=str(ROOT),
+                playbook=str(PLAYBOOKS / f"{name}.yml"),
+                inventory=str(hosts),
+                extravars={**variables, **self.job["variables"]},
+                settings=limits,
+                envvars={"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PATH": path},
+            )
             text = Path(done.stdout.name).read_text(errors="replace")
         secrets = of_run(self.run_dir)
         (self.artifacts / f"{name}.log").write_text(redact(text, secrets))
@@ -152,7 +165,12 @@ class Runner:
     def _worth_keeping(self) -> Iterator[tuple[Path, Path]]:
         for path in sorted(self.run_dir.rglob("*")):
             inside = path.relative_to(self.run_dir)
-            if path.is_file() and inside.parts[0] not in ("auth", "tls", "ssh") and path.suffix != ".iso" and path.stat().st_size < LARGE:
+            if (
+                path.is_file()
+                and inside.parts[0] not in ("auth", "tls", "ssh")
+                and path.suffix != ".iso"
+                and path.stat().st_size < LARGE
+            ):
                 folder = "" if inside.parts[0] == "report" else "run"
                 yield path, self.artifacts / folder / inside
 
@@ -196,7 +214,9 @@ def run(runner: Runner, events: TextIO, keep: bool) -> Iterator[Stage]:
         yield runner.stage("destroy", events, last=True)
 
 
-def record(name: str, job: dict[str, Any], done: list[Stage], *, commit: str, start: datetime.datetime) -> results.Record:
+def record(
+    name: str, job: dict[str, Any], done: list[Stage], *, commit: str, start: datetime.datetime
+) -> results.Record:
     """The line of results.jsonl for a job that started at `start` on `commit`."""
     profile = job["profile"]
     host = platform.freedesktop_os_release()["PRETTY_NAME"]
@@ -220,7 +240,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--artifacts", type=Path, default=Path(os.environ.get("ARTIFACT_DIR") or ROOT / "artifacts"))
     parser.add_argument("--cluster", default="ci", help="name of the cluster (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="do not destroy the cluster")
-    parser.add_argument("--results", type=Path, default=results.RESULTS, help="append the outcome to this file (default: ci/results.jsonl)")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=results.RESULTS,
+        help="append the outcome to this file (default: ci/results.jsonl)",
+    )
     args = parser.parse_args(argv)
     artifacts = args.artifacts.absolute() / args.job
     try:
@@ -236,7 +261,10 @@ def main(argv: list[str]) -> int:
     with (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
         for stage in run(runner, events, args.keep):
             done.append(stage)
-            print(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}", flush=True)
+            print(
+                f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}",
+                flush=True,
+            )
     results.append(record(args.job, job, done, commit=commit, start=begin), args.results)
     junit(args.job, done).write(str(artifacts / "junit.xml"), pretty=True)
     return int(any(stage.error for stage in done))

@@ -22,8 +22,13 @@ def copy_tree() -> Path:
     """The files that git would take, below ansible_collections/agentlab/ocp; the virtual environments are kept."""
     tree = BUILD / "ansible_collections" / "agentlab" / "ocp"
     shutil.rmtree(tree, ignore_errors=True)
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
     for name in filter(None, listed.split("\0")):
         source, target = ROOT / name, tree / name
         if source.exists():
@@ -41,7 +46,11 @@ def main() -> int:
     requirements = Path(ansible_test.__file__).parent / "_internal" / "python_requirements.py"
     for version in set(re.findall(r"pip='([\d.]+)'", requirements.read_text())):
         (cache / f"get_pip_{version.replace('.', '_')}.py").write_text(REPLACEMENT)
-    environment = os.environ | {"HOME": str(home), "PIP_QUIET": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = os.environ | {
+        "HOME": str(home),
+        "PIP_QUIET": "1",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     command = ["ansible-test", "sanity", "--venv", "--python", python, "--color", "no", *sys.argv[1:]]
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)

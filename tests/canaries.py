@@ -46,7 +46,9 @@ class Canaries:
                 lines = [line for line in path.read_text().splitlines() if not line.startswith("-----")]
                 self.known[str(path.relative_to(run_dir))] = max(lines, key=len)
         own = json.loads((run_dir / "secrets.json").read_text())
-        self.known |= {f"secrets.json {name}": value for name, value in ({**own, **own["nodes"]}).items() if isinstance(value, str)}
+        self.known |= {
+            f"secrets.json {name}": value for name, value in ({**own, **own["nodes"]}).items() if isinstance(value, str)
+        }
         for path in run_dir.glob("auth/kubeconfig"):
             for user in yaml.safe_load(path.read_text())["users"]:
                 pem = base64.b64decode(user["user"]["client-key-data"]).decode()

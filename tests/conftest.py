@@ -39,7 +39,12 @@ def _share(path: Path) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: (ORDER.index(_area(item.path)), list(TOGETHER.values()).index(_share(item.path) or "sandboxes")))
+    items.sort(
+        key=lambda item: (
+            ORDER.index(_area(item.path)),
+            list(TOGETHER.values()).index(_share(item.path) or "sandboxes"),
+        )
+    )
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -8,13 +8,30 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-GOOD = {"conditions": [{"type": "Available", "status": "True"}, {"type": "Degraded", "status": "False"}, {"type": "Progressing", "status": "False"}]}
+GOOD = {
+    "conditions": [
+        {"type": "Available", "status": "True"},
+        {"type": "Degraded", "status": "False"},
+        {"type": "Progressing", "status": "False"},
+    ]
+}
 ANSWERS = {
     "/version": {"gitVersion": "v1.35.0"},
-    "/api/v1/nodes": {"items": [{"metadata": {"name": "master-0", "labels": {}}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]},
+    "/api/v1/nodes": {
+        "items": [
+            {
+                "metadata": {"name": "master-0", "labels": {}},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            }
+        ]
+    },
     "/apis/config.openshift.io/v1/clusterversions/version": {"status": {**GOOD, "desired": {"version": "4.20.1"}}},
     "/apis/config.openshift.io/v1/clusteroperators": {"items": [{"metadata": {"name": "etcd"}, "status": GOOD}]},
-    "/api/v1/pods": {"items": [{"metadata": {"name": "etcd", "namespace": "openshift-etcd"}, "spec": {}, "status": {"phase": "Succeeded"}}]},
+    "/api/v1/pods": {
+        "items": [
+            {"metadata": {"name": "etcd", "namespace": "openshift-etcd"}, "spec": {}, "status": {"phase": "Succeeded"}}
+        ]
+    },
 }
 
 

@@ -130,7 +130,13 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=limits.MAX_REPLY, middlewares=[self._guard])
         routes = [
-            web.route(op.method, op.path, self._route(op), expect_handler=_expect, **({"allow_head": False} if op.method == "GET" else {}))
+            web.route(
+                op.method,
+                op.path,
+                self._route(op),
+                expect_handler=_expect,
+                **({"allow_head": False} if op.method == "GET" else {}),
+            )
             for op in OPERATIONS
         ]
         pages = {"/": self._page, "/health": self._health, "/ready": self._health, "/metrics": self._metrics}
@@ -239,7 +245,9 @@ class Service:
             result = function(self.engine, call)
             if inspect.isawaitable(result):  # awaits happen only before any change
                 result = await result
-            self.engine.metrics.observe("operation_duration_miliseconds", (time.perf_counter() - began) * 1000, op.handler)
+            self.engine.metrics.observe(
+                "operation_duration_miliseconds", (time.perf_counter() - began) * 1000, op.handler
+            )
             if op.method == "GET":
                 self.engine.store.try_commit()
             else:
@@ -255,16 +263,16 @@ class Service:
                 return NoContent(status=result.status)
             if result.json:
                 headers = {**result.headers, "Content-Type": "application/json"}
-                return web.Response(body=result.content if result.stream is None else result.stream, status=op.status, headers=headers)
+                return web.Response(
+                    body=result.content if result.stream is None else result.stream, status=op.status, headers=headers
+                )
             name = quote(result.name, safe="._-")
             headers = {"Content-Disposition": f'attachment; filename="{name}"'}
             # Not a FileResponse: it supports ranges and conditions, which the description does not have.
             body: Any = result.content if result.stream is None else result.stream
             if result.path:
                 body = open(result.path, "rb")  # noqa: SIM115 closed when it was sent
-            return web.Response(
-                body=body, status=op.status, headers={**headers, "Content-Type": FILE_TYPE}
-            )
+            return web.Response(body=body, status=op.status, headers={**headers, "Content-Type": FILE_TYPE})
         if result is None:
             return NoContent(status=op.status)
         return _json(result, op.status)

@@ -125,7 +125,11 @@ def make_tokens(claims: Mapping[str, Any] | None = None) -> tuple[str, dict[str,
     pem = f"-----BEGIN EC PUBLIC KEY-----\n{body}-----END EC PUBLIC KEY-----\n"
     tokens = {}
     for scheme in HEADERS:
-        text = encode(b'{"alg":"ES256","typ":"JWT"}') + "." + encode(json.dumps({"auth_scheme": scheme, **(claims or {})}).encode())
+        text = (
+            encode(b'{"alg":"ES256","typ":"JWT"}')
+            + "."
+            + encode(json.dumps({"auth_scheme": scheme, **(claims or {})}).encode())
+        )
         r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
         tokens[scheme] = f"{text}.{encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
     return base64.b64encode(pem.encode()).decode(), tokens

@@ -67,7 +67,11 @@ class Filter:
         return (
             (not self.cluster_id or key.cluster_id == self.cluster_id)
             and (not self.infra_env_id or key.infra_env_id == self.infra_env_id)
-            and (not (self.hosts or self.cluster_level) or key.host_id in self.hosts or bool(self.cluster_level and key.cluster_level))
+            and (
+                not (self.hosts or self.cluster_level)
+                or key.host_id in self.hosts
+                or bool(self.cluster_level and key.cluster_level)
+            )
             and (self.deleted_hosts or not key.deleted_host)
             and (not self.categories or key.category in self.categories)
             and (not self.severities or key.severity in self.severities)
@@ -123,7 +127,9 @@ def as_text(row: Row) -> str:
     For lists of any length: it leaves no containers behind. A million of them make Python's garbage collector walk all
     objects of the process repeatedly, which holds the event loop for tens of milliseconds each time.
     """
-    pairs = [name + _encoded(value) for (key, name), value in zip(_NAMES, row, strict=True) if value or key == "message"]
+    pairs = [
+        name + _encoded(value) for (key, name), value in zip(_NAMES, row, strict=True) if value or key == "message"
+    ]
     return f"{{{','.join(pairs)}}}"
 
 
@@ -164,9 +170,13 @@ class Events:
     def write(self) -> None:
         """Write pending events, inside a transaction."""
         if self.new:
-            self.db.executemany(f"INSERT INTO event ({', '.join(FIELDS)}, cluster_level) VALUES ({_marks(FIELDS)},?)", self.new)
+            self.db.executemany(
+                f"INSERT INTO event ({', '.join(FIELDS)}, cluster_level) VALUES ({_marks(FIELDS)},?)", self.new
+            )
         for owner, ident in self.leaving:
-            self.db.execute("INSERT OR REPLACE INTO forgotten SELECT ?, ?, coalesce(max(seq), 0) FROM event", (owner, ident))
+            self.db.execute(
+                "INSERT OR REPLACE INTO forgotten SELECT ?, ?, coalesce(max(seq), 0) FROM event", (owner, ident)
+            )
 
     def written(self) -> None:
         """The transaction was committed."""
@@ -194,9 +204,14 @@ class Events:
             self._pending = False
             return False
         owner, ident, upto = found
-        change, still = ("UPDATE event SET deleted_host = 1", "AND deleted_host = 0") if owner == "host_id" else ("DELETE FROM event", "")
+        change, still = (
+            ("UPDATE event SET deleted_host = 1", "AND deleted_host = 0")
+            if owner == "host_id"
+            else ("DELETE FROM event", "")
+        )
         done = self.db.execute(
-            f"{change} WHERE seq IN (SELECT seq FROM event WHERE {owner} = ? AND seq <= ? {still} LIMIT ?)", (ident, upto, WINDOW // 4)
+            f"{change} WHERE seq IN (SELECT seq FROM event WHERE {owner} = ? AND seq <= ? {still} LIMIT ?)",
+            (ident, upto, WINDOW // 4),
         )
         if done.rowcount == 0:
             self.db.execute("DELETE FROM forgotten WHERE owner = ? AND id = ? AND upto = ?", (owner, ident, upto))
@@ -215,7 +230,12 @@ class Events:
         where, values = self._where(wanted)
         async for low, high in self._windows(wanted, False):
             found.update(
-                dict(self.db.execute(f"SELECT severity, count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ? GROUP BY severity", [*values, low, high]))
+                dict(
+                    self.db.execute(
+                        f"SELECT severity, count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ? GROUP BY severity",
+                        [*values, low, high],
+                    )
+                )
             )
         return found
 
@@ -229,7 +249,9 @@ class Events:
             if limit == 0:
                 return
             if offset:
-                (count,) = self.db.execute(f"SELECT count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ?", [*values, low, high]).fetchone()
+                (count,) = self.db.execute(
+                    f"SELECT count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ?", [*values, low, high]
+                ).fetchone()
                 if count <= offset:
                     offset -= count
                     continue
@@ -257,7 +279,8 @@ class Events:
         order = "DESC" if descending else "ASC"
         while low <= high:
             found = self.db.execute(
-                f"SELECT seq FROM event WHERE {index} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT 1 OFFSET ?", [*values, low, high, WINDOW - 1]
+                f"SELECT seq FROM event WHERE {index} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT 1 OFFSET ?",
+                [*values, low, high, WINDOW - 1],
             ).fetchone()
             edge = found[0] if found else low if descending else high
             yield (edge, high) if descending else (low, edge)

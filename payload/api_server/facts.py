@@ -30,7 +30,9 @@ def machine_cidrs(cluster: Mapping[str, Any]) -> list[str]:
 
 def is_dual(cluster: Mapping[str, Any]) -> bool:
     """Return whether networks or VIPs of one kind have both address families."""
-    lists = [[entry["cidr"] for entry in cluster.get(f"{kind}_networks") or ()] for kind in ("machine", "service", "cluster")]
+    lists = [
+        [entry["cidr"] for entry in cluster.get(f"{kind}_networks") or ()] for kind in ("machine", "service", "cluster")
+    ]
     lists += [[vip["ip"] for vip in cluster.get(f"{kind}_vips") or ()] for kind in ("api", "ingress")]
     return any(len({*map(version, texts)}) == 2 for texts in lists)
 

@@ -116,7 +116,10 @@ def presigned_cluster_file(e: Engine, call: Call) -> Any:
 async def _made(infra_env: Mapping[str, Any], make: Callable[[Mapping[str, Any]], T]) -> T:
     """`make(infra_env)`; in a thread when there is much static network or Ignition config to read."""
     as_it_is = dict(infra_env)
-    if sum(len(as_it_is.get(name) or "") for name in ("static_network_config", "ignition_config_override")) <= QUICK_YAML:
+    if (
+        sum(len(as_it_is.get(name) or "") for name in ("static_network_config", "ignition_config_override"))
+        <= QUICK_YAML
+    ):
         return make(as_it_is)
     return await aside(make, as_it_is)
 
@@ -196,7 +199,11 @@ def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:
     entries = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
     if not entries:
         return {}
-    return {f"host{number}/{name}": text for number, files in enumerate(static_networks(entries)) for name, text in files.items()}
+    return {
+        f"host{number}/{name}": text
+        for number, files in enumerate(static_networks(entries))
+        for name, text in files.items()
+    }
 
 
 def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
@@ -293,7 +300,9 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
     if infra_env.get("additional_trust_bundle"):
         files[prepare.TRUST_ANCHOR] = (0o644, str(infra_env["additional_trust_bundle"]))
     if sources:
-        lines = "".join(f"server {name.strip()} iburst\n" for name in sources.split(",") if _WORD.fullmatch(name.strip()))
+        lines = "".join(
+            f"server {name.strip()} iburst\n" for name in sources.split(",") if _WORD.fullmatch(name.strip())
+        )
         files["/etc/chrony.d/assisted.conf"] = (0o644, lines)
     lines = _proxy_lines(infra_env).replace("[Service]", "[Manager]").replace("Environment=", "DefaultEnvironment=")
     if lines:
@@ -301,7 +310,13 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
     if iso_type == "full-iso" and infra_env.get("static_network_config"):
         files |= {f"{_NETWORK}/{path}": (0o600, text) for path, text in network_files(infra_env).items()}
         files[f"/usr/local/bin/{_NETWORK_SCRIPT}"] = (0o755, (_LIVE / _NETWORK_SCRIPT).read_text(encoding="utf-8"))
-        units.append({"name": _NETWORK_UNIT, "enabled": True, "contents": (_LIVE / "units" / _NETWORK_UNIT).read_text(encoding="utf-8")})
+        units.append(
+            {
+                "name": _NETWORK_UNIT,
+                "enabled": True,
+                "contents": (_LIVE / "units" / _NETWORK_UNIT).read_text(encoding="utf-8"),
+            }
+        )
     keys = [line for line in str(infra_env.get("ssh_authorized_key") or "").splitlines() if line.strip()]
     config: dict[str, Any] = {
         "ignition": {"version": "3.1.0"},
@@ -321,5 +336,9 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
         "systemd": {"units": units},
     }
     text = infra_env.get("ignition_config_override")
-    merged: dict[str, Any] = load_json(prepare.override(json.dumps(config).encode(), text), name="ignition_config_override") if text else config
+    merged: dict[str, Any] = (
+        load_json(prepare.override(json.dumps(config).encode(), text), name="ignition_config_override")
+        if text
+        else config
+    )
     return merged

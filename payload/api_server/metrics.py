@@ -53,17 +53,26 @@ def _table() -> dict[str, Metric]:
         "cluster_installation_started": _counter("Number of clusters that entered installing state"),
         "cluster_installation_seconds": _histogram("Installation time of completed clusters", _SECONDS, "result"),
         "operation_duration_miliseconds": _histogram("Time of operations, by name", _OPERATION, "operation"),
-        "host_installation_phase_seconds": _histogram("Time of each phase, by phase and result", _SECONDS, "phase", "result"),
+        "host_installation_phase_seconds": _histogram(
+            "Time of each phase, by phase and result", _SECONDS, "phase", "result"
+        ),
         "cluster_hosts": _counter("Number of hosts of completed clusters, by role, result", "role", "result"),
         "cluster_host_cores": _histogram(f"CPU cores {hosts}", (2**n for n in range(10)), "role", "result"),
         "cluster_host_ram_gb": _histogram(f"Physical RAM {hosts}", (2**n for n in range(3, 12)), "role", "result"),
         "cluster_host_disk_gb": _histogram(
             f"Installation disk {hosts}", (250, 500, 1000, 2000, 4000, 8000, 16000), "diskType", "role", "result"
         ),
-        "cluster_host_nic_gb": _histogram(f"Speed of the NIC of the machine network {hosts}", (1, 10, 20, 40, 100), "role", "result"),
-        "cluster_host_disk_sync_duration_ms": _histogram("Duration of fdatasync on installation disks", (1, 5, 10, 15, 20)),
+        "cluster_host_nic_gb": _histogram(
+            f"Speed of the NIC of the machine network {hosts}", (1, 10, 20, 40, 100), "role", "result"
+        ),
+        "cluster_host_disk_sync_duration_ms": _histogram(
+            "Duration of fdatasync on installation disks", (1, 5, 10, 15, 20)
+        ),
         "cluster_image_pull_status": _histogram(
-            "Download rates of images in MB/s, by image and result", (0.1, 0.5, 1, *range(5, 51, 5)), "imageName", "result"
+            "Download rates of images in MB/s, by image and result",
+            (0.1, 0.5, 1, *range(5, 51, 5)),
+            "imageName",
+            "result",
         ),
         "filesystem_usage_percentage": Metric("gauge", "Used share of the file system with the service's state"),
         "monitored_hosts_duration_ms": _histogram("Time of looking at a host", _MONITOR),
@@ -74,11 +83,15 @@ def _table() -> dict[str, Metric]:
         "release_cache_eviction": _counter("Evictions from the cache of releases", "success"),
         "cluster_blacklisted_events_total": _counter("Blacklisted clusters"),
         "blacklisted_clusters_current": Metric("gauge", "Clusters that are blacklisted now"),
-        "urlauth_scope_checks_total": _counter("Checks of signed URLs, by resource, scope, result", "resource_type", "scope", "result"),
+        "urlauth_scope_checks_total": _counter(
+            "Checks of signed URLs, by resource, scope, result", "resource_type", "scope", "result"
+        ),
     }
     for kind in ("host", "cluster"):
         label = f"{kind}ValidationType"
-        found[_DELETION.format(kind)] = _counter(f"Validations of a {kind} that fail when the cluster is deleted", label)
+        found[_DELETION.format(kind)] = _counter(
+            f"Validations of a {kind} that fail when the cluster is deleted", label
+        )
         found[_VALIDATION.format(kind)] = _counter(f"Validations of a {kind} that fail after a success", label)
     http = ("service", "handler", "method", "code")
     return {

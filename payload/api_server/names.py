@@ -30,4 +30,6 @@ def is_served(host: str, urls: Iterable[str], domains: Iterable[str]) -> bool:
     if not name or "." not in name or name.endswith(_LOCAL):
         return True
     own = {urlsplit(url).hostname for url in urls}
-    return name in own or any(name == domain.lower() or name.endswith(f".{domain.lower()}") for domain in domains if domain)
+    return name in own or any(
+        name == domain.lower() or name.endswith(f".{domain.lower()}") for domain in domains if domain
+    )

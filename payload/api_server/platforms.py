@@ -34,7 +34,11 @@ def _external(platform: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     elif kind != _EXTERNAL and any(value is not None for value in external.values()):
         raise _refuse("External settings can only be set with external platform type")
     merged = {**(before.get("external") or {}), **external}
-    if kind == _EXTERNAL and merged.get("platform_name") == "oci" and merged.get("cloud_controller_manager") != "External":
+    if (
+        kind == _EXTERNAL
+        and merged.get("platform_name") == "oci"
+        and merged.get("cloud_controller_manager") != "External"
+    ):
         raise _refuse("Cloud controller manager must be enabled when using oci external integration")
 
 
@@ -44,7 +48,12 @@ def _check(platform: Mapping[str, Any] | None, managed: bool | None, cluster: Ma
     kind = platform["type"]
     before: Mapping[str, Any] = (cluster or {}).get("platform") or {}
     state = managed
-    if managed is None and cluster is not None and control_planes(cluster) >= 3 and {before.get("type"), kind} != {_BARE_METAL, _NONE}:
+    if (
+        managed is None
+        and cluster is not None
+        and control_planes(cluster) >= 3
+        and {before.get("type"), kind} != {_BARE_METAL, _NONE}
+    ):
         state = bool(cluster.get("user_managed_networking"))
     if state is not None and ((not state and kind in _USERS_ONLY) or (state and kind in _CLUSTERS_ONLY)):
         raise _refuse(f"Can't set {kind} platform with user-managed-networking {'enabled' if state else 'disabled'}")
@@ -81,7 +90,9 @@ def for_new(platform: Platform | None, managed: bool | None, count: int, cpu: st
     return platform or {"type": _NONE}, True
 
 
-def for_update(platform: Platform | None, managed: bool | None, cluster: Mapping[str, Any]) -> tuple[Platform | None, bool | None]:
+def for_update(
+    platform: Platform | None, managed: bool | None, cluster: Mapping[str, Any]
+) -> tuple[Platform | None, bool | None]:
     """Return the changes of platform and user-managed networking by an update, None if unchanged; ApiError 400 as above."""
     if platform is None and managed is None:
         return None, None

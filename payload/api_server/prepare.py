@@ -268,7 +268,11 @@ def install_config_text(task: Job) -> str:
 
     config: dict[str, Any] = {"apiVersion": "v1", "baseDomain": cluster.get("base_dns_domain", "")}
     if cluster.get("http_proxy") or cluster.get("https_proxy"):
-        proxies = {"httpProxy": cluster.get("http_proxy"), "httpsProxy": cluster.get("https_proxy"), "noProxy": _no_proxy(cluster)}
+        proxies = {
+            "httpProxy": cluster.get("http_proxy"),
+            "httpsProxy": cluster.get("https_proxy"),
+            "noProxy": _no_proxy(cluster),
+        }
         config["proxy"] = {name: value for name, value in proxies.items() if value}
     networks = cluster.get("cluster_networks") or ()
     machine = [{"cidr": net["cidr"]} for net in cluster.get("machine_networks") or ()]
@@ -307,7 +311,9 @@ def _platform(task: Job, kind: str) -> dict[str, Any]:
     if kind != "baremetal":
         return {}
     order = {role: number for number, role in enumerate(_ROLE_ORDER)}
-    hosts = sorted(task.hosts, key=lambda host: (order.get(str(host.get("role")), 9), str(host.get("requested_hostname"))))
+    hosts = sorted(
+        task.hosts, key=lambda host: (order.get(str(host.get("role")), 9), str(host.get("requested_hostname")))
+    )
     found: dict[str, Any] = {"provisioningNetwork": "Disabled", **vips, "hosts": [_host_entry(host) for host in hosts]}
     sources = cluster.get("ntp_sources") or cluster.get("additional_ntp_source") or ""
     if sources:
@@ -318,9 +324,16 @@ def _platform(task: Job, kind: str) -> dict[str, Any]:
 def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
     inventory = load_json(host.get("inventory") or "{}", name="inventory")
     nics = inventory.get("interfaces", [])
-    mac = next((nic.get("mac_address", "") for nic in nics if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")), "")
+    mac = next(
+        (nic.get("mac_address", "") for nic in nics if nic.get("ipv4_addresses") or nic.get("ipv6_addresses")), ""
+    )
     mode = "UEFI" if inventory.get("boot", {}).get("current_boot_mode", "uefi") == "uefi" else "legacy"
-    return {"name": host.get("requested_hostname", ""), "role": host.get("role", ""), "bootMACAddress": mac, "bootMode": mode}
+    return {
+        "name": host.get("requested_hostname", ""),
+        "role": host.get("role", ""),
+        "bootMACAddress": mac,
+        "bootMode": mode,
+    }
 
 
 def wrong_override(overrides: Any) -> str:

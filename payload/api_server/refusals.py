@@ -38,7 +38,9 @@ _SSH_KEYS = {
     "ssh-ed25519": "AAAAC3NzaC1lZDI1NTE5",
     "ssh-dss": "AAAAB3NzaC1kc3",
 }
-_SSH_KEY = re.compile("(" + "|".join(f"{kind} {start}" for kind, start in _SSH_KEYS.items()) + r")[0-9A-Za-z+/]+={0,3}( .*)?")
+_SSH_KEY = re.compile(
+    "(" + "|".join(f"{kind} {start}" for kind, start in _SSH_KEYS.items()) + r")[0-9A-Za-z+/]+={0,3}( .*)?"
+)
 _NTP_NAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
 _LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -112,7 +114,11 @@ def pull_secret(text: str, of: str = "") -> None:
     try:
         found = parse_json(text.strip())
         auths = found.get("auths") if isinstance(found, dict) else None
-        if not isinstance(found, dict) or not isinstance(auths, dict | None) or not all(isinstance(e, dict) for e in (auths or {}).values()):
+        if (
+            not isinstance(found, dict)
+            or not isinstance(auths, dict | None)
+            or not all(isinstance(e, dict) for e in (auths or {}).values())
+        ):
             raise Invalid(text)
     except Invalid:
         raise refuse("pull secret must be a well-formed JSON") from None
@@ -134,7 +140,9 @@ def pull_secret(text: str, of: str = "") -> None:
 def ssh_keys(text: str) -> None:
     for key in (line.strip() for line in text.strip().split("\n") if text.strip()):
         if not _SSH_KEY.fullmatch(key) or not key.replace("\t", " ").isprintable():
-            raise ApiError(400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]")
+            raise ApiError(
+                400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]"
+            )
         try:
             raw = base64.b64decode(key.split()[1], validate=True)
             kind = raw[4 : 4 + int.from_bytes(raw[:4], "big")].decode()
@@ -229,11 +237,15 @@ def control_plane(mode: str, count: int, version: str) -> None:
     if mode != "Full":
         return
     if count != 3 and not versions.at_least(version, "4.18"):
-        raise ApiError(400, "there should be exactly 3 dedicated control plane nodes for high availability mode Full in openshift version older than 4.18")
+        raise ApiError(
+            400,
+            "there should be exactly 3 dedicated control plane nodes for high availability mode Full in openshift version older than 4.18",
+        )
     low, since = (2, "4.19") if versions.at_least(version, "4.19") else (3, "4.18")
     if not low <= count <= 5:
         raise ApiError(
-            400, f"there should be {low}-5 dedicated control plane nodes for high availability mode Full in openshift version {since} or newer"
+            400,
+            f"there should be {low}-5 dedicated control plane nodes for high availability mode Full in openshift version {since} or newer",
         )
 
 
@@ -252,7 +264,10 @@ def release_version(version: str, sno: bool, platform: str) -> None:
         reason = "Single node OpenShift is supported for version 4.8 and above"
         raise ApiError(400, f"Invalid OCP version ({version}) for Single node, {reason}")
     if platform == "nutanix" and not versions.at_least(version, "4.11"):
-        raise ApiError(400, f"Invalid OCP version ({version}) for Nutanix, Nutanix integration is supported for version 4.11 and above")
+        raise ApiError(
+            400,
+            f"Invalid OCP version ({version}) for Nutanix, Nutanix integration is supported for version 4.11 and above",
+        )
 
 
 def _uri(text: str) -> bool:
@@ -315,7 +330,12 @@ def certificates(data: bytes) -> bool:
 
 def trust_bundle(text: str) -> None:
     if text and not certificates(text.encode()):
-        raise ApiError(400, "invalid block" if "-----BEGIN CERTIFICATE-----" not in text else "parse failed: x509: malformed certificate")
+        raise ApiError(
+            400,
+            "invalid block"
+            if "-----BEGIN CERTIFICATE-----" not in text
+            else "parse failed: x509: malformed certificate",
+        )
 
 
 def labels(found: Mapping[str, str]) -> None:
@@ -345,7 +365,9 @@ def networks(body: Mapping[str, Any]) -> None:
             if not cidr:
                 problems.append(f"{kind} Network CIDR cannot be empty (index {index})")
             elif network(cidr) is None:
-                problems.append(f"Could not parse {kind} Network CIDR {cidr} (index {index}): invalid CIDR address: {cidr}")
+                problems.append(
+                    f"Could not parse {kind} Network CIDR {cidr} (index {index}): invalid CIDR address: {cidr}"
+                )
     together(problems)
     lists = {key: [str(entry["cidr"]) for entry in body.get(key) or ()] for key in _KINDS}
     if any(len({*map(version, cidrs)}) == 2 for cidrs in lists.values()):
@@ -392,9 +414,13 @@ def vips(api: list[str], ingress: list[str], cluster: Mapping[str, Any]) -> None
             problems += [f"{name} VIP IP at index {index} cannot be empty" for index, ip in enumerate(listed) if not ip]
             problems += [f"Could not parse VIP ip {ip}" for ip in listed if ip and address(ip) is None]
     if len(api) != len(ingress):
-        problems.append(f"configuration must include the same number of apiVIPs (got {len(api)}) and ingressVIPs (got {len(ingress)})")
+        problems.append(
+            f"configuration must include the same number of apiVIPs (got {len(api)}) and ingressVIPs (got {len(ingress)})"
+        )
     together(problems)
-    problems = [f'The IP address "{ip}" appears multiple times in apiVIPs' for index, ip in enumerate(api) if ip in api[:index]]
+    problems = [
+        f'The IP address "{ip}" appears multiple times in apiVIPs' for index, ip in enumerate(api) if ip in api[:index]
+    ]
     for index, ip in enumerate(ingress):
         if ip in ingress[:index]:
             problems.append(f'The IP address "{ip}" appears multiple times in ingressVIPs')
@@ -416,7 +442,9 @@ def vips(api: list[str], ingress: list[str], cluster: Mapping[str, Any]) -> None
         _vip_of_any(api[0], ingress[0], machine)
     else:
         pairs = zip(api, ingress, machine, strict=False)
-        found = (_vip_outside(one, "api-vip", cidr) or _vip_outside(two, "ingress-vip", cidr) for one, two, cidr in pairs)
+        found = (
+            _vip_outside(one, "api-vip", cidr) or _vip_outside(two, "ingress-vip", cidr) for one, two, cidr in pairs
+        )
         together(filter(None, found))
 
 
@@ -441,7 +469,11 @@ def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno:
     names = set(changed)
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     machine_bits = _SNO_BITS if sno else _USERS_BALANCER_BITS if users else _MACHINE_BITS
-    texts = {"cluster_networks": "Cluster network CIDR {}", "service_networks": "Service network CIDR {}", "machine_networks": "Machine network CIDR '{}'"}
+    texts = {
+        "cluster_networks": "Cluster network CIDR {}",
+        "service_networks": "Service network CIDR {}",
+        "machine_networks": "Machine network CIDR '{}'",
+    }
     for key, text in texts.items():
         if key not in names:
             continue
@@ -453,7 +485,9 @@ def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno:
                 continue
             most = net.max_prefixlen - bits
             if not 1 <= net.prefixlen <= most:
-                reason = f"Address mask size must be between 1 to {most} and must include at least {1 << bits} addresses"
+                reason = (
+                    f"Address mask size must be between 1 to {most} and must include at least {1 << bits} addresses"
+                )
                 raise ApiError(400, f"{text.format(cidr)}: {reason}")
             if int(net.network_address) == 0:
                 reason = f"The specified CIDR {cidr} is invalid because its resulting routing prefix matches the unspecified address"
@@ -463,17 +497,27 @@ def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno:
             if key == "cluster_networks":
                 if int(entry.get("host_prefix") or 0) < 1:
                     prefix = entry.get("host_prefix") or 0
-                    raise ApiError(400, f"Cluster network host prefix {prefix}: Host prefix, now {prefix}, must be a positive integer")
+                    raise ApiError(
+                        400,
+                        f"Cluster network host prefix {prefix}: Host prefix, now {prefix}, must be a positive integer",
+                    )
                 _cluster_size(net.prefixlen, net.max_prefixlen, int(entry.get("host_prefix") or 0), hosts)
     if not names:
         return
-    lists = [[str(entry["cidr"]) for entry in cluster.get(key) or ()] for key in ("machine_networks", "cluster_networks", "service_networks")]
+    lists = [
+        [str(entry["cidr"]) for entry in cluster.get(key) or ()]
+        for key in ("machine_networks", "cluster_networks", "service_networks")
+    ]
     for index, pods in enumerate(lists[1]):
         machine = lists[0][index] if index < len(lists[0]) else ""
         service = lists[2][index] if index < len(lists[2]) else ""
         pairs = [(service, pods, "ServiceNetworkCidr and ClusterNetworkCidr")]
         if cluster.get("user_managed_networking"):
-            pairs = [(machine, service, "MachineNetworkCIDR and ServiceNetworkCIDR"), (machine, pods, "MachineNetworkCIDR and ClusterNetworkCidr"), *pairs]
+            pairs = [
+                (machine, service, "MachineNetworkCIDR and ServiceNetworkCIDR"),
+                (machine, pods, "MachineNetworkCIDR and ClusterNetworkCidr"),
+                *pairs,
+            ]
         for one, two, what in pairs:
             a, b = network(one), network(two)
             if a is not None and b is not None and a.version == b.version and a.overlaps(b):  # type: ignore[arg-type]
@@ -496,12 +540,18 @@ def downloadable(ident: str, status: str, file: str = "files", more: tuple[str, 
     """Refuse with 409 files of an installation that has not started; `more`: additional statuses that allow this file."""
     allowed = (*DOWNLOADABLE, *more)
     if status not in allowed:
-        raise ApiError(409, f"cluster {ident} is in {status} state, {file} can be downloaded only when status is one of: {go_list(allowed)}")
+        raise ApiError(
+            409,
+            f"cluster {ident} is in {status} state, {file} can be downloaded only when status is one of: {go_list(allowed)}",
+        )
 
 
 def hostname(name: str) -> None:
     if len(name.encode()) > inv.HOSTNAME_LENGTH:
-        raise ApiError(400, f"hostname is too long, must be 63 characters or less. Hostname: {name} has {len(name.encode())} characters")
+        raise ApiError(
+            400,
+            f"hostname is too long, must be 63 characters or less. Hostname: {name} has {len(name.encode())} characters",
+        )
     if name in inv.FORBIDDEN_HOSTNAMES:
         raise ApiError(400, f"The host name {name} is forbidden")
     if not inv.hostname_allowed(name):
@@ -516,4 +566,6 @@ def manifest_name(name: str, cluster_id: str) -> None:
     if " " in name:
         raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} should not include a space in its name.")
     if "/" in name:
-        raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} should not include a directory in it's name.")
+        raise ApiError(
+            422, f"Cluster manifest {name} for cluster {cluster_id} should not include a directory in it's name."
+        )

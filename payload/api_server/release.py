@@ -38,6 +38,8 @@ def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, 
 
     text = REGISTRIES.read_text(encoding="utf-8") if REGISTRIES.is_file() else ""
     bundle = CA_BUNDLE.read_text(encoding="utf-8") if CA_BUNDLE.is_file() else ""
-    registry = Registry(load_json(pull_secret or "{}", name="pull secret").get("auths", {}), bundle, mirrors(text, mirror))
+    registry = Registry(
+        load_json(pull_secret or "{}", name="pull secret").get("auths", {}), bundle, mirrors(text, mirror)
+    )
     images: dict[str, str] = Release(pullspec, registry).images
     return images

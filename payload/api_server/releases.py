@@ -23,7 +23,10 @@ def architecture(name: str) -> str:
 
 def architectures(image: Image) -> list[str]:
     """The architectures of a release or OS image."""
-    return [architecture(str(cpu)) for cpu in image.get("cpu_architectures") or [image.get("cpu_architecture") or DEFAULT_CPU]]
+    return [
+        architecture(str(cpu))
+        for cpu in image.get("cpu_architectures") or [image.get("cpu_architecture") or DEFAULT_CPU]
+    ]
 
 
 def _newest(images: Iterable[Image], key: str) -> Image | None:
@@ -43,15 +46,22 @@ def release(images: Sequence[Image], os_images: Sequence[Image], version: str, c
     if found is None:
         refused = f"Openshift version {version} for CPU architecture {cpu} is not supported"
         if versions.numbers(version) is None or "." not in version:
-            form = "Expected format: 'major.minor' or 'major.minor.patch', optionally followed by a prerelease identifier"
+            form = (
+                "Expected format: 'major.minor' or 'major.minor.patch', optionally followed by a prerelease identifier"
+            )
             raise ApiError(400, f"{refused}: invalid openshiftVersion '{version}'. {form}")
-        raise ApiError(400, f"{refused}: no release image found for openshiftVersion: '{version}' and CPU architecture '{architecture(cpu)}'")
+        raise ApiError(
+            400,
+            f"{refused}: no release image found for openshiftVersion: '{version}' and CPU architecture '{architecture(cpu)}'",
+        )
     cpus = architectures(found)
     if os_images and len(cpus) == 1:
         try:
             os_image(os_images, str(found.get("openshift_version")), cpus[0])
         except ApiError:
-            reason = f"No OS images are available for version {found.get('openshift_version')} and architecture {cpus[0]}"
+            reason = (
+                f"No OS images are available for version {found.get('openshift_version')} and architecture {cpus[0]}"
+            )
             raise ApiError(400, reason) from None
     return found
 
@@ -71,5 +81,8 @@ def os_image(images: Sequence[Image], version: str, cpu: str) -> Image:
         same = [image for image in fitting if versions.same_minor(str(image.get("openshift_version")), version)]
         found = _newest(exact or near or same, "openshift_version")
     if found is None:
-        raise ApiError(400, f"The requested OS image for version ({version}) and CPU architecture ({cpu}) isn't specified in OS images list")
+        raise ApiError(
+            400,
+            f"The requested OS image for version ({version}) and CPU architecture ({cpu}) isn't specified in OS images list",
+        )
     return found

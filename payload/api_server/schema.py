@@ -99,7 +99,9 @@ class At:
 
     def refuse(self, value: Any, go: str) -> Invalid:
         where = f"Go struct field {self.root}.{self.path}" if self.path else "Go value"
-        number = f" {value}"[:40] if go == "int64" and isinstance(value, int | float) and not isinstance(value, bool) else ""
+        number = (
+            f" {value}"[:40] if go == "int64" and isinstance(value, int | float) and not isinstance(value, bool) else ""
+        )
         return Invalid(f"json: cannot unmarshal {_json_type(value)}{number} into {where} of type {go}")
 
 
@@ -383,7 +385,9 @@ def _go_syntax(text: str, err: DocumentError, end: str) -> str:
         return err.problem[:SHOWN]
     for literal in ("null", "true", "false"):
         if rest[0] == literal[0] and err.problem == "Expecting value":
-            good = next((index for index, letter in enumerate(literal) if rest[index : index + 1] != letter), len(literal))
+            good = next(
+                (index for index, letter in enumerate(literal) if rest[index : index + 1] != letter), len(literal)
+            )
             if not rest[good : good + 1]:
                 return end
             return f"invalid character {rest[good]!r} in literal {literal} (expecting {literal[good]!r})"

@@ -69,11 +69,15 @@ DAY2: dict[str, tuple[str, ...]] = {
 }
 #: Hosts of an infra-env without cluster.
 UNBOUND: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("discovering-unbound", "insufficient-unbound", "known-unbound"), ("inventory", "ntp-synchronizer")),
+    **dict.fromkeys(
+        ("discovering-unbound", "insufficient-unbound", "known-unbound"), ("inventory", "ntp-synchronizer")
+    ),
     "disconnected-unbound": ("inventory",),
 }
 #: Statuses whose agents poll half as often.
-SLOW: frozenset[str] = frozenset({"disconnected", "disconnected-unbound", "disabled", "resetting", "error", "cancelled"})
+SLOW: frozenset[str] = frozenset(
+    {"disconnected", "disconnected-unbound", "disabled", "resetting", "error", "cancelled"}
+)
 LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-user-action"})
 
 
@@ -181,7 +185,9 @@ def _vips(v: StepView) -> list[str] | None:
 
 def _disk_speed(v: StepView) -> list[str] | None:
     disk = v.host.get("installation_disk_id", "")
-    known = load_json(v.host.get("disks_info") or "{}", name="disks_info").get(disk, {}).get("disk_speed", {}).get("tested")
+    known = (
+        load_json(v.host.get("disks_info") or "{}", name="disks_info").get(disk, {}).get("disk_speed", {}).get("tested")
+    )
     persistent = v.inventory.get("boot", {}).get("device_type") == "persistent"
     if not disk or known or persistent or "--save-part" in str(v.host.get("installer_args", "")):
         return None
@@ -204,7 +210,9 @@ def _api_vip(v: StepView) -> list[str] | None:
     url = endpoint.get("url") or f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
     token = v.host.get("_ignition_token")
     headers = [{"key": "Authorization", "value": f"Bearer {token}"}] if token else []
-    extra: dict[str, str] = load_json(v.host.get("ignition_endpoint_http_headers") or "{}", name="ignition_endpoint_http_headers")
+    extra: dict[str, str] = load_json(
+        v.host.get("ignition_endpoint_http_headers") or "{}", name="ignition_endpoint_http_headers"
+    )
     headers += [{"key": key, "value": value} for key, value in extra.items()]
     request: dict[str, Any] = {"url": url, "request_headers": headers or None}
     if endpoint.get("ca_certificate"):

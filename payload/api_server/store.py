@@ -109,7 +109,9 @@ class Store:
             hint = "another service has it open" if "locked" in str(err) else str(err)
             raise OSError(f"{self.path}: {hint}") from None
         except (sqlite3.DatabaseError, ValueError, KeyError) as err:
-            raise OSError(f"{self.path} is corrupt ({' '.join(str(err).split())[:200]}): move it aside to start over") from None
+            raise OSError(
+                f"{self.path} is corrupt ({' '.join(str(err).split())[:200]}): move it aside to start over"
+            ) from None
 
     def _load(self) -> None:
         if self.path != ":memory:":
@@ -127,7 +129,9 @@ class Store:
             order = sorted(documents.items(), key=lambda item: item[1].get(NTH, 0))
             documents.clear()
             documents.update(order)
-        self._nth = max((document.get(NTH, 0) for documents in self.kinds.values() for document in documents.values()), default=0)
+        self._nth = max(
+            (document.get(NTH, 0) for documents in self.kinds.values() for document in documents.values()), default=0
+        )
 
     def _document(self, kind: str, ident: str) -> Document:
         return self.kinds[kind].setdefault(ident, Document(self, kind, ident))

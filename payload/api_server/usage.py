@@ -17,7 +17,11 @@ NTP, PROXY, SNO, TAGS, HYPERTHREADING = "Additional NTP Source", "Proxy", "SNO",
 VIP_DHCP, DUAL_STACK, DUAL_VIPS = "VIP auto alloc.", "Dual-stack", "Dual-stack VIPs"
 DISK_ENCRYPTION, PLATFORM, NUTANIX = "Disk encryption", "Platform selection", "Nutanix integration"
 SCHEDULABLE, USERS_NETWORK = "Schedulable masters", "User Managed Networking With Multi Node"
-HOSTNAME, AUTO_ROLE, IGNORED = "Requested hostname", "auto assign role", "Validations have been ignored for this cluster"
+HOSTNAME, AUTO_ROLE, IGNORED = (
+    "Requested hostname",
+    "auto assign role",
+    "Validations have been ignored for this cluster",
+)
 MANIFEST, OVERRIDES, FIPS = "Custom manifest", "Install Config Overrides", "FIPS"
 STATIC, KERNEL_ARGUMENTS, IGNITION = "Static Network Config", "discovery kernel arguments", "Ignition Config Override"
 _NETWORK_TYPES = {
@@ -57,7 +61,10 @@ def note(cluster: Document | None, name: str, on: object = True, **data: Any) ->
 def ignition(cluster: Document | None, level: str, text: str) -> None:
     """Record an Ignition override at a level (`host`, `infra-env`)."""
     if cluster is not None and cluster.get("feature_usage"):
-        levels = {**load_json(cluster["feature_usage"], name="feature_usage").get(IGNITION, {}).get("data", {}), level: bool(text)}
+        levels = {
+            **load_json(cluster["feature_usage"], name="feature_usage").get(IGNITION, {}).get("data", {}),
+            level: bool(text),
+        }
         note(cluster, IGNITION, any(levels.values()), **levels)
 
 
@@ -94,7 +101,11 @@ def _common(features: Features, cluster: Mapping[str, Any]) -> None:
     _set(features, NUTANIX, kind == "nutanix", {"platform_type": kind})
     encryption = cluster.get("disk_encryption") or {}
     encrypted = encryption.get("enable_on", "none") != "none"
-    data = {"enable_on": encryption.get("enable_on"), "mode": encryption.get("mode"), "tang_servers": encryption.get("tang_servers", "")}
+    data = {
+        "enable_on": encryption.get("enable_on"),
+        "mode": encryption.get("mode"),
+        "tang_servers": encryption.get("tang_servers", ""),
+    }
     _set(features, DISK_ENCRYPTION, encrypted, data)
     for operator in cluster.get("monitored_operators", ()):
         _set(features, operator["name"].upper(), operator.get("operator_type") == "olm")

@@ -184,7 +184,10 @@ class ControlPlane:
         if self.store.uid:
             return
         self.store.begin_epoch(1)
-        for obj in load_json(read_file(self.options.bootstrap_dir / "manifests.json"), name=str(self.options.bootstrap_dir / "manifests.json")):
+        for obj in load_json(
+            read_file(self.options.bootstrap_dir / "manifests.json"),
+            name=str(self.options.bootstrap_dir / "manifests.json"),
+        ):
             resource = self.registry.for_object(obj)
             if resource.namespaced:
                 obj["metadata"].setdefault("namespace", "default")
@@ -214,7 +217,10 @@ class ControlPlane:
 
     def write_single_node(self) -> None:
         """Write the disk config of the single node, which includes the store."""
-        base = load_json(read_file(self.options.bootstrap_dir / "master-base.ign"), name=str(self.options.bootstrap_dir / "master-base.ign"))
+        base = load_json(
+            read_file(self.options.bootstrap_dir / "master-base.ign"),
+            name=str(self.options.bootstrap_dir / "master-base.ign"),
+        )
         snapshot = json.dumps(self.store.snapshot(), separators=(",", ":")).encode()
         machine_config = self.store.get(
             "machineconfigs.machineconfiguration.openshift.io", "", self._rendered("master")

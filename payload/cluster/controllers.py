@@ -123,7 +123,9 @@ class Controllers:
         # The cloud provider's part, which needs credentials.
         tainted = [node for node in self.store.items("nodes") if cloud.tainted(node)]
         config = self.store.find("configmaps", "kube-system", "cluster-config-v1")
-        if not (tainted and config and cloud.credentials(load_yaml(config["data"]["install-config"], name="install-config"))):
+        if not (
+            tainted and config and cloud.credentials(load_yaml(config["data"]["install-config"], name="install-config"))
+        ):
             return
         for node in tainted:
             taints = [taint for taint in node["spec"]["taints"] if taint["key"] != cloud.UNINITIALIZED]
@@ -182,7 +184,9 @@ class Controllers:
 
     def _pod(self, namespace: str, name: str, labels: dict[str, str], node: str, container: Object) -> None:
         spec = {"nodeName": node, "hostNetwork": True, "containers": [container]}
-        self.store.create("pods", make("v1", "Pod", name, namespace, labels, spec=spec, status={"phase": "Pending", "conditions": []}))
+        self.store.create(
+            "pods", make("v1", "Pod", name, namespace, labels, spec=spec, status={"phase": "Pending", "conditions": []})
+        )
 
     def _count_pools(self) -> None:
         known, pools = self.store.items("nodes"), self.store.items(POOLS)
@@ -192,7 +196,10 @@ class Controllers:
             # A node belongs to one pool: the control plane's, else a custom pool, else the workers'.
             before = {"master"} if role != "worker" else names - {"worker"}
             members = [
-                n for n in known if node_list.has_role(n, role) and (role == "master" or not any(node_list.has_role(n, r) for r in before))
+                n
+                for n in known
+                if node_list.has_role(n, role)
+                and (role == "master" or not any(node_list.has_role(n, r) for r in before))
             ]
             if "configuration" not in pool["spec"]:  # a custom pool, whose nodes run the workers' config
                 worker = self.store.get(POOLS, "", "worker")
@@ -254,7 +261,9 @@ class Controllers:
             admitted = {"host": own, "routerName": "default", "conditions": merged([], [condition("Admitted", True)])}
             route = make("route.openshift.io/v1", "Route", name, namespace, spec=spec, status={"ingress": [admitted]})
             self.store.put("routes.route.openshift.io", route)
-        self.store.put("configmaps", config_map("openshift-config-managed", "console-public", {"consoleURL": f"https://{host}"}))
+        self.store.put(
+            "configmaps", config_map("openshift-config-managed", "console-public", {"consoleURL": f"https://{host}"})
+        )
 
     def _finish_bootstrap(self) -> None:
         """Record that the cluster no longer needs its bootstrap host; only an installed member can."""

@@ -286,7 +286,10 @@ class _Pki:
 def _disk_config(
     facts: ClusterFacts, role: str, cluster: Mapping[str, Any], settings: Mapping[str, str], pki: _Pki
 ) -> Config:
-    pointer = {"url": f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}", "ca": pki.root.pair.certificate}
+    pointer = {
+        "url": f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}",
+        "ca": pki.root.pair.certificate,
+    }
     files = [
         _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644),
         _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
@@ -330,7 +333,11 @@ def _bootkube(facts: ClusterFacts) -> Config:
     mounts = f" -v {BOOTSTRAP}:{BOOTSTRAP} -v /var/log:/var/log"
     command = "hyperkube kube-apiserver --bootstrap"
     start = _CONTAINER.format(
-        name="bootkube", auth=LIVE_PULL_SECRET, mounts=mounts, image=facts["images"][Component.HYPERKUBE], command=command
+        name="bootkube",
+        auth=LIVE_PULL_SECRET,
+        mounts=mounts,
+        image=facts["images"][Component.HYPERKUBE],
+        command=command,
     )
     return _unit("bootkube.service", "Bootstrap a Kubernetes cluster (simulator)", start, restart="on-failure")
 

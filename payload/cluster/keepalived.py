@@ -38,7 +38,8 @@ def interface_for(networks: Sequence[str], links: list[dict[str, Any]] | None = 
     """
     if links is None:
         links = load_json(
-            subprocess.run(["ip", "-json", "address"], check=True, capture_output=True, text=True).stdout, name="ip address"
+            subprocess.run(["ip", "-json", "address"], check=True, capture_output=True, text=True).stdout,
+            name="ip address",
         )
     wanted = [ipaddress.ip_network(cidr, strict=False) for cidr in networks]
     for link in links:

@@ -156,7 +156,9 @@ class KubeClient:
         if answer.status >= 400:
             raise KubeError(answer.status, _message(text))
         return (
-            load_json(text, name="the answer") if answer.getheader("Content-Type", "").startswith("application/json") else text.decode()
+            load_json(text, name="the answer")
+            if answer.getheader("Content-Type", "").startswith("application/json")
+            else text.decode()
         )
 
 

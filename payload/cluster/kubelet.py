@@ -82,7 +82,11 @@ class Kubelet:
         became_ready, posted = time.monotonic() + self.settle, 0.0
         while True:
             is_ready = self.initialized and time.monotonic() >= became_ready
-            due = not (posted and self.initialized) or time.monotonic() - posted > STATUS_SECONDS or is_ready != self._said_ready()
+            due = (
+                not (posted and self.initialized)
+                or time.monotonic() - posted > STATUS_SECONDS
+                or is_ready != self._said_ready()
+            )
             try:
                 self._renew_lease()
                 if due:

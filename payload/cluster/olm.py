@@ -38,7 +38,9 @@ class Lifecycle:
     def step(self) -> None:
         """Create and advance versions of subscriptions, once OLM is available and a node for workloads is ready."""
         operators = [self.store.find(OPERATORS, "", name) for name in NEEDS]
-        if not all(obj and is_true(obj, "Available") for obj in operators) or not node_list.ready(self.store.items("nodes"), "worker"):
+        if not all(obj and is_true(obj, "Available") for obj in operators) or not node_list.ready(
+            self.store.items("nodes"), "worker"
+        ):
             return
         for subscription in self.store.items(SUBSCRIPTIONS):
             self._follow(subscription)
@@ -50,11 +52,24 @@ class Lifecycle:
         version = self.store.find(VERSIONS, namespace, name)
         if version is None:
             about = {"displayName": spec["name"], "version": release}
-            made = make("operators.coreos.com/v1alpha1", "ClusterServiceVersion", name, namespace, spec=about, status={"phase": ""})
+            made = make(
+                "operators.coreos.com/v1alpha1",
+                "ClusterServiceVersion",
+                name,
+                namespace,
+                spec=about,
+                status={"phase": ""},
+            )
             self.store.create(VERSIONS, made)
         elif following := _NEXT.get(version["status"].get("phase", "")):
             phase, reason, message = following
-            status = {"phase": phase, "reason": reason, "message": message, "lastTransitionTime": now(), "lastUpdateTime": now()}
+            status = {
+                "phase": phase,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": now(),
+                "lastUpdateTime": now(),
+            }
             self.store.update(VERSIONS, {**version, "status": status})
         done = version is not None and version["status"].get("phase") in ("Installing", "Succeeded")
         told = {"installedCSV": name, "state": "AtLatestKnown"} if done else {"state": "UpgradePending"}

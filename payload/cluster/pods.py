@@ -52,7 +52,9 @@ MIRRORS = (
     Mirror("openshift-kube-apiserver", "kube-apiserver", "app", Port.API, "/readyz"),
     Mirror("openshift-machine-config-operator", "machine-config-server", "k8s-app", Port.MACHINE_CONFIG, "/healthz"),
 )
-_PULL = re.compile(r"unable to pull|initializing source|pinging container registry|reading manifest|unauthorized", re.IGNORECASE)
+_PULL = re.compile(
+    r"unable to pull|initializing source|pinging container registry|reading manifest|unauthorized", re.IGNORECASE
+)
 log = logging.getLogger("kubelet")
 T = TypeVar("T")
 
@@ -86,11 +88,26 @@ def running(started: str) -> Object:
 def terminated(code: int, started: str, message: str = "") -> Object:
     """Return the state of a container that has just ended with an exit code."""
     reason = "Completed" if code == 0 else "Error"
-    return {"terminated": {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": now(), **({"message": message} if message else {})}}
+    return {
+        "terminated": {
+            "exitCode": code,
+            "reason": reason,
+            "startedAt": started,
+            "finishedAt": now(),
+            **({"message": message} if message else {}),
+        }
+    }
 
 
 def pod_status(
-    phase: str, container: Object, address: str, state: Object, *, ready: bool = False, restarts: int = 0, last: Object | None = None
+    phase: str,
+    container: Object,
+    address: str,
+    state: Object,
+    *,
+    ready: bool = False,
+    restarts: int = 0,
+    last: Object | None = None,
 ) -> Object:
     """Return the status of a pod with one container; `last` is the state in which the container ended before it was restarted."""
     unready = [] if ready else [container["name"]]
@@ -157,7 +174,9 @@ class Pod:
 
     def post(self, phase: str, state: Object, *, ready: bool = False) -> None:
         """Write the pod's status, unless it was deleted."""
-        status = pod_status(phase, self.container, self.node.address, state, ready=ready, restarts=self.restarts, last=self.last)
+        status = pod_status(
+            phase, self.container, self.node.address, state, ready=ready, restarts=self.restarts, last=self.last
+        )
 
         def patch() -> None:
             try:
@@ -229,7 +248,9 @@ class ContainerPod(Pod):
         started, lines = now(), deque[str](maxlen=LOG_LINES)
         try:
             # Line by line into this log: the journal attributes direct output of the host's podman to another unit.
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            )
         except OSError as error:
             return False, terminated(PODMAN_FAILED, started, f"podman: {error.strerror}")
         reader = threading.Thread(target=self._read, args=(process, lines), daemon=True)
@@ -251,7 +272,9 @@ class ContainerPod(Pod):
 
     def stop(self) -> None:
         super().stop()
-        subprocess.run([*shlex.split(self.node.enter), "podman", "rm", "--force", "--ignore", self._name()], check=False)
+        subprocess.run(
+            [*shlex.split(self.node.enter), "podman", "rm", "--force", "--ignore", self._name()], check=False
+        )
 
     def _name(self) -> str:
         return f"k8s_{self.name}"
@@ -273,7 +296,9 @@ class RouterPod(Pod):
             write(folder / name, base64.b64decode(secret["data"][name]).decode())
         routes = self.client.again()
         router = Router(
-            lambda: routes.get("/apis/route.openshift.io/v1/routes")["items"], self.node.facts["version"], self.node.router_ports
+            lambda: routes.get("/apis/route.openshift.io/v1/routes")["items"],
+            self.node.facts["version"],
+            self.node.router_ports,
         )
         while not self.stopped.is_set():
             try:
@@ -322,7 +347,11 @@ class MirrorPods:
         """
         answers = {place: _answers(self.node.address, *place) for place in {(pod.port, pod.path) for pod in MIRRORS}}
         ready = {pod.name: answers[pod.port, pod.path] for pod in MIRRORS}
-        if not look and self._posted.keys() == ready.keys() and all(seen.ready == ready[name] for name, seen in self._posted.items()):
+        if (
+            not look
+            and self._posted.keys() == ready.keys()
+            and all(seen.ready == ready[name] for name, seen in self._posted.items())
+        ):
             return
         active, restarts = self._unit()
         for pod in MIRRORS:
@@ -338,7 +367,12 @@ class MirrorPods:
         container = {"name": pod.name, "image": self.node.facts["images"][Component.HYPERKUBE]}
         state = running(self._since) if seen.runs else waiting("CrashLoopBackOff" if before else "ContainerCreating")
         status = pod_status(
-            "Running" if seen.runs or before else "Pending", container, self.node.address, state, ready=seen.ready, restarts=seen.restarts
+            "Running" if seen.runs or before else "Pending",
+            container,
+            self.node.address,
+            state,
+            ready=seen.ready,
+            restarts=seen.restarts,
         )
         path = f"/api/v1/namespaces/{pod.namespace}/pods"
         metadata = {
@@ -353,11 +387,22 @@ class MirrorPods:
             if error.code != 404:
                 raise
             spec = {"nodeName": self.name, "hostNetwork": True, "containers": [container]}
-            self.node.client.create(path, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+            self.node.client.create(
+                path, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+            )
 
     def _unit(self) -> tuple[bool, int]:
         """Return whether the unit is active, and its number of restarts; (False, 0) without systemd."""
-        command = [*shlex.split(self.node.enter), "systemctl", "show", "-p", "ActiveState", "-p", "NRestarts", self.UNIT]
+        command = [
+            *shlex.split(self.node.enter),
+            "systemctl",
+            "show",
+            "-p",
+            "ActiveState",
+            "-p",
+            "NRestarts",
+            self.UNIT,
+        ]
         try:
             text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
         except (OSError, subprocess.SubprocessError):

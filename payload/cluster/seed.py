@@ -66,9 +66,7 @@ def objects(
     found += [
         config_map("kube-system", "cluster-config-v1", {"install-config": install_config}),
         config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
-        config_map(
-            "openshift-config", "openshift-install", {"invoker": facts["invoker"], "version": facts["version"]}
-        ),
+        config_map("openshift-config", "openshift-install", {"invoker": facts["invoker"], "version": facts["version"]}),
         config_map(
             "openshift-config",
             "openshift-install-manifests",
@@ -185,7 +183,11 @@ def _infrastructure_name(facts: ClusterFacts) -> str:
 def _bare_metal(facts: ClusterFacts) -> list[Object]:
     """Return hosts and their machines; they are linked for the control plane only, the controller links the others."""
     namespace, label, prefix = "openshift-machine-api", "machine.openshift.io/cluster-api", _infrastructure_name(facts)
-    found = [make("metal3.io/v1alpha1", "Provisioning", "provisioning-configuration", spec={"provisioningNetwork": "Disabled"})]
+    found = [
+        make(
+            "metal3.io/v1alpha1", "Provisioning", "provisioning-configuration", spec={"provisioningNetwork": "Disabled"}
+        )
+    ]
     numbers: Counter[str] = Counter()
     for host in facts["hosts"]:
         role = host["role"]
@@ -195,7 +197,12 @@ def _bare_metal(facts: ClusterFacts) -> list[Object]:
         found.append(make("machine.openshift.io/v1beta1", "Machine", machine, namespace, labels, spec={}, status={}))
         spec: Object = {"online": True}
         if role != "worker":
-            spec["consumerRef"] = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "namespace": namespace, "name": machine}
+            spec["consumerRef"] = {
+                "apiVersion": "machine.openshift.io/v1beta1",
+                "kind": "Machine",
+                "namespace": namespace,
+                "name": machine,
+            }
         found.append(
             make(
                 "metal3.io/v1alpha1",

@@ -15,7 +15,8 @@ PREFIX = "usr/lib/agentlab"
 TREES = ("payload", "plugins/module_utils")
 # What the service puts into discovery images, as the installer into agent images.
 FILES = tuple(
-    f"roles/agent_image/files/live/{name}" for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
+    f"roles/agent_image/files/live/{name}"
+    for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
 )
 # Code that runs on the controller only.
 LEFT_OUT = ("payload/machine_os", "payload/images", "payload/build", "plugins/module_utils/cli")
@@ -83,7 +84,10 @@ def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
 
 def failing(path: str) -> Node:
     """Return a program that exits with an error at once."""
-    return Node(f"#!/bin/sh\necho '{path}: exits with an error because of the fault component_fails' >&2\nexit 1\n".encode(), mode=0o755)
+    return Node(
+        f"#!/bin/sh\necho '{path}: exits with an error because of the fault component_fails' >&2\nexit 1\n".encode(),
+        mode=0o755,
+    )
 
 
 def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:

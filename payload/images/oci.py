@@ -162,9 +162,7 @@ class Layout:
         """The digests of an image's configuration and layers."""
         manifest = self.manifest(digest)
         if "layers" not in manifest:
-            raise ImageError(
-                f"{self.path}: {digest} is an image index for several architectures, not a single image"
-            )
+            raise ImageError(f"{self.path}: {digest} is an image index for several architectures, not a single image")
         where = f"{self.path}: {digest}"
         layers = _entries(manifest, "layers", where)
         parts = [(manifest.get("config"), "config"), *((layer, f"layers[{nth}]") for nth, layer in enumerate(layers))]
@@ -176,7 +174,11 @@ class Layout:
                 raise ImageError(f"{path}: is longer than {MOST_DOCUMENT} bytes")
             value = load_json(read_file(path), name=str(path))
         except (FileNotFoundError, NotADirectoryError):
-            raise ImageError(f"{self.path} is not an OCI image layout: {missing}" if path.name == "index.json" else f"{self.path}: {missing}") from None
+            raise ImageError(
+                f"{self.path} is not an OCI image layout: {missing}"
+                if path.name == "index.json"
+                else f"{self.path}: {missing}"
+            ) from None
         except ValueError as error:
             raise ImageError(f"{path}: is not JSON: {error}") from None
         if not isinstance(value, dict):

@@ -29,7 +29,9 @@ def fetch(request: dict[str, Any]) -> str:
     if token := request.get("ignition_endpoint_token"):
         headers["Authorization"] = f"Bearer {fields.text('ignition_endpoint_token', token, 65536)}"
     for entry in fields.entries("request_headers", request.get("request_headers"), dict, 100):
-        headers[fields.text("request_headers: key", entry.get("key"))] = fields.text("request_headers: value", entry.get("value"))
+        headers[fields.text("request_headers: key", entry.get("key"))] = fields.text(
+            "request_headers: value", entry.get("value")
+        )
     context = None
     if encoded := request.get("ca_certificate"):
         try:
@@ -49,7 +51,11 @@ def fetch(request: dict[str, Any]) -> str:
     try:
         load_json(text, name="ignition")
     except ValueError as error:
-        what = "response is not valid json" if len(text) <= SHOWN else f"expected ignition but got non-valid json, first {SHOWN} bytes are"
+        what = (
+            "response is not valid json"
+            if len(text) <= SHOWN
+            else f"expected ignition but got non-valid json, first {SHOWN} bytes are"
+        )
         raise ValueError(f"{what}:\n{text[:SHOWN]}\nparse error is: {error}") from None
     return text
 
@@ -62,7 +68,9 @@ def checked(config: Any) -> dict[str, Any]:
         raise ValueError(f"unsupported config version {ignition.get('version')!r}, want one of {', '.join(COMPATIBLE)}")
     for section, lists in (("storage", ("files", "luks")), ("systemd", ("units",))):
         found = config.get(section)
-        if not isinstance(found or {}, dict) or any(not isinstance((found or {}).get(key) or [], list) for key in lists):
+        if not isinstance(found or {}, dict) or any(
+            not isinstance((found or {}).get(key) or [], list) for key in lists
+        ):
             raise ValueError(f"{section} is not as the specification has it")
     return {**config, "ignition": {**ignition, "version": SPEC}}
 
@@ -70,7 +78,9 @@ def checked(config: Any) -> dict[str, Any]:
 def filtered(config: dict[str, Any]) -> dict[str, Any]:
     """Return the parts that the service evaluates: other files and units of a config are large, and may be secret."""
     storage = config.get("storage") or {}
-    files = [entry for entry in storage.get("files") or () if isinstance(entry, dict) and entry.get("path") in KEPT_FILES]
+    files = [
+        entry for entry in storage.get("files") or () if isinstance(entry, dict) and entry.get("path") in KEPT_FILES
+    ]
     return {**config, "storage": {**storage, "files": files}, "systemd": {**(config.get("systemd") or {}), "units": []}}
 
 
@@ -88,7 +98,11 @@ def step(args: list[str], context: Context) -> Result:
     except ValueError as error:
         return failed(url, f"ignition file download failed: {error}")
     try:
-        return Result(marshal({"url": url, "is_success": True, "ignition": dumps(filtered(checked(load_json(text, name="ignition"))))}))
+        return Result(
+            marshal(
+                {"url": url, "is_success": True, "ignition": dumps(filtered(checked(load_json(text, name="ignition"))))}
+            )
+        )
     except ValueError as error:
         return failed(url, f"response is not a valid ignition file:\n{text[:SHOWN]}\nparse error is: {error}")
 

@@ -25,7 +25,7 @@ MAIN = f"""\
 import importlib, os, sys
 name = os.path.basename(sys.argv[0])
 if name not in {PROGRAMS!r}:
-    sys.exit(f"unknown binary name {{name}}, expected one of {', '.join(PROGRAMS)}")
+    sys.exit(f"unknown binary name {{name}}, expected one of {", ".join(PROGRAMS)}")
 sys.exit(importlib.import_module("{PACKAGE}." + name).main())
 """
 
@@ -33,7 +33,12 @@ sys.exit(importlib.import_module("{PACKAGE}." + name).main())
 def compiled(source: bytes, name: str) -> bytes:
     """A .pyc that is never checked against its source (PEP 552: flags 1, hash of the source)."""
     code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    return importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source) + marshal.dumps(code)
+    return (
+        importlib.util.MAGIC_NUMBER
+        + (1).to_bytes(4, "little")
+        + importlib.util.source_hash(source)
+        + marshal.dumps(code)
+    )
 
 
 def write(path: Path) -> None:

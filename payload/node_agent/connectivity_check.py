@@ -29,7 +29,9 @@ def valid(target: str) -> bool:
 
 def addresses(hosts: list[dict[str, Any]]) -> list[str]:
     """Every address of every remote host, once, without prefix."""
-    return list(dict.fromkeys(address for one in hosts for nic in one.get("nics") or () for address in nic_addresses(nic)))
+    return list(
+        dict.fromkeys(address for one in hosts for nic in one.get("nics") or () for address in nic_addresses(nic))
+    )
 
 
 def nic_addresses(nic: dict[str, Any]) -> list[str]:
@@ -115,7 +117,9 @@ def report(
                         "successful": mac in own_macs,
                     }
                 )
-    result["l2_connectivity"].sort(key=lambda entry: (entry["remote_ip_address"], entry["remote_mac"], entry["outgoing_nic"]))
+    result["l2_connectivity"].sort(
+        key=lambda entry: (entry["remote_ip_address"], entry["remote_mac"], entry["outgoing_nic"])
+    )
     result["mtu_report"] = [
         {"outgoing_nic": nic.name, "remote_ip_address": target, "mtu_successful": reached.get(target, False)}
         for target in sorted(targets)
@@ -136,7 +140,14 @@ def rehearsed(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
             for mac, target in pairs
         ]
         l3 = [{"remote_ip_address": target, "successful": True} for __, target in pairs]
-        remote.append({"host_id": one.get("host_id", ""), "l2_connectivity": l2 or None, "l3_connectivity": l3 or None, "mtu_report": None})
+        remote.append(
+            {
+                "host_id": one.get("host_id", ""),
+                "l2_connectivity": l2 or None,
+                "l3_connectivity": l3 or None,
+                "mtu_report": None,
+            }
+        )
     return {"remote_hosts": remote or None}
 
 

@@ -39,8 +39,12 @@ def check(image: str, seconds: float) -> tuple[dict[str, Any], str]:
 def step(args: list[str], context: Context) -> Result:
     request = argument("container-image-availability", args[0], "images")
     images = request["images"]
-    if not isinstance(images, list) or not all(isinstance(image, str) and fields.IMAGE.fullmatch(image) for image in images):
-        raise ValueError(f"container-image-availability: images must be a list of image references, got {fields.shown(images)}")
+    if not isinstance(images, list) or not all(
+        isinstance(image, str) and fields.IMAGE.fullmatch(image) for image in images
+    ):
+        raise ValueError(
+            f"container-image-availability: images must be a list of image references, got {fields.shown(images)}"
+        )
     fields.entries("container-image-availability: images", images, str, MOST_IMAGES)
     limit = fields.seconds("container-image-availability: timeout", request.get("timeout") or 0, LONGEST)
     if context.dry.enabled:

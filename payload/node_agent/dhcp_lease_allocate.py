@@ -55,7 +55,9 @@ class Answer:
 
 def packet(kind: int, mac: bytes, transaction: bytes, options: dict[int, bytes]) -> bytes:
     """A whole Ethernet broadcast with a DHCP message: the interface has no address to send from. RFC 2131, 2 and 4.1."""
-    message = struct.pack("!BBBB4sHH16s16s192s4s", 1, 1, 6, 0, transaction, 0, 0x8000, bytes(16), mac, bytes(192), MAGIC)
+    message = struct.pack(
+        "!BBBB4sHH16s16s192s4s", 1, 1, 6, 0, transaction, 0, 0x8000, bytes(16), mac, bytes(192), MAGIC
+    )
     everything = {KIND: bytes([kind]), CLIENT: b"\x01" + mac, **options}
     for number, value in everything.items():
         message += bytes([number, len(value)]) + value
@@ -144,7 +146,9 @@ def lease_text(name: str, answer: Answer, now: float) -> str:
     """A dhclient lease. Times are UTC with the day of the week first."""
     seconds = int.from_bytes(answer.options.get(LEASE_TIME, b"\0\0\x0e\x10"), "big")
     lines = [f'interface "{name}"', f"fixed-address {answer.address}"]
-    lines += [f"option {label} {shown(answer.options[n], how)}" for n, (label, how) in SHOWN.items() if answer.options.get(n)]
+    lines += [
+        f"option {label} {shown(answer.options[n], how)}" for n, (label, how) in SHOWN.items() if answer.options.get(n)
+    ]
     for label, after in (("renew", seconds // 2), ("rebind", seconds * 7 // 8), ("expire", seconds)):
         lines.append(f"{label} {time.strftime('%w %Y/%m/%d %H:%M:%S', time.gmtime(now + after))}")
     return "lease {\n" + "".join(f"  {line};\n" for line in lines) + "}"
@@ -169,7 +173,9 @@ def remove(name: str) -> None:
 def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOLDER) -> tuple[str, str]:
     """Lease an address for `mac` on the network of `parent`. Returns address and lease. ValueError if that fails."""
     remove(name)  # left by a killed run
-    created = host.run(["ip", "link", "add", "link", parent, "name", name, "address", mac, "type", "macvlan", "mode", "bridge"])
+    created = host.run(
+        ["ip", "link", "add", "link", parent, "name", name, "address", mac, "type", "macvlan", "mode", "bridge"]
+    )
     if created.exit_code:
         raise ValueError(f"Failed to create interface {name} ({mac}) on {parent}: {created.error.strip()}")
     try:

@@ -73,7 +73,9 @@ def measure(path: str, seconds: float = SECONDS) -> int:
 
 def step(args: list[str], context: Context) -> Result:
     """args: the request, and the limit in seconds."""
-    path = fields.text("installation-disk-speed-check: path", argument("installation-disk-speed-check", args[0], "path")["path"])
+    path = fields.text(
+        "installation-disk-speed-check: path", argument("installation-disk-speed-check", args[0], "path")["path"]
+    )
     if context.dry.enabled:
         return Result(marshal({"path": path, "io_sync_duration": 1}))
     limit = fields.seconds("installation-disk-speed-check: limit", args[1], LONGEST) if len(args) > 1 else SECONDS

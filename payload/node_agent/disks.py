@@ -81,12 +81,18 @@ class Disk:
         return f"/{path}" if self.bus_path and (self.root / path).exists() else ""
 
     def partitions(self) -> list[str]:
-        return [name for name in host.names(self.sys) if name.startswith(self.name) and (self.sys / name / "dev").exists()]
+        return [
+            name for name in host.names(self.sys) if name.startswith(self.name) and (self.sys / name / "dev").exists()
+        ]
 
     def eligibility(self) -> tuple[list[str], bool]:
         """Return why the disk is not eligible for installation, and whether it is the boot medium."""
         reasons: list[str] = []
-        known = self._controller != "unknown" or self.name.startswith("dasd") or self.drive_type in ("Multipath", "LVM", "RAID")
+        known = (
+            self._controller != "unknown"
+            or self.name.startswith("dasd")
+            or self.drive_type in ("Multipath", "LVM", "RAID")
+        )
         if not known:
             reasons.append("Disk has unknown storage controller")
         if self.drive_type == "LVM":
@@ -105,7 +111,9 @@ class Disk:
         for part in [*parts, self.name]:
             target = self._mounted.get(f"/dev/{part}", "")
             if target.endswith("iso"):
-                reasons.append("Disk appears to be an ISO installation media (has partition with mountpoint suffix iso)")
+                reasons.append(
+                    "Disk appears to be an ISO installation media (has partition with mountpoint suffix iso)"
+                )
                 media = True
             elif target and not media:
                 reasons.append(f"Disk has partition '{part}' mounted on '{target}'")
@@ -150,7 +158,9 @@ class Disk:
 
     def _on_road(self, prefix: str) -> str:
         """Return the part of the device's path in /sys with a prefix, such as host2 and session1 of an iSCSI disk."""
-        return next((part for part in self.sys.resolve().parts if part.startswith(prefix) and part[len(prefix) :].isdigit()), "")
+        return next(
+            (part for part in self.sys.resolve().parts if part.startswith(prefix) and part[len(prefix) :].isdigit()), ""
+        )
 
     def _not_in_firmware(self) -> list[str]:
         """Return why the firmware could not find the iSCSI disk: its table (iBFT) must have the target."""

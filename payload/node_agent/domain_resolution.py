@@ -20,7 +20,9 @@ def resolve(domain: str) -> dict[str, Any]:
     found: dict[int, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
     canonical = ""
     try:
-        for family, _type, _protocol, name, address in socket.getaddrinfo(domain, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME):
+        for family, _type, _protocol, name, address in socket.getaddrinfo(
+            domain, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME
+        ):
             canonical = canonical or name
             if family in found and address[0] not in found[family]:
                 found[family].append(str(address[0]))
@@ -36,7 +38,9 @@ def resolve(domain: str) -> dict[str, Any]:
 
 def step(args: list[str], context: Context) -> Result:
     domains = argument("domain-resolution", args[0], "domains")["domains"]
-    if not isinstance(domains, list) or not all(isinstance(entry, dict) and "domain_name" in entry for entry in domains):
+    if not isinstance(domains, list) or not all(
+        isinstance(entry, dict) and "domain_name" in entry for entry in domains
+    ):
         raise ValueError("Every domain in a domain request must have a domain name field")
     fields.entries("domain-resolution: domains", domains, dict, MOST_DOMAINS)
     names = [fields.text("domain-resolution: domain_name", entry["domain_name"]) for entry in domains]

@@ -39,12 +39,20 @@ def dry_flags() -> tuple[Flag, ...]:
         fatal(f"DRY_ENABLE: {enabled!r} is neither true nor false")
     told = {name: os.environ.get(variable, "") for name, variable in DRY_VARIABLES.items()}
     return (
-        Flag("dry-run", enabled in TRUE, "Communicate with the service as usual, but only simulate changes of the machine"),
+        Flag(
+            "dry-run",
+            enabled in TRUE,
+            "Communicate with the service as usual, but only simulate changes of the machine",
+        ),
         Flag("force-id", told["force-id"], "In a dry run: the host's id"),
         Flag("force-mac", told["force-mac"], "In a dry run: the MAC address of the only reported interface"),
         Flag("force-hostname", told["force-hostname"], "In a dry run: the host's name"),
         Flag("forced-ipv4", told["forced-ipv4"], "In a dry run: the address of the only reported interface"),
-        Flag("fake-reboot-marker-path", told["fake-reboot-marker-path"], "In a dry run: the file that simulates the reboot when it appears"),
+        Flag(
+            "fake-reboot-marker-path",
+            told["fake-reboot-marker-path"],
+            "In a dry run: the file that simulates the reboot when it appears",
+        ),
     )
 
 
@@ -74,7 +82,9 @@ CONNECTION = (
     Flag("url", "", "The target URL, including a scheme and optionally a port"),
     Flag("infra-env-id", "", "The value of infra-env-id"),
     Flag("cluster-id", "", "The value of cluster-id"),
-    Flag("agent-version", "", "Full image reference of the agent, for example 'quay.io/edge-infrastructure/agent:v2.5.2'"),
+    Flag(
+        "agent-version", "", "Full image reference of the agent, for example 'quay.io/edge-infrastructure/agent:v2.5.2'"
+    ),
     Flag("interval", 60, "Interval between steps polling in seconds"),
     Flag("cacert", "", "Path to custom CA certificate in PEM format"),
     Flag("insecure", False, "Do not validate TLS certificate"),
@@ -94,7 +104,11 @@ def usage(program: str, flags: tuple[Flag, ...]) -> str:
     lines = [f"Usage of {program}:"]
     for flag in sorted((*flags, HELP)):
         kind = "" if isinstance(flag.default, bool) else " int" if isinstance(flag.default, int) else " string"
-        shown = f' (default "{flag.default}")' if isinstance(flag.default, str) else f" (default {str(flag.default).lower()})"
+        shown = (
+            f' (default "{flag.default}")'
+            if isinstance(flag.default, str)
+            else f" (default {str(flag.default).lower()})"
+        )
         lines += [f"  -{flag.name}{kind}", f"    \t{flag.help}{shown if flag.default else ''}"]
     return "\n".join(lines)
 

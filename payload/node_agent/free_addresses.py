@@ -19,7 +19,9 @@ MOST_NETWORKS = 64
 
 def taken(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
     """Return addresses in use: on the link those that answer ARP, elsewhere those that answer an echo request; and our own."""
-    found = {str(address.ip) for nic in nics for address in nic.addresses if address.version == 4 and address.ip in subnet}
+    found = {
+        str(address.ip) for nic in nics for address in nic.addresses if address.version == 4 and address.ip in subnet
+    }
     elsewhere = {str(address) for address in subnet} - found
     for nic in nics:
         by_source: dict[str, list[str]] = {}
@@ -40,7 +42,9 @@ def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
         raise ValueError(f"Network {cidr} is not a valid CIDR: {error}") from None
     free: list[str] = []
     if subnet.prefixlen < SHORTEST_PREFIX or subnet.is_loopback or subnet.is_multicast:
-        raise ValueError(f"Network {cidr} is not scanned: it is not a host network, or larger than a /{SHORTEST_PREFIX}")
+        raise ValueError(
+            f"Network {cidr} is not scanned: it is not a host network, or larger than a /{SHORTEST_PREFIX}"
+        )
     for chunk in subnet.subnets(new_prefix=CHUNK_PREFIX) if subnet.prefixlen < CHUNK_PREFIX else [subnet]:
         used = taken(chunk, nics)
         free += [text for text in map(str, chunk) if text not in used]
@@ -51,7 +55,9 @@ def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
 
 def step(args: list[str], context: Context) -> Result:
     nics = network.outgoing_nics()
-    return Result(marshal([scan(cidr, nics) for cidr in arguments("free-network-addresses", args[0], str, MOST_NETWORKS)]))
+    return Result(
+        marshal([scan(cidr, nics) for cidr in arguments("free-network-addresses", args[0], str, MOST_NETWORKS)])
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -17,7 +17,9 @@ NOT_FOUND = 127
 NSENTER = ("nsenter", "--target", "1", "--cgroup", "--mount", "--ipc", "--pid", "--")
 
 
-def run(argv: list[str], timeout: float | None = 60.0, host: bool = False, stdout: IO[str] | int = subprocess.PIPE) -> Result:
+def run(
+    argv: list[str], timeout: float | None = 60.0, host: bool = False, stdout: IO[str] | int = subprocess.PIPE
+) -> Result:
     """Run a command; never raises. `host`: in the host's namespaces. Exit code 124: timeout, 127: program not found.
 
     `stdout`: a file for the output, which is then not in the result.

@@ -92,7 +92,8 @@ def network_by_hand(tui_log: Path = TUI_LOG, keyfiles: Path = KEYFILES) -> bool:
     if not created.isdigit() or created == "0":  # this file system has no birth time
         return False
     return any(
-        path.is_file() and path.stat().st_mtime >= int(created) and "[connection]" in host.read(path) for path in keyfiles.glob("*")
+        path.is_file() and path.stat().st_mtime >= int(created) and "[connection]" in host.read(path)
+        for path in keyfiles.glob("*")
     )
 
 
@@ -111,10 +112,16 @@ def must_gather(text: str) -> dict[str, str]:
     except ValueError:
         images = {"ocp": text}
     unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {fields.shown(text)}
-    if wrong := [image for image in images.values() if not isinstance(image, str) or not fields.IMAGE.fullmatch(image)] if not unknown else []:
+    if (
+        wrong := [image for image in images.values() if not isinstance(image, str) or not fields.IMAGE.fullmatch(image)]
+        if not unknown
+        else []
+    ):
         raise ValueError(f"install: must_gather_image: {fields.shown(wrong[0])} is not an image")
     if unknown:
-        raise ValueError(f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}")
+        raise ValueError(
+            f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}"
+        )
     return dict(images)
 
 
@@ -136,8 +143,12 @@ def validate(request: dict[str, Any]) -> None:
         fields.address("install: service_ips:", address)
     if request.get("installer_args"):
         words = _words(fields.text("install: installer_args", request["installer_args"], MOST_WORDS))
-        if unexpected := [word for word in words if word.startswith("-") and word.partition("=")[0] not in INSTALLER_FLAGS]:
-            raise ValueError(f"install: installer_args: unexpected flag {unexpected[0]}, allowed are {' '.join(sorted(INSTALLER_FLAGS))}")
+        if unexpected := [
+            word for word in words if word.startswith("-") and word.partition("=")[0] not in INSTALLER_FLAGS
+        ]:
+            raise ValueError(
+                f"install: installer_args: unexpected flag {unexpected[0]}, allowed are {' '.join(sorted(INSTALLER_FLAGS))}"
+            )
     if request.get("must_gather_image"):
         must_gather(fields.text("install: must_gather_image", request["must_gather_image"], MOST_WORDS))
     version = request.get("openshift_version")
@@ -146,7 +157,10 @@ def validate(request: dict[str, Any]) -> None:
     count = request.get("control_plane_count") or 0
     if not isinstance(count, int) or not 0 <= count <= MOST:
         raise ValueError(f"install: control_plane_count {fields.shown(count)} is not a number of hosts")
-    for disk in [request["boot_device"], *fields.entries("install: disks_to_format", request.get("disks_to_format"), str, MOST)]:
+    for disk in [
+        request["boot_device"],
+        *fields.entries("install: disks_to_format", request.get("disks_to_format"), str, MOST),
+    ]:
         fields.disk(disk)
 
 

@@ -28,7 +28,9 @@ IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
 PCI_IDS = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
 GPU_CLASSES = frozenset({"0300", "0302", "0380", "1200"})
 LIMITS = (
-    flags.Flag("output-max-size", 0, "Maximum size of the output in bytes, 0: unlimited; disks that do not fit are omitted"),
+    flags.Flag(
+        "output-max-size", 0, "Maximum size of the output in bytes, 0: unlimited; disks that do not fit are omitted"
+    ),
     flags.Flag("disk-min-size", 0, "Minimum size of a reported disk in bytes"),
 )
 FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery"), *LIMITS)
@@ -260,8 +262,15 @@ def bmc_v6address(root: Path = ROOT) -> str:
         for kind in ("dynamic", "static"):
             told = host.run(["ipmitool", "lan6", "print", str(channel), f"{kind}_addr"], 10).output
             for block in re.split(r"^(?=\S)", told, flags=re.MULTILINE):
-                fields = {key.strip(): value.strip() for key, __, value in (line.partition(":") for line in block.splitlines())}
-                on = fields.get("Source/Type") in ("DHCPv6", "SLAAC") if kind == "dynamic" else fields.get("Enabled") in ("yes", "true", "on")
+                fields = {
+                    key.strip(): value.strip()
+                    for key, __, value in (line.partition(":") for line in block.splitlines())
+                }
+                on = (
+                    fields.get("Source/Type") in ("DHCPv6", "SLAAC")
+                    if kind == "dynamic"
+                    else fields.get("Enabled") in ("yes", "true", "on")
+                )
                 address = fields.get("Address", "").partition("/")[0]
                 if on and fields.get("Status") == "active" and address.strip(":0"):
                     return address
@@ -332,7 +341,10 @@ def limited(inventory: dict[str, Any], most: int) -> str:
     disks_left = list(inventory["disks"])
     while disks_left and len(text) > most:
         disks_left.pop()
-        truncation = {"type": "partial", "reasons": [f"disks cut to {len(disks_left)} to keep the output below {most} bytes"]}
+        truncation = {
+            "type": "partial",
+            "reasons": [f"disks cut to {len(disks_left)} to keep the output below {most} bytes"],
+        }
         text = marshal({**inventory, "disks": disks_left, "truncation": truncation})
     return text
 
@@ -342,7 +354,11 @@ def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
     nics = [nic for nic in inventory["interfaces"] if nic["ipv4_addresses"]][:1]
     for nic in nics:
         nic |= {"mac_address": dry.mac, "ipv4_addresses": [dry.ipv4, *nic["ipv4_addresses"][1:]]}
-    return {**inventory, "interfaces": nics or inventory["interfaces"], "hostname": dry.hostname or inventory["hostname"]}
+    return {
+        **inventory,
+        "interfaces": nics or inventory["interfaces"],
+        "hostname": dry.hostname or inventory["hostname"],
+    }
 
 
 def told(limits: dict[str, int], dry: flags.Dry, gpu: GpuConfig | None = None) -> Result:
@@ -369,7 +385,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"Error getting GPU configuration: {error}; using default GPU discovery configuration", file=sys.stderr)
         config = gpu_config(None)
     limits = {"output-max-size": options.output_max_size, "disk-min-size": options.disk_min_size}
-    return program("inventory", lambda args, context: told(limits, context.dry, config), argv, arguments=None, extra=FLAGS)
+    return program(
+        "inventory", lambda args, context: told(limits, context.dry, config), argv, arguments=None, extra=FLAGS
+    )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,12 @@ FLAGS = (
     flags.Flag("masters-ips", "", "list of ',' separated IPs of all masters nodes in the cluster for SSH use"),
 )
 MOUNTS = (
-    ("List block devices", "lsblk", "-o", "NAME,MAJ:MIN,SIZE,TYPE,FSTYPE,KNAME,MODEL,UUID,WWN,HCTL,VENDOR,STATE,TRAN,PKNAME"),
+    (
+        "List block devices",
+        "lsblk",
+        "-o",
+        "NAME,MAJ:MIN,SIZE,TYPE,FSTYPE,KNAME,MODEL,UUID,WWN,HCTL,VENDOR,STATE,TRAN,PKNAME",
+    ),
     ("List mounts", "findmnt", "--df"),
     ("Disk mapping by id", "ls", "-l", "/dev/disk/by-id"),
     ("Disk mapping by path", "ls", "-l", "/dev/disk/by-path"),
@@ -73,7 +78,9 @@ def mount_logs(path: Path) -> Iterator[str]:
     with path.open("w") as report:
         for title, *argv in MOUNTS:
             result = host.run(argv, host=True)
-            report.write("\n".join([title, " ".join(argv), *([result.error] if result.error else []), result.output, ""]))
+            report.write(
+                "\n".join([title, " ".join(argv), *([result.error] if result.error else []), result.output, ""])
+            )
             # LVM's programs are optional; without them there is no LVM to report.
             if result.exit_code not in (0, host.NOT_FOUND):
                 yield f"{' '.join(argv)}: exit code {result.exit_code}: {result.error.strip()}"
@@ -86,7 +93,11 @@ def core_dumps(target: Path) -> Iterator[str]:
         if len(columns) < 10 or columns[8] not in ("present", "truncated"):
             continue
         ident, name = columns[4], Path(columns[9]).name
-        dumped = host.run(["coredumpctl", "dump", ident, "--output", str(target / f"coredump_exe_{name}_pid_{ident}")], SECONDS, host=True)
+        dumped = host.run(
+            ["coredumpctl", "dump", ident, "--output", str(target / f"coredump_exe_{name}_pid_{ident}")],
+            SECONDS,
+            host=True,
+        )
         if dumped.exit_code:
             yield f"coredumpctl dump {ident}: exit code {dumped.exit_code}: {dumped.error.strip()}"
 
@@ -126,7 +137,7 @@ def gather(job: Job, target: Path) -> list[str]:
 def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
     """Length and pieces of a form with the one file field `upfile`, which always has upstream's file name. RFC 7578."""
     head = (
-        f"--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; filename=\"logs.tar.gz\"\r\n"
+        f'--{boundary}\r\nContent-Disposition: form-data; name="upfile"; filename="logs.tar.gz"\r\n'
         "Content-Type: application/x-gzip\r\n\r\n"
     ).encode()
     tail = f"\r\n--{boundary}--\r\n".encode()
@@ -154,7 +165,9 @@ def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
     """Gather, pack, upload, and report each stage to the service. Return why it failed (or ""), and what was missing."""
 
     def progress(state: str) -> None:
-        answer = client(Request("logs progress", "PUT", f"{me.host_path}/logs-progress", {"logs_state": state}), me.headers())
+        answer = client(
+            Request("logs progress", "PUT", f"{me.host_path}/logs-progress", {"logs_state": state}), me.headers()
+        )
         if not answer.ok:
             log.error("failed to send log progress %s to service: %s", state, answer.reason())
 
@@ -172,7 +185,11 @@ def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
         length, pieces = multipart(archive, boundary)
         answer = client.upload(
             f"{API}/clusters/{job.cluster_id}/logs?logs_type=host&host_id={job.host_id}&infra_env_id={job.infra_env_id}",
-            {**me.headers(), "Content-Type": f"multipart/form-data; boundary={boundary}", "Content-Length": str(length)},
+            {
+                **me.headers(),
+                "Content-Type": f"multipart/form-data; boundary={boundary}",
+                "Content-Length": str(length),
+            },
             pieces,
         )
         if not answer.ok:
@@ -202,7 +219,9 @@ def step(args: list[str], context: Context) -> Result:
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = flags.parse("logs_sender", (*flags.CONNECTION, *flags.logging_flags(text=True), *flags.dry_flags(), *FLAGS), argv)
+    options = flags.parse(
+        "logs_sender", (*flags.CONNECTION, *flags.logging_flags(text=True), *flags.dry_flags(), *FLAGS), argv
+    )
     missing = [name for name in ("host-id", "cluster-id", "url") if name not in options.given]
     if missing:
         print(f"missing required -{missing[0]} argument/flag", file=sys.stderr)

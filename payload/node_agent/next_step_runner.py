@@ -67,7 +67,9 @@ class Driver:
     def _step(self, step: dict[str, Any]) -> None:
         log.info("Running step <%s> args <%s>", step.get("step_id"), step.get("args"))
         for result in steps.run(step, self.context):
-            log.info("Sending step <%s> reply error <%s> exit-code <%s>", step.get("step_id"), result.error, result.exit_code)
+            log.info(
+                "Sending step <%s> reply error <%s> exit-code <%s>", step.get("step_id"), result.error, result.exit_code
+            )
             # Not stopped by `stop`: results are still posted.
             self.talk(protocol.reply(self.me, self.cache, step, result))
             if protocol.wants_restart(step["step_type"], result):
@@ -107,13 +109,22 @@ def setup(options: Any) -> tuple[Client, Identity, steps.Context]:
         flags.fatal(f"Failed to initialize connection: --cacert {options.cacert}: {error}")
     me = Identity(options.infra_env_id, options.host_id, options.agent_version, token, options.interval)
     context = steps.Context(
-        client.url, me.infra_env_id, me.host_id, me.agent_version, token, options.cacert, options.insecure, flags.dry(options)
+        client.url,
+        me.infra_env_id,
+        me.host_id,
+        me.agent_version,
+        token,
+        options.cacert,
+        options.insecure,
+        flags.dry(options),
     )
     return client, me, context
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = flags.parse("next_step_runner", (*flags.CONNECTION, *flags.logging_flags(text=False), *flags.dry_flags()), argv)
+    options = flags.parse(
+        "next_step_runner", (*flags.CONNECTION, *flags.logging_flags(text=False), *flags.dry_flags()), argv
+    )
     journal.setup(
         "agent_next_step_runner", options.with_text_logging, options.with_journal_logging, options.with_stdout_logging
     )

@@ -50,7 +50,13 @@ def _drain(sock: socket.socket, until: float) -> list[tuple[bytes, tuple[object,
 
 
 def arp(
-    nic: str, mac: str, source: str, targets: list[str], rounds: int = 3, interval: float = 1.0, all_replies: bool = True
+    nic: str,
+    mac: str,
+    source: str,
+    targets: list[str],
+    rounds: int = 3,
+    interval: float = 1.0,
+    all_replies: bool = True,
 ) -> dict[str, set[str]]:
     """Send ARP requests on `nic`. Returns target -> MACs that answered; more than one is an address conflict.
 
@@ -92,10 +98,16 @@ def arp(
 
 def solicited_node(address: str) -> str:
     """The multicast group in which the owner of an IPv6 address listens for solicitations. RFC 4291, 2.7.1."""
-    return str(ipaddress.IPv6Address(int(ipaddress.IPv6Address("ff02::1:ff00:0")) | int(ipaddress.IPv6Address(address)) & 0xFFFFFF))
+    return str(
+        ipaddress.IPv6Address(
+            int(ipaddress.IPv6Address("ff02::1:ff00:0")) | int(ipaddress.IPv6Address(address)) & 0xFFFFFF
+        )
+    )
 
 
-def ndp(nic: str, mac: str, source: str, targets: list[str], rounds: int = 3, interval: float = 1.0) -> dict[str, set[str]]:
+def ndp(
+    nic: str, mac: str, source: str, targets: list[str], rounds: int = 3, interval: float = 1.0
+) -> dict[str, set[str]]:
     """Solicit the targets' link-layer addresses on `nic`. Returns target -> MACs. RFC 4861, 4.3 and 4.4."""
     found: dict[str, set[str]] = {}
     with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sock:
@@ -111,7 +123,12 @@ def ndp(nic: str, mac: str, source: str, targets: list[str], rounds: int = 3, in
             due = time.monotonic() + interval
             for raw, target in wanted.items():
                 # Options: source link-layer address, in units of eight bytes. The kernel fills in the checksum.
-                packet = struct.pack("!BBHI", NEIGHBOUR_SOLICIT, 0, 0, 0) + raw + b"\x01\x01" + bytes.fromhex(mac.replace(":", ""))
+                packet = (
+                    struct.pack("!BBHI", NEIGHBOUR_SOLICIT, 0, 0, 0)
+                    + raw
+                    + b"\x01\x01"
+                    + bytes.fromhex(mac.replace(":", ""))
+                )
                 try:
                     sock.sendto(packet, (solicited_node(target), 0, 0, index))
                 except OSError:
@@ -182,7 +199,9 @@ def ping(
     `size`: payload bytes. `nic`: send by this interface. Targets of both families may be mixed.
     """
     found = {target: Echo() for target in targets}
-    families = {version: [target for target in found if ipaddress.ip_address(target).version == version] for version in (4, 6)}
+    families = {
+        version: [target for target in found if ipaddress.ip_address(target).version == version] for version in (4, 6)
+    }
     with ThreadPoolExecutor(2) as pool:
         jobs = [
             pool.submit(_ping, version, family, found, count, interval, timeout, nic, size, dont_fragment)

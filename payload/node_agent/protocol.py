@@ -206,7 +206,11 @@ def retry_delay(command: dict[str, Any]) -> float:
 
 def is_step(value: Any) -> bool:
     """Return whether a value of the service is a model `step`; other values are not run."""
-    if not isinstance(value, dict) or not isinstance(value.get("step_type"), str) or not isinstance(value.get("step_id", ""), str):
+    if (
+        not isinstance(value, dict)
+        or not isinstance(value.get("step_type"), str)
+        or not isinstance(value.get("step_id", ""), str)
+    ):
         return False
     args = value.get("args") or []
     return isinstance(args, list) and all(isinstance(arg, str) for arg in args)
@@ -232,7 +236,9 @@ def poll(
                 break
             cache.clear()
             if response.status == 404:
-                yield Freeze(f"infra-env {me.infra_env_id} was not found in inventory, will freeze: {response.reason()}")
+                yield Freeze(
+                    f"infra-env {me.infra_env_id} was not found in inventory, will freeze: {response.reason()}"
+                )
             delay = pause * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
             pause = min(pause * BACKOFF_FACTOR, BACKOFF_LIMIT)
             if clock() + delay - failing_since > BACKOFF_GIVE_UP:
@@ -246,7 +252,9 @@ def poll(
             yield Dispatch(good[:MOST_STEPS])
         last = steps.get("post_step_action") == "exit"
         try:
-            pause = fields.seconds("next_instruction_seconds", steps.get("next_instruction_seconds") or 0, LONGEST_PAUSE)
+            pause = fields.seconds(
+                "next_instruction_seconds", steps.get("next_instruction_seconds") or 0, LONGEST_PAUSE
+            )
         except ValueError:
             pause = POLL_SECONDS
         if (pause or not last) and (yield Wait(pause, poll=True)):

@@ -81,7 +81,9 @@ def _matches(entry: str, name: str, port: str, address: ipaddress.IPv4Address | 
     if own or address:
         return own == address
     entry = entry.removeprefix("*")
-    return bool(entry) and (name.endswith(entry) if entry.startswith(".") else name == entry or name.endswith(f".{entry}"))
+    return bool(entry) and (
+        name.endswith(entry) if entry.startswith(".") else name == entry or name.endswith(f".{entry}")
+    )
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -180,7 +182,9 @@ class Client:
             body = json.dumps(request.body).encode()
             headers = {**headers, "Content-Type": "application/json"}
         return decoded(
-            send(request.method, self.url + request.path, {**headers, "Accept": "application/json"}, body, self._context)
+            send(
+                request.method, self.url + request.path, {**headers, "Accept": "application/json"}, body, self._context
+            )
         )
 
     def upload(self, path: str, headers: dict[str, str], body: Iterable[bytes]) -> Response:

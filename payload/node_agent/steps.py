@@ -138,7 +138,11 @@ def run(step: dict[str, Any], context: Context) -> Iterator[Result]:
             if result.exit_code:
                 log.error(
                     "Step execution failed (exit code %s): <%s>, args: <%s>. Output:\nstdout:\n%s\n\nstderr:\n%s\n",
-                    result.exit_code, step.get("step_id"), args, result.output, result.error,
+                    result.exit_code,
+                    step.get("step_id"),
+                    args,
+                    result.output,
+                    result.error,
                 )
                 if not context.dry.enabled and media_error():
                     result = result._replace(exit_code=MEDIA_DISCONNECTED)

@@ -44,7 +44,9 @@ def ask(server: dict[str, Any]) -> dict[str, Any]:
 def step(args: list[str], context: Context) -> Result:
     try:
         text = argument("tang-connectivity-check", args[0], "tang_servers")["tang_servers"]
-        servers = arguments("tang-connectivity-check: tang_servers", fields.text("tang_servers", text, 2**17), dict, MOST_SERVERS)
+        servers = arguments(
+            "tang-connectivity-check: tang_servers", fields.text("tang_servers", text, 2**17), dict, MOST_SERVERS
+        )
     except ValueError as error:
         return Result(marshal({"is_success": False, "tang_server_response": None}), str(error), -1)
     answers, errors = [], []

@@ -27,7 +27,9 @@ def in_use(vip: str, nics: list[Nic]) -> bool:
             ask = probes.arp if source.version == 4 else probes.ndp
             if ask(nic.name, nic.mac, str(source.ip), [vip], 2):
                 return True
-    return not on_link and (bool(probes.ping([vip], 2, 1.0, 1.0)[vip].times) or any(answers(vip, port) for port in PORTS))
+    return not on_link and (
+        bool(probes.ping([vip], 2, 1.0, 1.0)[vip].times) or any(answers(vip, port) for port in PORTS)
+    )
 
 
 def answers(address: str, port: int) -> bool:
@@ -50,7 +52,11 @@ def step(args: list[str], context: Context) -> Result:
         except (KeyError, ValueError) as error:
             raise ValueError(f"failed to verify vip {wanted}: {error}") from None
         verified.append(
-            {"vip": wanted["vip"], "vip_type": wanted.get("vip_type", ""), "verification": "failed" if failed else "succeeded"}
+            {
+                "vip": wanted["vip"],
+                "vip_type": wanted.get("vip_type", ""),
+                "verification": "failed" if failed else "succeeded",
+            }
         )
     return Result(marshal(verified or None))
 

@@ -53,13 +53,21 @@ def _update(kube: KubeClient, host: dict[str, Any], free: list[str], provisionin
         dropped = PAUSED
     else:
         if annotations.get(STATUS):
-            kube.patch(f"{HOSTS}/{name}/status", {"status": {"lastUpdated": now(), **load_json(annotations[STATUS], name=STATUS)}})
+            kube.patch(
+                f"{HOSTS}/{name}/status",
+                {"status": {"lastUpdated": now(), **load_json(annotations[STATUS], name=STATUS)}},
+            )
         dropped = STATUS
     if not host["spec"].get("consumerRef"):
         if not free:
             log.info("no machine is left for bare-metal host %s yet", name)
             return False
-        spec["consumerRef"] = {"apiVersion": MACHINE_API, "kind": "Machine", "namespace": NAMESPACE, "name": free.pop(0)}
+        spec["consumerRef"] = {
+            "apiVersion": MACHINE_API,
+            "kind": "Machine",
+            "namespace": NAMESPACE,
+            "name": free.pop(0),
+        }
     if spec or dropped in annotations:
         log.info("bare-metal host %s is handed over", name)
         kube.patch(f"{HOSTS}/{name}", {"metadata": {"annotations": {dropped: None}}, "spec": spec})

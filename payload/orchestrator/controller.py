@@ -110,7 +110,9 @@ class Controller:
         if self.agent_based:
             # The installation does not wait for it: as upstream, it ends with this program.
             loops.append(self._start(self._loop, "PostInstallConfigsK8sClient", self.apply_without_service))
-            self.until("Waiting for the cluster version and all control-plane nodes", self.complete, pause=PROGRESS_SECONDS)
+            self.until(
+                "Waiting for the cluster version and all control-plane nodes", self.complete, pause=PROGRESS_SECONDS
+            )
             self.done.set()
         elif self.until_over():
             self.upload_logs()
@@ -133,7 +135,9 @@ class Controller:
             except KubeError as error:
                 log.warning("error determining platform type from install-config: %s", error)
         platform = taints.platform_in(config) if cluster is None else taints.platform_of(cluster)
-        return taints.must_go(platform, self.config.get("openshift_version", ""), self.config["invoker"], cluster, config)
+        return taints.must_go(
+            platform, self.config.get("openshift_version", ""), self.config["invoker"], cluster, config
+        )
 
     def _start(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -164,7 +168,10 @@ class Controller:
                 if time.monotonic() > end:
                     if not self.agent_based:
                         sys.exit("Failed to retrieve cluster from assisted service")
-                    log.warning("SetReadyState timed out fetching cluster from assisted-service, invoker = %s", self.config["invoker"])
+                    log.warning(
+                        "SetReadyState timed out fetching cluster from assisted-service, invoker = %s",
+                        self.config["invoker"],
+                    )
                     return None
                 time.sleep(self.pause(READY_PAUSE_SECONDS))
         body = {
@@ -220,7 +227,10 @@ class Controller:
     def update_hosts(self, kube: KubeClient) -> bool:
         """Report Configuring, Joined and Done of the hosts that have rebooted; True when there is none left that still may."""
         hosts = self.hosts("disabled")
-        told = {h.get("requested_hostname"): [h["status"], _stage(h), (h.get("progress") or {}).get("progress_info", "")] for h in hosts}
+        told = {
+            h.get("requested_hostname"): [h["status"], _stage(h), (h.get("progress") or {}).get("progress_info", "")]
+            for h in hosts
+        }
         log.info("Hosts status: %s", told)
         left = [host for host in hosts if host["status"] != "installed"]
         if not left:
@@ -242,7 +252,11 @@ class Controller:
         asked = {address for __, address in machine_config_requests(self._machine_config_log(kube))}
         for host in self.hosts("disabled"):
             if _stage(host) not in AFTER_FETCHED and asked & host_addresses(host):
-                log.info("Host %s %r found in mcs logs, moving it to Configuring state", host.get("requested_hostname"), host["id"])
+                log.info(
+                    "Host %s %r found in mcs logs, moving it to Configuring state",
+                    host.get("requested_hostname"),
+                    host["id"],
+                )
                 self.report(host, Stage.CONFIGURING)
         return False
 
@@ -254,12 +268,18 @@ class Controller:
         identity = (name, host["id"], node["status"].get("nodeInfo", {}).get("systemUUID", ""))
         try:
             if _stage(host) in BEFORE_JOINED:
-                log.info("Found new joined node %s with inventory id %s, kubernetes id %s, updating its status to Joined", *identity)
+                log.info(
+                    "Found new joined node %s with inventory id %s, kubernetes id %s, updating its status to Joined",
+                    *identity,
+                )
                 self.report(host, Stage.JOINED)
             if not ready and self.untaints:
                 taints.remove(kube, node)
             if ready and _stage(host) != Stage.DONE:
-                log.info("Found new ready node %s with inventory id %s, kubernetes id %s, updating its status to Done", *identity)
+                log.info(
+                    "Found new ready node %s with inventory id %s, kubernetes id %s, updating its status to Done",
+                    *identity,
+                )
                 self.report(host, Stage.DONE)
                 self._report_reboots(name, host)
         except (ServiceError, KubeError) as error:
@@ -358,7 +378,11 @@ class Controller:
             try:
                 taints.remove(self.kube, node)
             except KubeError as error:
-                log.error("Failed to remove uninitialized taint from node %s", node["metadata"]["name"], extra={"error": error})
+                log.error(
+                    "Failed to remove uninitialized taint from node %s",
+                    node["metadata"]["name"],
+                    extra={"error": error},
+                )
         if not self.version_available:
             self.version_available = is_true(self.kube.get(VERSION), "Available")
             log.info("ClusterVersion Available=True" if self.version_available else "ClusterVersion Available!=True")
@@ -367,7 +391,11 @@ class Controller:
         ready, wanted = node_list.ready(nodes), self.config["control_plane_count"]
         joined = sum(1 for n in ready if node_list.has_role(n, "master") or node_list.has_role(n, "arbiter"))
         waiting = "Waiting for all control-plane nodes to join the cluster (%d/%d)"
-        log.info(waiting if joined < wanted else "All expected control-plane nodes have joined the cluster (%d/%d)", joined, wanted)
+        log.info(
+            waiting if joined < wanted else "All expected control-plane nodes have joined the cluster (%d/%d)",
+            joined,
+            wanted,
+        )
         return joined >= wanted
 
     # The end of an installation with a service that stays
@@ -388,11 +416,16 @@ class Controller:
             except ServiceError as error:
                 # One that was deleted does not come back.
                 denied += AUTHORIZATION_ERRORS if error.code == 404 else error.code in (401, 403)
-                log.error("Failed to get cluster %s from assisted-service", self.config["cluster_id"], extra={"error": error})
+                log.error(
+                    "Failed to get cluster %s from assisted-service", self.config["cluster_id"], extra={"error": error}
+                )
             if state in OVER or denied >= AUTHORIZATION_ERRORS:
                 break
             self.done.wait(self.pause(PROGRESS_SECONDS))
-        log.info("%s", OVER.get(state, f"Got more than {AUTHORIZATION_ERRORS} errors from assisted service in a row, exiting"))
+        log.info(
+            "%s",
+            OVER.get(state, f"Got more than {AUTHORIZATION_ERRORS} errors from assisted service in a row, exiting"),
+        )
         self.failed = self.failed or state == "error"
         self.done.set()
         if state:
@@ -413,7 +446,10 @@ class Controller:
             end = time.monotonic() + OPERATORS_SECONDS
             try:
                 if not self.until(
-                    Finalizing.CLUSTER_OPERATORS, self._operators_available, lambda: time.monotonic() > end, PROGRESS_SECONDS
+                    Finalizing.CLUSTER_OPERATORS,
+                    self._operators_available,
+                    lambda: time.monotonic() > end,
+                    PROGRESS_SECONDS,
                 ):
                     raise _Stopped("context deadline exceeded")
             finally:
@@ -451,7 +487,9 @@ class Controller:
             log.warning("Failed to list cluster operators", extra={"error": error})
             return []
         for operator in operators:
-            log.info("Operator %s, statuses: %s", operator["metadata"]["name"], operator.get("status", {}).get("conditions"))
+            log.info(
+                "Operator %s, statuses: %s", operator["metadata"]["name"], operator.get("status", {}).get("conditions")
+            )
         found = [(operator["metadata"]["name"], *operator_state(operator)) for operator in operators]
         return [{"name": name, "status": state, "status_info": info} for name, state, info, __ in found]
 
@@ -479,7 +517,11 @@ class Controller:
                 log.warning("Failed to get <%s> operator", name)
                 waiting = True
                 continue
-            log.info("%s status conditions: %s", name.upper() if name == "cvo" else name, obj.get("status", {}).get("conditions"))
+            log.info(
+                "%s status conditions: %s",
+                name.upper() if name == "cvo" else name,
+                obj.get("status", {}).get("conditions"),
+            )
             waiting = not self._is_available(operator, *operator_state(obj)) or waiting
         return not waiting
 
@@ -488,7 +530,9 @@ class Controller:
         if found is None:
             log.warning("fetching default-ingress-cert configmap from openshift-config-managed namespace")
             return False
-        log.info("Sending ingress certificate to inventory service. Certificate data %s", found["data"]["ca-bundle.crt"])
+        log.info(
+            "Sending ingress certificate to inventory service. Certificate data %s", found["data"]["ca-bundle.crt"]
+        )
         self.service.send("POST", f"{self._cluster_path}/uploads/ingress-cert", found["data"]["ca-bundle.crt"])
         log.info("Ingress ca successfully sent to inventory")
         return True
@@ -501,7 +545,11 @@ class Controller:
             log.info("No OLM operators found.")
             return
         stages: tuple[tuple[str, str, Callable[[], bool]], ...] = (
-            (CSV_INITIALIZATION, "Waiting for csv to be created", lambda: all(self._version_of(operator) for operator in operators)),
+            (
+                CSV_INITIALIZATION,
+                "Waiting for csv to be created",
+                lambda: all(self._version_of(operator) for operator in operators),
+            ),
             (APPLYING, "Applying manifests", lambda: self._apply_manifests(operators)),
             (CSV, "Waiting for OLM operators be installed", self._olm_available),
         )
@@ -572,7 +620,10 @@ class Controller:
             return False
         text = self.service.download(f"{self._cluster_path}/downloads/files?file_name=custom_manifests.json")
         names = {operator["name"] for operator in operators}
-        return self._apply_all(self.kube, [entry["content"] for entry in load_json(text or b"[]", name="olm operators") if entry["name"] in names])
+        return self._apply_all(
+            self.kube,
+            [entry["content"] for entry in load_json(text or b"[]", name="olm operators") if entry["name"] in names],
+        )
 
     def apply_without_service(self, kube: KubeClient) -> bool:
         """Apply the operators' manifests from the ConfigMap that the service created: the service has ended by then."""
@@ -591,8 +642,15 @@ class Controller:
     def _apply_all(self, kube: KubeClient, contents: list[str]) -> bool:
         """Apply manifests, base64 of YAML each; return whether all of them were accepted."""
         registry = Registry()
-        documents = [document for content in contents for document in load_yaml_all(base64.b64decode(content), name="olm manifest") if document]
-        results = [self._apply(kube, registry, document) for document in documents]  # a refused one does not block the others
+        documents = [
+            document
+            for content in contents
+            for document in load_yaml_all(base64.b64decode(content), name="olm manifest")
+            if document
+        ]
+        results = [
+            self._apply(kube, registry, document) for document in documents
+        ]  # a refused one does not block the others
         return all(results)
 
     def _apply(self, kube: KubeClient, registry: Registry, document: dict[str, Any]) -> bool:
@@ -603,7 +661,9 @@ class Controller:
         try:
             kube.patch(path, document, "application/apply-patch+yaml")
         except KubeError as error:
-            log.error("Failed to apply manifest file.", extra={"error": f"{document['kind']} {metadata['name']}: {error}"})
+            log.error(
+                "Failed to apply manifest file.", extra={"error": f"{document['kind']} {metadata['name']}: {error}"}
+            )
             return False
         return True
 
@@ -715,7 +775,9 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--config", type=Path, default=CONFIG)
     options.add_argument("--ca", type=Path, default=Path("/etc/kubernetes/ca.crt"))
     options.add_argument(
-        "--server", default=f"https://localhost:{Port.API}", help="URL of the API; this node's member forwards writes to the leader"
+        "--server",
+        default=f"https://localhost:{Port.API}",
+        help="URL of the API; this node's member forwards writes to the leader",
     )
     return options
 

@@ -47,7 +47,9 @@ class Host:
         """Run a command and return its output, both streams; raise HostError when it fails."""
         full = [*self._enter, *command]
         log.debug("Running %s", shlex.join(full))
-        done = subprocess.run(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+        )
         if check and done.returncode:
             raise HostError(full, done.returncode, done.stdout)
         return done.stdout

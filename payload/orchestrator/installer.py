@@ -216,8 +216,12 @@ class Installer:
         self.stop_watching.set()
         log.info("Setting bootstrap node new role to master")
         if self.invoker() == taints.AGENT_BASED:
-            self.until("Waiting for workers to reach reboot stage", lambda: not self.workers_that_need_service(), WATCH_SECONDS)
-        self.until("Waiting for MachineConfig annotations to be consistent on all master nodes", self.masters_consistent)
+            self.until(
+                "Waiting for workers to reach reboot stage", lambda: not self.workers_that_need_service(), WATCH_SECONDS
+            )
+        self.until(
+            "Waiting for MachineConfig annotations to be consistent on all master nodes", self.masters_consistent
+        )
 
     def invoker(self) -> str:
         """Return the invoker of this cluster's installation."""
@@ -235,7 +239,9 @@ class Installer:
         count = sum(1 for host in hosts if host["role"] == role)
         wanted = min(count, least) if role == "arbiter" else min(count - 1, least)
         if not count:
-            log.info("Waiting for %s nodes not needed as %d of this node was specified in the install config", role, count)
+            log.info(
+                "Waiting for %s nodes not needed as %d of this node was specified in the install config", role, count
+            )
             return
         cluster = self.service.get(f"{self._cluster_path}?exclude-hosts=true")
         joined: set[str] = set()
@@ -243,17 +249,28 @@ class Installer:
         def enough() -> bool:
             self.report_requests(hosts)
             nodes = [node for node in self.kube_items("/api/v1/nodes") if node_list.has_role(node, role)]
-            if nodes and taints.must_go(taints.platform_of(cluster), self.options.openshift_version, self.invoker(), cluster):
+            if nodes and taints.must_go(
+                taints.platform_of(cluster), self.options.openshift_version, self.invoker(), cluster
+            ):
                 self.untaint([node for node in nodes if not is_true(node, "Ready")])
             for node in node_list.ready(nodes):
                 name = node["metadata"]["name"]
                 if name in joined:
                     continue
-                log.info("Found a new ready %s node %s with id %s", role, name, node["status"].get("nodeInfo", {}).get("systemUUID", ""))
+                log.info(
+                    "Found a new ready %s node %s with id %s",
+                    role,
+                    name,
+                    node["status"].get("nodeInfo", {}).get("systemUUID", ""),
+                )
                 host = find_host(hosts, node)
                 if host is None:
                     log.warning("node %s is not in inventory hosts", name)
-                elif host["id"] != self.options.host_id and host.get("status") != "installed" and not self.report(Stage.JOINED, host_id=host["id"]):
+                elif (
+                    host["id"] != self.options.host_id
+                    and host.get("status") != "installed"
+                    and not self.report(Stage.JOINED, host_id=host["id"])
+                ):
                     continue
                 joined.add(name)
             log.info("Found %d ready %s nodes", len(joined), role)
@@ -289,7 +306,11 @@ class Installer:
         notes = [node["metadata"].get("annotations") or {} for node in nodes]
         desired = {note.get(f"{_MCO}/desiredConfig", "") for note in notes}
         configs = desired | {note.get(f"{_MCO}/currentConfig", "") for note in notes}
-        return len(desired) == 1 and "" not in configs and all(self.kube_get(f"{MACHINE_CONFIGS}/{name}") for name in configs)
+        return (
+            len(desired) == 1
+            and "" not in configs
+            and all(self.kube_get(f"{MACHINE_CONFIGS}/{name}") for name in configs)
+        )
 
     def _watch_machine_config_server(self) -> None:
         while not self.stop_watching.wait(seconds("INSTALLER_POLL_SECONDS", WATCH_SECONDS)):
@@ -306,7 +327,12 @@ class Installer:
                 host = next((h for h in hosts if address in host_addresses(h)), None)
                 if host and _stage(host) not in FETCHED and host["id"] not in {*self._requested, self.options.host_id}:
                     stage = Stage.IGNITION if host["role"] == "worker" else Stage.CONFIGURING
-                    log.info("Host %s %r found in mcs logs, moving it to %s state", host.get("requested_hostname"), host["id"], stage)
+                    log.info(
+                        "Host %s %r found in mcs logs, moving it to %s state",
+                        host.get("requested_hostname"),
+                        host["id"],
+                        stage,
+                    )
                     self._requested.add(host["id"])
                     self.report(stage, host_id=host["id"])
 
@@ -339,7 +365,10 @@ class Installer:
         data = self.service.download(path)
         if self.single:
             pointer = load_json(data, name="ignition")
-            rendered = load_json(read_file(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")), name=str(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")))
+            rendered = load_json(
+                read_file(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")),
+                name=str(self.host.path(f"{BOOTSTRAP_DIR}/master.ign")),
+            )
             merged = merge(pointer, rendered)
             for section in ("files", "links", "directories"):
                 # Keep the host's own config (name, network); units and the cluster's files are bootkube's.
@@ -442,12 +471,20 @@ class Installer:
     def upload_logs(self) -> None:
         """Send the logs of this host, as its agent does after a failure; missing logs do not fail the installation."""
         options = self.options
-        log.info("Uploading logs and reporting status before rebooting the node %s for cluster %s", options.host_id, options.cluster_id)
+        log.info(
+            "Uploading logs and reporting status before rebooting the node %s for cluster %s",
+            options.host_id,
+            options.cluster_id,
+        )
         self.tell_logs(f"{self._host_path}{options.host_id}", "requested")
-        job = logs_sender.Job(options.cluster_id, options.host_id, options.infra_env_id, self.bootstrap, folder=self.host.path("/var/log"))
+        job = logs_sender.Job(
+            options.cluster_id, options.host_id, options.infra_env_id, self.bootstrap, folder=self.host.path("/var/log")
+        )
         try:
             client = Client(options.url, bool(options.insecure), options.cacert)
-            failed, __ = logs_sender.send(job, client, Identity(options.infra_env_id, options.host_id, options.agent_image, self.service.token))
+            failed, __ = logs_sender.send(
+                job, client, Identity(options.infra_env_id, options.host_id, options.agent_image, self.service.token)
+            )
         except OSError as error:
             failed = str(error)
         if failed:
@@ -465,7 +502,11 @@ class Installer:
         self.report(Stage.REBOOTING)
         log.info("Rebooting node")
         now = ["shutdown", "-r", "now", REBOOT_TEXT]
-        delay = ["systemd-run", f"--on-active={seconds('REBOOT_DELAY_SECONDS', 60):g}s", "--timer-property=AccuracySec=1s"]
+        delay = [
+            "systemd-run",
+            f"--on-active={seconds('REBOOT_DELAY_SECONDS', 60):g}s",
+            "--timer-property=AccuracySec=1s",
+        ]
         self.host.run(now if self.single else [*delay, *now])
 
     # Helpers

@@ -29,7 +29,9 @@ def platform_in(install_config: str) -> str:
     return next(iter((load_yaml(install_config, name="install-config") or {}).get("platform") or ()), "")
 
 
-def must_go(platform: str, version: str, invoker: str, cluster: Mapping[str, Any] | None, install_config: str = "") -> bool:
+def must_go(
+    platform: str, version: str, invoker: str, cluster: Mapping[str, Any] | None, install_config: str = ""
+) -> bool:
     """Return whether no cloud provider will remove the taints.
 
     `cluster` is the service's; without it (None) the cluster's own install-config says whether there are credentials.
@@ -37,7 +39,9 @@ def must_go(platform: str, version: str, invoker: str, cluster: Mapping[str, Any
     if platform == "vsphere" and invoker == AGENT_BASED and _release(version) >= CREDENTIALS_SINCE:
         if cluster is None:
             return not credentials(load_yaml(install_config or "{}", name="install-config"), ["server"])
-        return not credentials(load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides"))
+        return not credentials(
+            load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
+        )
     return platform in PLATFORMS
 
 
@@ -48,7 +52,11 @@ def _release(version: str) -> tuple[int, ...]:
 def remove(kube: KubeClient, node: Mapping[str, Any]) -> None:
     """Remove the taint from a node that has it."""
     name = node["metadata"]["name"]
-    found = [index for index, taint in enumerate((node.get("spec") or {}).get("taints") or ()) if taint["key"] == UNINITIALIZED]
+    found = [
+        index
+        for index, taint in enumerate((node.get("spec") or {}).get("taints") or ())
+        if taint["key"] == UNINITIALIZED
+    ]
     if not found:
         log.info("No uninitialized taint found for node %s", name)
         return

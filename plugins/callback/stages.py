@@ -56,7 +56,11 @@ _LOGS = (".openshift_install.log",)
 def _lines(data: dict[str, Any]) -> list[str]:
     """Return the output of a debug task: the lines of its message, or the variable."""
     if "msg" not in data:
-        return [f"{key}: {value}" for key, value in data.items() if not key.startswith("_") and key not in ("changed", "failed")]
+        return [
+            f"{key}: {value}"
+            for key, value in data.items()
+            if not key.startswith("_") and key not in ("changed", "failed")
+        ]
     return [str(line) for line in data["msg"]] if isinstance(data["msg"], list) else str(data["msg"]).splitlines()
 
 
@@ -167,7 +171,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     def v2_runner_on_ok(self, result: Any) -> None:
         self._unfollow()
         data = result.result
-        quiet = self._task.startswith(_ARGUMENTS) or result.task.action in ("ansible.builtin.set_fact", "ansible.builtin.assert")
+        quiet = self._task.startswith(_ARGUMENTS) or result.task.action in (
+            "ansible.builtin.set_fact",
+            "ansible.builtin.assert",
+        )
         if quiet and not self._display.verbosity:
             return
         changed = bool(data.get("changed"))

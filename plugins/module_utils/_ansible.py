@@ -16,7 +16,12 @@ PLAN: dict[str, Any] = {"type": "dict", "required": True}
 SECRETS: dict[str, Any] = {"type": "str", "no_log": True}
 OWNED: Options = {"plan": PLAN, "owner": {"type": "dict", "required": True}}
 """Of a module that enters, changes or removes what a cluster has on a hypervisor."""
-STANDALONE: Options = {"plan": {"type": "dict"}, "owner": {"type": "dict"}, "cluster": {"type": "str"}, "state_dir": {"type": "path"}}
+STANDALONE: Options = {
+    "plan": {"type": "dict"},
+    "owner": {"type": "dict"},
+    "cluster": {"type": "str"},
+    "state_dir": {"type": "path"},
+}
 """Of such a module that does without a plan, too."""
 INSTALLER: Options = {
     "directory": {"type": "path", "required": True},
@@ -27,7 +32,11 @@ INSTALLER: Options = {
     "consume": {"type": "bool", "default": False},
 }
 """Of a module that does the installer's work."""
-LIVE_ISO: Options = {"path": {"type": "path", "required": True}, "dest": {"type": "path"}, "mode": {"type": "str", "default": "0600"}}
+LIVE_ISO: Options = {
+    "path": {"type": "path", "required": True},
+    "dest": {"type": "path"},
+    "mode": {"type": "str", "default": "0600"},
+}
 """Of a module that changes a live ISO."""
 
 
@@ -43,7 +52,9 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
         # All at once, instead of one per attempt.
         names = sorted({error.distribution, *missing()}, key=str.lower)
         text = missing_required_lib(", ".join(names))
-        module.fail_json(msg=f"{text} Install them with `agentlab setup`, or: pip install {' '.join(names)}", exception=error.trace)
+        module.fail_json(
+            msg=f"{text} Install them with `agentlab setup`, or: pip install {' '.join(names)}", exception=error.trace
+        )
     except (AgentlabError, ValueError, OSError) as error:
         module.fail_json(msg=str(error))
     for text in result.pop("warnings", ()):

@@ -28,7 +28,12 @@ class Log:
     """
 
     def __init__(
-        self, directory: Path | None, level: str = "info", emit: Callable[[str], None] | None = None, *, copy: Path | None = None
+        self,
+        directory: Path | None,
+        level: str = "info",
+        emit: Callable[[str], None] | None = None,
+        *,
+        copy: Path | None = None,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f'not a valid logrus Level: "{level}"')

@@ -54,7 +54,9 @@ _OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])\S{6,256}\Z")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{4})+(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?\Z")
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"[ \t]*+(?:[\"']?[A-Za-z0-9+/=\\]++[\"',]{0,3}|(?:Proc-Type|DEK-Info|Comment|Version): .{0,200})?[ \t\r]*+\Z")
+_PEM_BODY = re.compile(
+    r"[ \t]*+(?:[\"']?[A-Za-z0-9+/=\\]++[\"',]{0,3}|(?:Proc-Type|DEK-Info|Comment|Version): .{0,200})?[ \t\r]*+\Z"
+)
 
 # Each consumes what it matches, or fails within a bounded number of characters.
 _SHAPES = tuple((re.compile(pattern), replacement, trigger) for trigger, pattern, replacement in (
@@ -129,7 +131,13 @@ class Redactor:
 
     @property
     def _pending(self) -> bool:
-        return self._pem or self._secret_document or self._below is not None or self._maybe is not None or self._data is not None
+        return (
+            self._pem
+            or self._secret_document
+            or self._below is not None
+            or self._maybe is not None
+            or self._data is not None
+        )
 
     def _line(self, line: str) -> str:
         if not self._pending and not _triggered(line):
@@ -168,7 +176,10 @@ class Redactor:
                 elif not is_innocent(pair["value"]):
                     body = f"{pair['key']}{HIDDEN}{pair['end']}"
         elif opened := _DATA.match(body):
-            self._data = (len(opened["indent"].replace("-", " ")), self._secret_document or opened["name"] == "stringData")
+            self._data = (
+                len(opened["indent"].replace("-", " ")),
+                self._secret_document or opened["name"] == "stringData",
+            )
         return body
 
     def _scan(self, line: str, indent: int) -> str:
@@ -176,7 +187,10 @@ class Redactor:
         pieces, done = list[str](), 0
         while begin := _PEM_BEGIN.search(line, done):
             end = _PEM_END.search(line, begin.end())
-            pieces += [self._scan_keys(line[done : begin.start()], indent), f"{begin.group()}{HIDDEN}{end.group() if end else ''}"]
+            pieces += [
+                self._scan_keys(line[done : begin.start()], indent),
+                f"{begin.group()}{HIDDEN}{end.group() if end else ''}",
+            ]
             if not end:
                 self._pem = True
                 return "".join(pieces)
@@ -220,7 +234,9 @@ class Redactor:
             return None  # a part of a path
         if before.endswith("<") and line.startswith(">", word.end()):
             return _span(_PLAIN["element"].match(line, word.end() + 1))
-        at_start = word.start() == indent or (word.start() < indent + 16 and not line[indent : word.start()].strip(" \t-\"'"))
+        at_start = word.start() == indent or (
+            word.start() < indent + 16 and not line[indent : word.start()].strip(" \t-\"'")
+        )
         found = _SEPARATOR.match(line, word.end())
         if not found and name.startswith("-"):
             found = _ARGUMENT.match(line, word.end())
@@ -229,7 +245,9 @@ class Redactor:
         if not found:
             return None
         start, sign = found.end(), found.groupdict().get("sign", " ")
-        if (name == "passwd" and sign == ":" and not found["open"]) or (name.endswith("tokens") and line[start : start + 1].isdigit()):
+        if (name == "passwd" and sign == ":" and not found["open"]) or (
+            name.endswith("tokens") and line[start : start + 1].isdigit()
+        ):
             return None  # nsswitch.conf's passwd; a number of tokens
         if found["open"]:
             return self._quoted(line, start, found["open"].lstrip("bBrRuUfF"), indent, at_start)
@@ -275,9 +293,13 @@ class Redactor:
 _IS_SECRET = re.compile(r"""(?:^|[\s{,])["']?kind["']?:[ \t]{0,8}["']?Secret\b""")
 _DATA = re.compile(r"""(?P<indent> {0,64}(?:- {1,4})?)["']?(?P<name>data|stringData)["']?:[ \t]{0,8}\{?[ \t\r]*\Z""")
 _MAPPING = re.compile(r"""[ \t]{0,256}(?:- {1,4})?(?:["']?[\w./-]{1,253}["']?:(?:[ \t\r]|\Z)|[{\[}\]])""")
-_PAIR = re.compile(r"""(?P<key>[ \t]{0,64}["']?[\w.-]{1,253}["']?:(?:[ \t]{1,16}|\Z)["']?)(?P<value>[^"'\r]*)(?P<end>["']?,?\r?)\Z""")
+_PAIR = re.compile(
+    r"""(?P<key>[ \t]{0,64}["']?[\w.-]{1,253}["']?:(?:[ \t]{1,16}|\Z)["']?)(?P<value>[^"'\r]*)(?P<end>["']?,?\r?)\Z"""
+)
 _FLOW_DATA = re.compile(rf"(?:{_QUOTE})?:[ \t]{{0,8}}\{{")
-_FLOW_PAIR = re.compile(rf"(?<![\w.-])([\w.-]{{1,253}}(?:{_QUOTE})?:[ \t]{{0,8}}(?:{_QUOTE})?)([A-Za-z0-9+/=_-]+)((?:{_QUOTE})?)")
+_FLOW_PAIR = re.compile(
+    rf"(?<![\w.-])([\w.-]{{1,253}}(?:{_QUOTE})?:[ \t]{{0,8}}(?:{_QUOTE})?)([A-Za-z0-9+/=_-]+)((?:{_QUOTE})?)"
+)
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -314,7 +336,11 @@ def _blocks(source: IO[bytes]) -> Iterator[bytes]:
 def _forms(secret: str) -> Iterator[str]:
     for line in secret.split("\n") if "\n" in secret else [secret]:
         text = line.strip()[:_LONGEST_LITERAL]
-        if len(text) < (16 if "\n" in secret else 6) or text.startswith("-----") or re.fullmatch(r"[a-z]{1,15}|\d{1,9}", text):
+        if (
+            len(text) < (16 if "\n" in secret else 6)
+            or text.startswith("-----")
+            or re.fullmatch(r"[a-z]{1,15}|\d{1,9}", text)
+        ):
             continue
         yield from (text, json.dumps(text)[1:-1], quote(text, safe=""), base64.b64encode(text.encode()).decode())
         for before in range(3):  # in the midst of what was encoded, as the password is in base64 of user:password
@@ -326,7 +352,11 @@ def _forms(secret: str) -> Iterator[str]:
 
 def _triggered(text: str) -> bool:
     lowered = text.lower()
-    return any(trigger in lowered for trigger in _TRIGGERS) or _FIVES.search(text) is not None or _BOOTSTRAP.search(text) is not None
+    return (
+        any(trigger in lowered for trigger in _TRIGGERS)
+        or _FIVES.search(text) is not None
+        or _BOOTSTRAP.search(text) is not None
+    )
 
 
 _FIVES = re.compile(r"-[A-Za-z0-9]{5}-[A-Za-z0-9]{5}-")
@@ -377,7 +407,11 @@ def _prose(line: str, word: re.Match[str]) -> tuple[int, int] | None:
     said = " is" in found.group() or " was" in found.group() or " set to" in found.group()
     if found["open"]:
         end = line.find(found["open"], found.end(), found.end() + _NEAR)
-        return (found.end(), end) if said and end > found.end() and not is_innocent(line[found.end() : end], prose=True) else None
+        return (
+            (found.end(), end)
+            if said and end > found.end() and not is_innocent(line[found.end() : end], prose=True)
+            else None
+        )
     span = _span(_PLAIN["prose"].match(line, found.end()))
     return span if span and said and _OPAQUE.match(line[slice(*span)]) else None
 

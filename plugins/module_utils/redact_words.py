@@ -44,7 +44,28 @@ _INNOCENT = _words(
     unset yes
     """
 )
-_INNOCENT |= {"", '""', "&&", "''", "...", ";", "<", "<nil>", "<none>", "<redacted>", "<unset>", ">", ">>", "[]", "[redacted]", "\\", "{}", "|", "||", "~"}
+_INNOCENT |= {
+    "",
+    '""',
+    "&&",
+    "''",
+    "...",
+    ";",
+    "<",
+    "<nil>",
+    "<none>",
+    "<redacted>",
+    "<unset>",
+    ">",
+    ">>",
+    "[]",
+    "[redacted]",
+    "\\",
+    "{}",
+    "|",
+    "||",
+    "~",
+}
 # What a message says after `password: ` or `token: ` when it does not give it.
 _SAID = _words(
     """

@@ -34,9 +34,18 @@ class Outcome(NamedTuple):
     console: str | None = None
 
 
-def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster, events: None, *,
-             stall: float = 0, diagnose: Diagnose = no_diagnosis, controller: bool = False, skip_password: bool = False,
-             clock: Clock = time) -> Outcome:
+def wait_for(
+    event: str,
+    directory: Path,
+    say: Say,
+    show: Show = lambda cluster, events: None,
+    *,
+    stall: float = 0,
+    diagnose: Diagnose = no_diagnosis,
+    controller: bool = False,
+    skip_password: bool = False,
+    clock: Clock = time,
+) -> Outcome:
     """Wait for one of EVENTS of the installation with assets in `directory`.
 
     say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
@@ -65,8 +74,16 @@ def wait_for(event: str, directory: Path, say: Say, show: Show = lambda cluster,
     if event == "bootstrap-complete":
         return Outcome(0)
     try:
-        console = InstallWatcher(kube, say, initialize_limit=known.initialize_limit, fips=known.fips, clock=clock,
-                                 stall=stall, diagnose=diagnose, controller=controller).run()
+        console = InstallWatcher(
+            kube,
+            say,
+            initialize_limit=known.initialize_limit,
+            fips=known.fips,
+            clock=clock,
+            stall=stall,
+            diagnose=diagnose,
+            controller=controller,
+        ).run()
     except InstallFailed as error:
         _explain(error, kube, say)
         return Outcome(error.exit_code, str(error))
@@ -86,7 +103,10 @@ def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
 def _complete(directory: Path, console: str | None, say: Say, skip_password: bool) -> None:
     auth = (directory / "auth").resolve()
     say("info", "Install complete!")
-    say("info", f"To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG={auth / 'kubeconfig'}")
+    say(
+        "info",
+        f"To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG={auth / 'kubeconfig'}",
+    )
     if not console:
         return
     say("info", f"Access the OpenShift web-console here: {console}")
@@ -105,7 +125,10 @@ def _operators(kube: ClusterClient, say: Say) -> None:
     try:
         found = kube.cluster_operators()
     except ClusterError as error:
-        say("error", f"Attempted to gather ClusterOperator status after wait failure: listing ClusterOperator objects: {error}")
+        say(
+            "error",
+            f"Attempted to gather ClusterOperator status after wait failure: listing ClusterOperator objects: {error}",
+        )
         return
     for message in operator_report(found):
         say(message.level, message.text)

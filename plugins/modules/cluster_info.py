@@ -82,7 +82,12 @@ def main() -> None:
     def check() -> dict[str, Any]:
         given = module.params["plan"]
         checks = validate(checked(given) if given else None, Path(module.params["kubeconfig"]))
-        return {"changed": False, "ok": all(c.ok for c in checks), "checks": [c._asdict() for c in checks], "table": table(checks)}
+        return {
+            "changed": False,
+            "ok": all(c.ok for c in checks),
+            "checks": [c._asdict() for c in checks],
+            "table": table(checks),
+        }
 
     run(module, check)
 

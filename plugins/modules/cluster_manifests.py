@@ -84,7 +84,9 @@ def main() -> None:
         del result["rendezvous_ip"]
         directory = Path(module.params["directory"])
         names = {str(path.relative_to(directory)) for path in directory.glob("*/*")} | {*result["changed_files"]}
-        return result | {"manifests": sorted(name for name in names if name.startswith(("cluster-manifests/", "mirror/")))}
+        return result | {
+            "manifests": sorted(name for name in names if name.startswith(("cluster-manifests/", "mirror/")))
+        }
 
     run_module(module, manifests)
 

@@ -88,8 +88,12 @@ def main() -> None:
             auth = (None, "watcher")
         gatherer = Gatherer(checked(module.params["plan"]), run_dir, Path(module.params["dest"]), auth)
         gathered = gatherer.run()
-        return {"changed": True, "causes": [c._asdict() for c in gathered.causes], "summary": gatherer.summary(),
-                "missing": gathered.missing}
+        return {
+            "changed": True,
+            "causes": [c._asdict() for c in gathered.causes],
+            "summary": gatherer.summary(),
+            "missing": gathered.missing,
+        }
 
     run(module, collect)
 

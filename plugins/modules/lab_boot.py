@@ -119,8 +119,14 @@ def main() -> None:
         mode = MODES[module.params["mode"]]
         hide = module.no_log_values.update
         if module.params["nodes"] and module.params["mode"] != "cdrom":
-            raise ValueError(f"mode is {module.params['mode']}: must be cdrom for nodes without a plan, which have neither BMC nor file server")
-        plan = given.plan_with_secrets(module.params, hide, check=module.check_mode)[0] if mode.bmc else given.plan_of(module.params, hide)
+            raise ValueError(
+                f"mode is {module.params['mode']}: must be cdrom for nodes without a plan, which have neither BMC nor file server"
+            )
+        plan = (
+            given.plan_with_secrets(module.params, hide, check=module.check_mode)[0]
+            if mode.bmc
+            else given.plan_of(module.params, hide)
+        )
         standalone.owner_of(module.params, plan, check=module.check_mode)
         lab = Lab(
             plan=plan,

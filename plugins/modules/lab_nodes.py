@@ -100,7 +100,11 @@ def main() -> None:
             console.mkdir(parents=True, exist_ok=True)
         with connect() as connection:
             pool, made = storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], found.mark, check=check)
-            changes = [{"name": hypervisor["pool"], "before": "", "after": f"pool {hypervisor['pool_dir']}\n"}] if made else []
+            changes = (
+                [{"name": hypervisor["pool"], "before": "", "after": f"pool {hypervisor['pool_dir']}\n"}]
+                if made
+                else []
+            )
             for disk in storage.missing(pool, [disk for node in plan["nodes"] for disk in node["disks"]]):
                 changes.append({"name": disk["name"], "before": "", "after": f"disk of {disk['size_gib']} GiB\n"})
                 if not check:

@@ -89,7 +89,9 @@ def main() -> None:
         plan, secrets = given.plan_with_secrets(module.params, module.no_log_values.update, check=module.check_mode)
         owner.of_cluster(module.params, check=module.check_mode)
         hypervisor = plan["hypervisor"]
-        wanted = services.render(plan, module.params["tls"], private=hypervisor["kind"] == "sandbox", http_secret=secrets["registry_http"])
+        wanted = services.render(
+            plan, module.params["tls"], private=hypervisor["kind"] == "sandbox", http_secret=secrets["registry_http"]
+        )
         directory = Path(hypervisor["state_dir"]) / "processes"
         rules = [] if hypervisor["kind"] == "sandbox" else uplink.guard_services(plan, check=module.check_mode)
         return changed(rules + services.ensure(wanted, directory, check=module.check_mode))

@@ -111,9 +111,16 @@ def main() -> None:
                 for name in ("logs", "report"):
                     shutil.rmtree(run_dir / name, ignore_errors=True)
             state.record(run_dir, items, asdict(who.owner))
-        certified = certificates.ensure(run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=module.check_mode)
+        certified = certificates.ensure(
+            run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=module.check_mode
+        )
         added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])
-        return {"changed": bool(added), "created": new, "owner": who.fact(), "diff": {"before": "", "after": "".join(added)}}
+        return {
+            "changed": bool(added),
+            "created": new,
+            "owner": who.fact(),
+            "diff": {"before": "", "after": "".join(added)},
+        }
 
     def forget() -> dict[str, Any]:
         run_dir = Path(module.params["run_dir"])

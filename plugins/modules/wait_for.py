@@ -108,14 +108,29 @@ def main() -> None:
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
-        outcome = wait_for(params["event"], directory, log, Recorder(Path(params["record"])),
-                           stall=params["stall_minutes"] * 60, controller=params["plan"] is not None, skip_password=True, **watch)
+        outcome = wait_for(
+            params["event"],
+            directory,
+            log,
+            Recorder(Path(params["record"])),
+            stall=params["stall_minutes"] * 60,
+            controller=params["plan"] is not None,
+            skip_password=True,
+            **watch,
+        )
         if not outcome.exit_code and params["plan"] and params["plan"]["hypervisor"]["kind"] == "sandbox":
             # Upstream's last lines are for a cluster that the reader's host can reach.
             command = Access(params["plan"], directory).kubectl("get", "nodes")
-            log("info", f"Names and addresses of the cluster exist in the lab's network only; this enters it:\n    {command}")
-        result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console,
-                  "seconds": round(time.monotonic() - start, 1)}
+            log(
+                "info",
+                f"Names and addresses of the cluster exist in the lab's network only; this enters it:\n    {command}",
+            )
+        result = {
+            "changed": False,
+            "exit_code": outcome.exit_code,
+            "console": outcome.console,
+            "seconds": round(time.monotonic() - start, 1),
+        }
         if outcome.exit_code:
             module.fail_json(msg=outcome.error, **result)
         return result

@@ -89,7 +89,12 @@ async def _ask(folder: Path) -> dict[str, dict[str, Any]]:
         started = time.monotonic()
         # The caller has a thread of its own: what it costs is not the service's.
         total, size = await asyncio.to_thread(_get, str(server.make_url(f"{V2}/events?{query}")))
-        found[name] = {"total": total, "bytes": size, "seconds": round(time.monotonic() - started, 2), "loop_ms": round(1000 * watch.end(), 1)}
+        found[name] = {
+            "total": total,
+            "bytes": size,
+            "seconds": round(time.monotonic() - started, 2),
+            "loop_ms": round(1000 * watch.end(), 1),
+        }
         record(question=name, **found[name])
     await server.close()
     return found

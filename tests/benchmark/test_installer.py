@@ -27,7 +27,10 @@ def inputs() -> ModuleType:
 def test_cluster_manifests_of_250_hosts(inputs: ModuleType, tmp_path: Path) -> None:
     """Wall time under 3 s on a machine that has nothing else to do; so the best of five counts."""
     config, agent = inputs.fleet(250)
-    environment = os.environ | {"OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE": inputs.RELEASE, "AGENTLAB_RELEASE_VERSION": "4.22.0"}
+    environment = os.environ | {
+        "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE": inputs.RELEASE,
+        "AGENTLAB_RELEASE_VERSION": "4.22.0",
+    }
     taken = []
     for number in range(5):
         folder = tmp_path / str(number)
@@ -42,5 +45,7 @@ def test_cluster_manifests_of_250_hosts(inputs: ModuleType, tmp_path: Path) -> N
         assert child.returncode == 0
         taken.append((time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
     seconds, processor, memory = min(taken)
-    print(f"\ncluster-manifests of 250 hosts: {seconds:.2f} s ({processor:.2f} s of processor time), peak memory {memory:.0f} MiB")
+    print(
+        f"\ncluster-manifests of 250 hosts: {seconds:.2f} s ({processor:.2f} s of processor time), peak memory {memory:.0f} MiB"
+    )
     assert seconds < 3 and memory < 100

@@ -101,7 +101,9 @@ def test_a_copy_is_five_times_faster_than_unpacking_and_rebuilding(big: Path) ->
             iso.save_as(mine)
 
     def rebuild_it() -> None:
-        subprocess.run(["xorriso", "-osirrox", "on", "-indev", big, "-extract", "/", tree], check=True, capture_output=True)
+        subprocess.run(
+            ["xorriso", "-osirrox", "on", "-indev", big, "-extract", "/", tree], check=True, capture_output=True
+        )
         subprocess.run(["chmod", "-R", "u+w", tree], check=True)
         (tree / "images/ignition.img").write_bytes(CONFIG)
         command = ["xorriso", "-as", "mkisofs", "-o", theirs, "-V", "lab-1.0", "-J", "-R", "-b", "isolinux/isolinux.bin",

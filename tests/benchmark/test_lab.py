@@ -37,7 +37,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a sandbox needs root"
 def seconds(*argv: str | Path, stdin: str | None = None) -> float:
     """How long a command takes that must succeed."""
     start = time.perf_counter()
-    done = subprocess.run([str(word) for word in argv], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in argv],
+        input=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-4000:]
     return time.perf_counter() - start
 
@@ -77,7 +84,9 @@ def test_prepare(cluster: None, tmp_path: Path) -> None:
         defined = inside(VIRSH)
         lab("destroy")
     made, unchanged = statistics.median(first), statistics.median(again)
-    print(f"\nprepare {PROFILE}: {made:.1f} s, again {unchanged:.1f} s; one empty playbook {base:.1f} s; the same by virsh {defined:.1f} s")
+    print(
+        f"\nprepare {PROFILE}: {made:.1f} s, again {unchanged:.1f} s; one empty playbook {base:.1f} s; the same by virsh {defined:.1f} s"
+    )
     assert made <= FIRST * base
     assert unchanged <= AGAIN * base
 

@@ -63,7 +63,8 @@ def swarm(url: str, tmp_path: Path, name: str, limit: float, *flags: str) -> dic
     reports = Path(os.environ.get("AGENTLAB_SWARM_REPORTS") or tmp_path) / name
     started = time.monotonic()
     done = subprocess.run(
-        [*on_core(-1), *CLI, "swarm", "--url", url, "--openshift-version", VERSION, "--report", str(reports), *flags], check=False
+        [*on_core(-1), *CLI, "swarm", "--url", url, "--openshift-version", VERSION, "--report", str(reports), *flags],
+        check=False,
     )
     assert time.monotonic() - started < limit
     report: dict[str, Any] = json.loads((reports / "report.json").read_text())

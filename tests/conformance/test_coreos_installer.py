@@ -17,13 +17,20 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import Liv
 ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = os.environ.get("AGENTLAB_COREOS_INSTALLER", "")
 # From which fixture on each script is run, as in tests/images.sh.
-FIRST = {"iso-ignition.sh": "2020-09", "iso-kargs.sh": "2021-01", "iso-network.sh": "2021-12", "iso-extract-minimal-iso.sh": "2021-12"}
+FIRST = {
+    "iso-ignition.sh": "2020-09",
+    "iso-kargs.sh": "2021-01",
+    "iso-network.sh": "2021-12",
+    "iso-extract-minimal-iso.sh": "2021-12",
+}
 FIXTURES = sorted(Path(CHECKOUT, "fixtures/iso").glob("embed-areas-*.iso.xz")) if CHECKOUT else []
 CASES = [("unsupported.sh", None), ("dev-initrd.sh", None)] + [
     (script, path) for script, first in FIRST.items() for path in FIXTURES if path.name >= f"embed-areas-{first}"
 ]
 # Those that images.sh runs for the directory of a build, and what they take of it.
-OF_A_BUILD = dict.fromkeys((*FIRST, "dev-show-iso.sh"), "iso") | dict.fromkeys(("iso-extract-pxe.sh", "customize.sh"), "folder")
+OF_A_BUILD = dict.fromkeys((*FIRST, "dev-show-iso.sh"), "iso") | dict.fromkeys(
+    ("iso-extract-pxe.sh", "customize.sh"), "folder"
+)
 
 pytestmark = pytest.mark.skipif(not CHECKOUT, reason="AGENTLAB_COREOS_INSTALLER names no checkout")
 
@@ -66,7 +73,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     build.rebuild(full, small, {}, ["images/pxeboot/rootfs.img", "coreos/miniso.dat"])
     miniso.pack(full, small)
     with LiveIso(full) as iso:
-        for name, file_name in (("vmlinuz", "kernel.x86_64"), ("initrd.img", "initramfs.x86_64.img"), ("rootfs.img", "rootfs.x86_64.img")):
+        for name, file_name in (
+            ("vmlinuz", "kernel.x86_64"),
+            ("initrd.img", "initramfs.x86_64.img"),
+            ("rootfs.img", "rootfs.x86_64.img"),
+        ):
             (folder / f"lab-live-{file_name}").write_bytes(iso.fs.read(f"images/pxeboot/{name}"))
     return SimpleNamespace(iso=full, folder=folder)
 

@@ -72,7 +72,11 @@ def assert_valid(config: dict[str, Any]) -> None:
 
 HOSTS = [INPUTS.host(f"master-{number}", number, "master", static=True) for number in range(3)]
 MIRRORS = [{"source": "quay.io/openshift-release-dev/ocp-release", "mirrors": ["registry.example:5000/ocp/release"]}]
-PROXY = {"httpProxy": "http://user:p%40ss@192.0.2.1:3128", "httpsProxy": "http://192.0.2.1:3128", "noProxy": "example.com"}
+PROXY = {
+    "httpProxy": "http://user:p%40ss@192.0.2.1:3128",
+    "httpsProxy": "http://192.0.2.1:3128",
+    "noProxy": "example.com",
+}
 DUAL = {
     "machineNetwork": [{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e:6f44:5dd8:c956::/120"}],
     "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}, {"cidr": "fd01::/48", "hostPrefix": 64}],
@@ -80,7 +84,9 @@ DUAL = {
 }
 NUTANIX = {
     "prismCentral": {"endpoint": {"address": "pc.test", "port": 9440}, "username": "u", "password": "p"},
-    "prismElements": [{"endpoint": {"address": "pe.test", "port": 9440}, "uuid": "00061f7f-44f7-19dc-72ac-7cc25586ee53"}],
+    "prismElements": [
+        {"endpoint": {"address": "pe.test", "port": 9440}, "uuid": "00061f7f-44f7-19dc-72ac-7cc25586ee53"}
+    ],
     "subnetUUIDs": ["a2e46975-2cde-4a49-9dda-815eb4fcd681"],
 }
 ARCHITECTURE = {
@@ -155,7 +161,9 @@ def test_unconfigured(tmp_path: Path, base_iso: Path, profile: str) -> None:
     directory.write("cluster-manifests/pull-secret.yaml", secret)
     directory.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "amd64"}})
     for interactive in (False, True) if RELEASES[profile].interactive_flag else (False,):
-        directory.create("unconfigured-ignition", release_profile=profile, release_version=f"{profile}.0", interactive=interactive)
+        directory.create(
+            "unconfigured-ignition", release_profile=profile, release_version=f"{profile}.0", interactive=interactive
+        )
         assert_valid(json.loads((tmp_path / "unconfigured-agent.ign").read_text()))
 
 
@@ -184,7 +192,9 @@ def test_installation(tls_dir: Path, hosts: int) -> None:
 
 @pytest.mark.parametrize("kind", ["full-iso", "minimal-iso"])
 def test_discovery(kind: str) -> None:
-    state = {"interfaces": [{"name": "eth0", "type": "ethernet", "state": "up", "ipv4": {"enabled": True, "dhcp": True}}]}
+    state = {
+        "interfaces": [{"name": "eth0", "type": "ethernet", "state": "up", "ipv4": {"enabled": True, "dhcp": True}}]
+    }
     infra_env = {
         "id": "ie", "additional_ntp_sources": "192.0.2.1,ntp.example", "ssh_authorized_key": "ssh-rsa A\nssh-rsa B",
         "additional_trust_bundle": "PEM", "proxy": {"http_proxy": "http://192.0.2.1:3128"}, "_pull_secret": "{}",
@@ -192,7 +202,11 @@ def test_discovery(kind: str) -> None:
             [{"network_yaml": json.dumps(state), "mac_interface_map": [{"mac_address": "52:54:00:00:00:01", "logical_nic_name": "eth0"}]}]
         ),
     }  # fmt: skip
-    settings = {"AGENT_DOCKER_IMAGE": "quay.io/x/agent:1", "SERVICE_BASE_URL": "http://192.0.2.2:8090", "PULL_SECRET_TOKEN": "t"}
+    settings = {
+        "AGENT_DOCKER_IMAGE": "quay.io/x/agent:1",
+        "SERVICE_BASE_URL": "http://192.0.2.2:8090",
+        "PULL_SECRET_TOKEN": "t",
+    }
     assert_valid(images.discovery(SimpleNamespace(config=settings), infra_env, kind))  # type: ignore[arg-type]
 
 
@@ -225,7 +239,9 @@ def test_customized(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 # --- the checker itself -----------------------------------------------------------------------
 
 
-def _documents(document: dict[str, Any], node: dict[str, Any], path: tuple[str, ...], found: list[tuple[tuple[str, ...], str]]) -> None:
+def _documents(
+    document: dict[str, Any], node: dict[str, Any], path: tuple[str, ...], found: list[tuple[tuple[str, ...], str]]
+) -> None:
     """Every field of a schema: its path, where [] stands for an entry of a list, and its JSON type."""
     if "$ref" in node:
         target: Any = document
@@ -313,7 +329,9 @@ def test_the_checker_knows_every_field_of_every_version_and_its_type() -> None:
 def test_what_the_checker_takes_the_schema_takes(version: str) -> None:
     """Random configs out of the fields of any version."""
     validator = jsonschema.Draft4Validator(schema(version))
-    odd = st.one_of(st.none(), st.booleans(), st.integers(-1, 2**40), st.text(max_size=4), st.just([]), st.just({}), st.just([None]))
+    odd = st.one_of(
+        st.none(), st.booleans(), st.integers(-1, 2**40), st.text(max_size=4), st.just([]), st.just({}), st.just([None])
+    )
 
     @settings(deadline=None)
     @given(st.lists(st.tuples(st.sampled_from(FIELDS), st.one_of(st.none(), odd)), max_size=4))

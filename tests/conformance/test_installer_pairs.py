@@ -60,7 +60,10 @@ def _no_names(*__: object, **___: object) -> None:
 
 @pytest.fixture
 def difference(
-    request: pytest.FixtureRequest, runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    runner: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> str:
     """How agentlab's run of a pair differs from the real one, "" when it does not."""

@@ -26,7 +26,9 @@ import pytest
 SHARED = Path(os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 CASES = SHARED / "conformance" / "rest"
 STATUS_RATE, BODY_RATE = 0.98, 0.85
-pytestmark = pytest.mark.skipif(not (CASES / "differential.py").is_file(), reason="the recorded answers are not at hand")
+pytestmark = pytest.mark.skipif(
+    not (CASES / "differential.py").is_file(), reason="the recorded answers are not at hand"
+)
 
 #: Requests whose status differs, with the reason; docs/differences.md says more.
 KNOWN = {
@@ -55,7 +57,12 @@ RELEASES = [
     for minor, version in (("4.20", "4.20.33"), ("4.22", "4.22.0"))
 ]
 OS_IMAGES = [
-    {"openshift_version": minor, "cpu_architecture": "x86_64", "url": "http://127.0.0.1:1/rhcos.iso", "version": f"{minor}.0"}
+    {
+        "openshift_version": minor,
+        "cpu_architecture": "x86_64",
+        "url": "http://127.0.0.1:1/rhcos.iso",
+        "version": f"{minor}.0",
+    }
     for minor in ("4.20", "4.22")
 ]
 
@@ -76,8 +83,21 @@ def service(tmp_path: Path) -> Iterator[str]:
         "OS_IMAGES": json.dumps(OS_IMAGES),
     }
     module = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
-    command = [sys.executable, "-m", module, "serve", "assisted-service", "--listen", f"127.0.0.1:{port}", "--data", str(tmp_path / "data")]
-    with (tmp_path / "service.log").open("wb") as log, subprocess.Popen(command, env=environment, stdout=log, stderr=log) as process:
+    command = [
+        sys.executable,
+        "-m",
+        module,
+        "serve",
+        "assisted-service",
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--data",
+        str(tmp_path / "data"),
+    ]
+    with (
+        (tmp_path / "service.log").open("wb") as log,
+        subprocess.Popen(command, env=environment, stdout=log, stderr=log) as process,
+    ):
         try:
             for __ in range(120):
                 try:
@@ -95,7 +115,9 @@ def plain(value: Any) -> Any:
     """A normalised answer without what makes no difference."""
     if isinstance(value, dict):
         found = {key: plain(entry) for key, entry in value.items() if key != "href"}
-        return {key: entry for key, entry in found.items() if entry not in (None, "", 0, False, [], {}, "<absent>", "TIME")}
+        return {
+            key: entry for key, entry in found.items() if entry not in (None, "", 0, False, [], {}, "<absent>", "TIME")
+        }
     if isinstance(value, list):
         return sorted((plain(entry) for entry in value), key=lambda entry: json.dumps(entry, sort_keys=True))
     if isinstance(value, str):
@@ -172,10 +194,16 @@ def replay(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[tupl
 def test_recorded_answers(service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = replay(service, monkeypatch, tmp_path)
     codes = [want["name"] for want, status, __ in found if want["status"] != status]
-    bodies = [want["name"] for want, status, answer in found if want["status"] == status and plain(want["answer"]) != plain(answer)]
+    bodies = [
+        want["name"]
+        for want, status, answer in found
+        if want["status"] == status and plain(want["answer"]) != plain(answer)
+    ]
     agree = 1 - len(codes) / len(found)
     whole = 1 - (len(codes) + len(bodies)) / len(found)
-    print(f"{len(found)} requests, status codes {agree:.1%}, bodies {whole:.1%}; bodies that differ: {', '.join(bodies)}")
+    print(
+        f"{len(found)} requests, status codes {agree:.1%}, bodies {whole:.1%}; bodies that differ: {', '.join(bodies)}"
+    )
     assert agree >= STATUS_RATE, ", ".join(sorted(set(codes) - set(KNOWN)))
     assert whole >= BODY_RATE, bodies
     # Two follow from chance: a monitor that comes by between two requests.

@@ -61,8 +61,14 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         before = host()
         artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
         limit = 60 * settings["timeout_minutes"] + 900
-        done = subprocess.run([ROOT / "ci/run-job", job, "--artifacts", artifacts, "--cluster", CLUSTER], text=True, timeout=limit,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            [ROOT / "ci/run-job", job, "--artifacts", artifacts, "--cluster", CLUSTER],
+            text=True,
+            timeout=limit,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         summary = artifacts / job / "report/summary.txt"
         assert done.returncode == 0, done.stdout + (summary.read_text() if summary.exists() else "")
         cases = [case for suite in JUnitXml.fromfile(str(artifacts / job / "junit.xml")) for case in suite]
@@ -82,7 +88,13 @@ def secrets_stay(artifacts: Path, gathered: bool) -> None:
     """Search what a job left for the secrets of its run, which are still in the run directory."""
     canaries = Canaries()
     canaries.read(run_dir(CLUSTER))
-    assert {"auth/kubeadmin-password", "kubeconfig", "ssh/id_ecdsa", "secrets.json bmc", "secrets.json registry"} <= set(canaries.known)
+    assert {
+        "auth/kubeadmin-password",
+        "kubeconfig",
+        "ssh/id_ecdsa",
+        "secrets.json bmc",
+        "secrets.json registry",
+    } <= set(canaries.known)
     left = {path: canaries.found_in(path) for path in artifacts.rglob("*") if path.is_file()}
     kinds = {"junit.xml", "events.jsonl", "wait.log", *(["summary.txt", f"{CLUSTER}_master_0.log"] if gathered else [])}
     assert kinds <= {path.name for path in left}

@@ -15,6 +15,17 @@ KILLS = os.environ.get("AGENTLAB_LAB_KILLS", "10")
 
 @pytest.mark.long
 def test_ten_kills() -> None:
-    command = [sys.executable, ROOT / "ci/kills.py", "--kills", KILLS, "--cluster", "e2ekills", "--seed", os.environ.get("AGENTLAB_SEED", "1")]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=7200, check=False)
+    command = [
+        sys.executable,
+        ROOT / "ci/kills.py",
+        "--kills",
+        KILLS,
+        "--cluster",
+        "e2ekills",
+        "--seed",
+        os.environ.get("AGENTLAB_SEED", "1"),
+    ]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=7200, check=False
+    )
     assert done.returncode == 0, done.stdout

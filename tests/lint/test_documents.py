@@ -34,17 +34,37 @@ READERS = {
 def readers(tree: ast.AST) -> Iterator[str]:
     """Every reader that a module names, also under another name."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in READERS.get(node.value.id, ()):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr in READERS.get(node.value.id, ())
+        ):
             yield f"{node.value.id}.{node.attr}"
         elif isinstance(node, ast.ImportFrom) and node.module in READERS:
             yield from (f"{node.module}.{alias.name}" for alias in node.names if alias.name in READERS[node.module])
         elif isinstance(node, ast.Import):
-            yield from (f"{alias.name} as {alias.asname}" for alias in node.names if alias.name in READERS and alias.asname)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "json" and not node.args:
+            yield from (
+                f"{alias.name} as {alias.asname}" for alias in node.names if alias.name in READERS and alias.asname
+            )
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "json"
+            and not node.args
+        ):
             yield "json()"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "getattr"
+            and len(node.args) > 1
+        ):
             name, attribute = node.args[:2]
-            if isinstance(name, ast.Name) and isinstance(attribute, ast.Constant) and attribute.value in READERS.get(name.id, ()):
+            if (
+                isinstance(name, ast.Name)
+                and isinstance(attribute, ast.Constant)
+                and attribute.value in READERS.get(name.id, ())
+            ):
                 yield f"{name.id}.{attribute.value}"
 
 
@@ -55,7 +75,12 @@ def of(path: Path) -> set[str]:
     return {name for name in ("from_json", "from_yaml") if name in text}
 
 
-FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".py", ".yml", ".yaml", ".j2")]
+FILES = [
+    path
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".py", ".yml", ".yaml", ".j2")
+]
 
 
 def test_only_documents_reads_yaml_and_json() -> None:

@@ -112,20 +112,44 @@ def test_one_adapter_imports_ansible() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            found += [f"{name}:{node.lineno}: imports {one}: libraries do without Ansible" for one in names if one.split(".")[0] == "ansible"]
+            found += [
+                f"{name}:{node.lineno}: imports {one}: libraries do without Ansible"
+                for one in names
+                if one.split(".")[0] == "ansible"
+            ]
     assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(
     ("path", "text", "problem"),
     [
-        ("plugins/module_utils/plan/x.py", "from ..sandbox import host", "imports host from sandbox, which is not below plan: move host down"),
-        ("plugins/module_utils/plan/x.py", "def f():\n    from ..installer import run", "x.py:2: imports run from installer, which is not below"),
+        (
+            "plugins/module_utils/plan/x.py",
+            "from ..sandbox import host",
+            "imports host from sandbox, which is not below plan: move host down",
+        ),
+        (
+            "plugins/module_utils/plan/x.py",
+            "def f():\n    from ..installer import run",
+            "x.py:2: imports run from installer, which is not below",
+        ),
         ("plugins/module_utils/plan/x.py", "from ..nowhere.at_all import a", "put nowhere into LAYERS"),
         ("payload/cluster/x.py", "from ..api_server import engine", "imports engine from payload/api_server"),
-        ("plugins/module_utils/sandbox/x.py", "from ..plan.model import Plan\nfrom . import host\nfrom .. import state", None),
-        ("payload/build/__init__.py", "from . import x\nfrom ..images import oci\nfrom ...plugins.module_utils import documents", None),
-        ("plugins/modules/x.py", "from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets", None),
+        (
+            "plugins/module_utils/sandbox/x.py",
+            "from ..plan.model import Plan\nfrom . import host\nfrom .. import state",
+            None,
+        ),
+        (
+            "payload/build/__init__.py",
+            "from . import x\nfrom ..images import oci\nfrom ...plugins.module_utils import documents",
+            None,
+        ),
+        (
+            "plugins/modules/x.py",
+            "from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets",
+            None,
+        ),
     ],
 )
 def test_the_rule(path: str, text: str, problem: str | None) -> None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "ansible-lint": ["ansible-lint", "--offline", "-q"],
     "mypy": ["mypy"],
     "ruff": ["ruff", "check", "."],
+    "format": ["ruff", "format", "--check", "."],
     "changelog": ["antsibull-changelog", "lint"],
     "workflow": ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml"],
     "issue forms": ["check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *ISSUE_FORMS],
@@ -41,7 +42,16 @@ def test_documentation(tree: Path, tmp_path: Path) -> None:
     run(["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--validate-collection-refs=self", "."], tree)
     pages = tmp_path / "pages"
     pages.mkdir()
-    command = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", pages, "agentlab.ocp"]
+    command = [
+        "antsibull-docs",
+        "collection",
+        "--use-current",
+        "--squash-hierarchy",
+        "--fail-on-error",
+        "--dest-dir",
+        pages,
+        "agentlab.ocp",
+    ]
     run(command, tree, ANSIBLE_COLLECTIONS_PATH=str(tree.parents[2]))
     wanted = {f"{path.stem}_module.rst" for path in (ROOT / "plugins/modules").glob("*.py")}
     wanted |= {f"{path.name}_role.rst" for path in (ROOT / "roles").iterdir()}
@@ -111,7 +121,13 @@ def tree(tmp_path: Path) -> Path:
 
 def sources() -> list[str]:
     """The files that git has, or would take."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
 
 
@@ -125,5 +141,7 @@ def is_shell(path: Path) -> bool:
 
 def run(command: list[str | Path], folder: Path, stdin: str = "", **environment: str) -> None:
     settings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "NO_COLOR": "1", **environment}
-    done = subprocess.run(command, cwd=folder, env=settings, input=stdin, capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=settings, input=stdin, capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]

@@ -27,7 +27,9 @@ def locked(name: str) -> list[tuple[Requirement, list[str]]]:
     """Each line of a lock file, with its hashes."""
     text = (ROOT / f"requirements{name}.lock").read_text().replace("\\\n", "")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return [(Requirement(line.partition(" --hash")[0]), re.findall(r"--hash=sha256:([0-9a-f]{64})", line)) for line in lines]
+    return [
+        (Requirement(line.partition(" --hash")[0]), re.findall(r"--hash=sha256:([0-9a-f]{64})", line)) for line in lines
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,13 +39,20 @@ def test_what_is_asked_for_is_locked(name: str) -> None:
         assert re.fullmatch(r"==[^*]+", str(requirement.specifier)) and hashes, requirement
     for wanted in asked(name):
         for python in ("3.11", "3.12", "3.13"):
-            environment = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux", "os_name": "posix"}
+            environment = {
+                "python_version": python,
+                "python_full_version": f"{python}.0",
+                "sys_platform": "linux",
+                "os_name": "posix",
+            }
             versions = [
                 next(iter(one.specifier)).version
                 for one, __ in found
                 if one.name == wanted.name.lower() and (one.marker is None or one.marker.evaluate(environment))
             ]
-            assert len(versions) == 1 and wanted.specifier.contains(versions[0]), f"{wanted}: {versions}; `make lock` writes the lock files again"
+            assert len(versions) == 1 and wanted.specifier.contains(versions[0]), (
+                f"{wanted}: {versions}; `make lock` writes the lock files again"
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 # Facts and settings of a run, which several roles read.
-SHARED = {f"agentlab_{name}" for name in ("cluster", "profile", "run_dir", "plan", "planned", "hosts", "owner", "payload")}
+SHARED = {
+    f"agentlab_{name}" for name in ("cluster", "profile", "run_dir", "plan", "planned", "hosts", "owner", "payload")
+}
 # Ansible's own variables that a task may set for itself.
 ANSIBLES = {"ansible_connection", "ansible_python_interpreter"}
 
@@ -37,7 +39,11 @@ def names(role: str) -> Iterator[tuple[str, str]]:
     yield from ((name, "meta/argument_specs.yml") for name in specification(role).get("options", {}))
     for path in sorted((folder / "tasks").glob("*.yml")):
         for task in tasks(load(path)):
-            found = [*task.get("vars", {}), *task.get("ansible.builtin.set_fact", {}), *([task["register"]] if "register" in task else [])]
+            found = [
+                *task.get("vars", {}),
+                *task.get("ansible.builtin.set_fact", {}),
+                *([task["register"]] if "register" in task else []),
+            ]
             yield from ((name, f"tasks/{path.name}") for name in found)
 
 
@@ -52,7 +58,9 @@ def tasks(listed: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def test_variables_have_the_prefix_of_the_role(role: str) -> None:
     """Variables of roles have a prefix, so that they do not collide with those of other roles."""
     allowed = SHARED | ANSIBLES
-    assert [(name, place) for name, place in names(role) if not (name.startswith(f"agentlab_{role}_") or name in allowed)] == []
+    assert [
+        (name, place) for name, place in names(role) if not (name.startswith(f"agentlab_{role}_") or name in allowed)
+    ] == []
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -101,4 +109,6 @@ def test_readme_is_current(role: str) -> None:
     used = [entry if isinstance(entry, dict) else {"role": entry} for play in plays for entry in play["roles"]]
     assert f"agentlab.ocp.{role}" in [entry["role"] for entry in used]
     known = SHARED.union(*(specification(entry["role"].rpartition(".")[2])["options"] for entry in used))
-    assert {name for entry in [*plays, *used] for name in entry.get("vars", {})} - known - {"ansible_python_interpreter"} == set()
+    assert {name for entry in [*plays, *used] for name in entry.get("vars", {})} - known - {
+        "ansible_python_interpreter"
+    } == set()

@@ -66,7 +66,10 @@ NAMES = re.compile(
 def test_prose() -> None:
     """All words at once, in one pass over the files."""
     any_of = re.compile("|".join(word.avoid for word in WORDS), re.IGNORECASE)
-    words = [(re.compile(word.avoid, re.IGNORECASE), word.say, re.compile(word.allowed or r"(?!)", re.IGNORECASE)) for word in WORDS]
+    words = [
+        (re.compile(word.avoid, re.IGNORECASE), word.say, re.compile(word.allowed or r"(?!)", re.IGNORECASE))
+        for word in WORDS
+    ]
     found = []
     for name in files():
         if not any_of.search(text(name)):
@@ -110,8 +113,14 @@ def test_lines_of_documentation() -> None:
 @cache
 def files() -> tuple[str, ...]:
     """The tracked text files whose words are ours."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return tuple(name for name in listed if not ELSEWHERE.search(name) and not (ROOT / name).is_symlink() and (ROOT / name).is_file() and is_text(name))
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return tuple(
+        name
+        for name in listed
+        if not ELSEWHERE.search(name) and not (ROOT / name).is_symlink() and (ROOT / name).is_file() and is_text(name)
+    )
 
 
 def is_text(name: str) -> bool:

@@ -38,6 +38,13 @@ def play(scenario: str, folder: Path) -> None:
     environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "NO_COLOR": "1"}
     log = folder / "molecule.log"
     with log.open("w") as out:
-        done = subprocess.run([binaries / "molecule", "test", "--scenario-name", scenario], cwd=ROOT, env=environment, timeout=LIMIT,
-                              stdout=out, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            [binaries / "molecule", "test", "--scenario-name", scenario],
+            cwd=ROOT,
+            env=environment,
+            timeout=LIMIT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     assert done.returncode == 0, log.read_text()[-12000:]

@@ -47,7 +47,9 @@ class Replay:
         """Repeat one; its status must be the recorded one. Learns the ids in the answer, and returns it."""
         body = json.loads(self.here(json.dumps(exchange.request))) if exchange.request is not None else None
         status, answer = await self.call(exchange.method, self.here(exchange.path), body, exchange.scheme)
-        assert status == exchange.status, f"{exchange.method} {exchange.path}: {status}, recorded was {exchange.status}: {answer}"
+        assert status == exchange.status, (
+            f"{exchange.method} {exchange.path}: {status}, recorded was {exchange.status}: {answer}"
+        )
         self.learn(exchange.answer, answer)
         return answer
 
@@ -55,7 +57,12 @@ class Replay:
         if isinstance(recorded, dict) and isinstance(answer, dict):
             for key in recorded.keys() & answer.keys():
                 self.learn(recorded[key], answer[key])
-        elif isinstance(recorded, str) and isinstance(answer, str) and UUID.fullmatch(recorded) and UUID.fullmatch(answer):
+        elif (
+            isinstance(recorded, str)
+            and isinstance(answer, str)
+            and UUID.fullmatch(recorded)
+            and UUID.fullmatch(answer)
+        ):
             self.ids.setdefault(recorded, answer)
 
 

@@ -40,11 +40,17 @@ def test_notation(text: str, version: int, family: str, url: str) -> None:
     ],
 )
 def test_hardware_addresses(text: str, names: set[str]) -> None:
-    assert {name for name in ("MAC", "MAC_OR_HYPHENS", "LINK_LAYER", "GO_MAC") if getattr(addresses, name).fullmatch(text)} == names
+    assert {
+        name for name in ("MAC", "MAC_OR_HYPHENS", "LINK_LAYER", "GO_MAC") if getattr(addresses, name).fullmatch(text)
+    } == names
 
 
-UPSTREAM = ('_DUAL_MAC = "re(^([0-9A-Fa-f]{2}[:]){5}([0-9A-Fa-f]{2})$)"',)  # of the API's description; messages quote it
-_AGAIN = re.compile(r"""\[\{\w+\}\]["'] if ["']:["'] in|\w if ["']:["'] in \w+ else|(?:2B|4|\\b)?[0-9a-fA-F-]+\]\{2\}\)?(?:\(|\[):""")
+UPSTREAM = (
+    '_DUAL_MAC = "re(^([0-9A-Fa-f]{2}[:]){5}([0-9A-Fa-f]{2})$)"',
+)  # of the API's description; messages quote it
+_AGAIN = re.compile(
+    r"""\[\{\w+\}\]["'] if ["']:["'] in|\w if ["']:["'] in \w+ else|(?:2B|4|\\b)?[0-9a-fA-F-]+\]\{2\}\)?(?:\(|\[):"""
+)
 
 
 def test_no_one_spells_them_again() -> None:

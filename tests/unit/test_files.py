@@ -78,7 +78,10 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kind")
 def test_errors_name_the_file_that_is_to_be(tmp_path: Path) -> None:
-    for path, text in ((tmp_path / "none/x", "none/x: No such file or directory"), (tmp_path, f"{tmp_path.name}: Is a directory")):
+    for path, text in (
+        (tmp_path / "none/x", "none/x: No such file or directory"),
+        (tmp_path, f"{tmp_path.name}: Is a directory"),
+    ):
         with pytest.raises(OSError) as caught, files.new_file(path, overwrite=True):
             pass
         assert files.explain(caught.value).endswith(text)
@@ -95,7 +98,9 @@ def test_errors_name_the_file_that_is_to_be(tmp_path: Path) -> None:
 def test_a_killed_writer_leaves_nothing(tmp_path: Path, how: str, number: signal.Signals) -> None:
     target = tmp_path / "x"
     target.write_text("old")
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, how, str(target)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, how, str(target)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     assert writer.stdout is not None
     with writer.stdout as out:
         assert out.readline() == b"begun\n"

@@ -12,11 +12,20 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import vocabulary
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Finalizing, Port, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = [path for top in ("plugins", "payload") for path in sorted((ROOT / top).rglob("*.py")) if "machine_os/files" not in str(path)]
+FILES = [
+    path
+    for top in ("plugins", "payload")
+    for path in sorted((ROOT / top).rglob("*.py"))
+    if "machine_os/files" not in str(path)
+]
 # Texts that are nothing else: a word such as "Done" or "cli" has other meanings.
 TEXTS = {text for owner in (Stage, Finalizing) for name, text in vars(owner).items() if name[0] != "_" and " " in text}
-TEXTS |= {text for name, text in vars(Component).items() if name[0] != "_" and text.startswith("agent-installer-")} | {vocabulary.LAB_VERSION}
-PORTS = re.compile(rf"(?<![\d.]):?({Port.ASSISTED_SERVICE}|{Port.MACHINE_CONFIG}|{Port.MACHINE_CONFIG_INSECURE}|{Port.API}|{Port.KUBELET})(?![\d.])")
+TEXTS |= {text for name, text in vars(Component).items() if name[0] != "_" and text.startswith("agent-installer-")} | {
+    vocabulary.LAB_VERSION
+}
+PORTS = re.compile(
+    rf"(?<![\d.]):?({Port.ASSISTED_SERVICE}|{Port.MACHINE_CONFIG}|{Port.MACHINE_CONFIG_INSECURE}|{Port.API}|{Port.KUBELET})(?![\d.])"
+)
 
 
 def literals(path: Path) -> Iterator[tuple[int, str]]:
@@ -25,7 +34,9 @@ def literals(path: Path) -> Iterator[tuple[int, str]]:
     documentation = {
         id(node.body[0].value)
         for node in ast.walk(tree)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body and isinstance(node.body[0], ast.Expr)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and id(node) not in documentation:
@@ -70,10 +81,25 @@ def test_stages_of_a_run() -> None:
 
 
 def test_the_rule() -> None:
-    assert all(map(spelled, ("Writing image to disk", "agent-installer-utils", "4.22.0-lab", ":8090/", "8090", "https://localhost:6443")))
+    assert all(
+        map(
+            spelled,
+            (
+                "Writing image to disk",
+                "agent-installer-utils",
+                "4.22.0-lab",
+                ":8090/",
+                "8090",
+                "https://localhost:6443",
+            ),
+        )
+    )
     assert not any(map(spelled, ("Done", "18090", "4.22.0", "like http://192.168.111.20:8090/", "hyperkube")))
 
 
 def test_port_of_the_service_in_texts() -> None:
     """A template of the live system cannot import it."""
-    assert f":{Port.ASSISTED_SERVICE}/" in (ROOT / "roles/agent_image/files/live/files/etc/assisted/rendezvous-host.env.template.j2").read_text()
+    assert (
+        f":{Port.ASSISTED_SERVICE}/"
+        in (ROOT / "roles/agent_image/files/live/files/etc/assisted/rendezvous-host.env.template.j2").read_text()
+    )

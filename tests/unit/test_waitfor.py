@@ -46,7 +46,9 @@ def operator(name: str, *conditions: dict[str, str]) -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": {"conditions": list(conditions)}}
 
 
-SETTLED = operator("etcd", condition("Available", "True"), condition("Progressing", "False"), condition("Degraded", "False"))
+SETTLED = operator(
+    "etcd", condition("Available", "True"), condition("Progressing", "False"), condition("Degraded", "False")
+)
 MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
 
 
@@ -79,11 +81,15 @@ class World:
             "/api/v1/namespaces/kube-system/configmaps/bootstrap": {"data": {"status": "complete"}},
             "/apis/config.openshift.io/v1/clusterversions/version": {"status": {"conditions": done}},
             "/apis/config.openshift.io/v1/clusteroperators": {"items": [SETTLED]},
-            "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert": {"data": {"ca-bundle.crt": ROUTER_CA}},
+            "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert": {
+                "data": {"ca-bundle.crt": ROUTER_CA}
+            },
             "/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console": route,
         }
         for pool, fips in (("master", True), ("worker", True)):
-            self.answers[f"{MACHINE_CONFIG}/machineconfigpools/{pool}"] = {"status": {"configuration": {"name": f"rendered-{pool}"}}}
+            self.answers[f"{MACHINE_CONFIG}/machineconfigpools/{pool}"] = {
+                "status": {"configuration": {"name": f"rendered-{pool}"}}
+            }
             self.answers[f"{MACHINE_CONFIG}/machineconfigs/rendered-{pool}"] = {
                 "metadata": {"name": f"rendered-{pool}"}, "spec": {"fips": fips}
             }  # fmt: skip
@@ -186,7 +192,11 @@ def test_to_the_end(directory: Path, world: World, port: int) -> None:
 
 
 def test_cancelled_is_reported_with_its_operators(directory: Path, world: World) -> None:
-    bad = [condition("Degraded", "True", "bad"), condition("Progressing", "True", "moving"), condition("Upgradeable", "False", "no")]
+    bad = [
+        condition("Degraded", "True", "bad"),
+        condition("Progressing", "True", "moving"),
+        condition("Upgradeable", "False", "no"),
+    ]
     world.answers |= {
         f"{SERVICE}/clusters/c": lambda seconds: World.cluster("installing" if seconds < 10 else "cancelled"),
         "/apis/config.openshift.io/v1/clusteroperators": {"items": [operator("dns", *bad)]},
@@ -254,13 +264,18 @@ def test_fips(directory: Path, world: World, version: str, verified: bool) -> No
 def test_limit_of_the_release_of_a_plain_directory(directory: Path, world: World, port: int) -> None:
     world.installed()
     state(directory, "4.21.5", platform="BareMetal")
-    assert f"info: Waiting up to 1h0m0s for the cluster at http://127.0.0.1:{port} to initialize..." in shown(wait(directory, world)[1])
+    assert f"info: Waiting up to 1h0m0s for the cluster at http://127.0.0.1:{port} to initialize..." in shown(
+        wait(directory, world)[1]
+    )
 
 
 def test_missing_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = tmp_path / "missing"
     assert verb.main(["install-complete", "--dir", str(missing)]) == 1
-    assert capsys.readouterr().err == f"level=fatal msg=both AgentConfig and NMStateConfig are empty: {missing}: no such directory\n"
+    assert (
+        capsys.readouterr().err
+        == f"level=fatal msg=both AgentConfig and NMStateConfig are empty: {missing}: no such directory\n"
+    )
     assert not missing.exists()
     missing.mkdir()
     assert verb.main(["bootstrap-complete", "--dir", str(missing)]) == 1

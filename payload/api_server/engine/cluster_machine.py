@@ -55,7 +55,9 @@ class ClusterMachine(HostMachine):
         conditions: dict[ClusterCondition, Callable[[], bool]] = {
             ClusterCondition.INPUT: lambda: validations.passed(results, validations.CLUSTER_INPUT, ignored),
             ClusterCondition.SUFFICIENT: lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT, ignored),
-            ClusterCondition.ALL_PREPARED: lambda: bool(statuses) and all(other == "preparing-successful" for other in statuses),
+            ClusterCondition.ALL_PREPARED: lambda: (
+                bool(statuses) and all(other == "preparing-successful" for other in statuses)
+            ),
             ClusterCondition.PREPARATION_SUCCESS: lambda: preparation == "success",
             ClusterCondition.PREPARATION_FAILED: lambda: preparation == "failed" or "preparing-failed" in statuses,
             ClusterCondition.HOSTS_FAILED_PREPARING: lambda: "preparing-failed" in statuses,
@@ -64,11 +66,15 @@ class ClusterMachine(HostMachine):
                 for other in statuses
             ),
             ClusterCondition.PREPARE_TIMEOUT: lambda: since > self.seconds("PREPARE_FOR_INSTALLATION_TIMEOUT", ident),
-            ClusterCondition.INSTALLATION_TIMEOUT: lambda: installing_since > self.seconds("INSTALLATION_TIMEOUT", ident),
+            ClusterCondition.INSTALLATION_TIMEOUT: lambda: (
+                installing_since > self.seconds("INSTALLATION_TIMEOUT", ident)
+            ),
             ClusterCondition.FINALIZING_TIMEOUT: lambda: since > self.seconds("FINALIZING_TIMEOUT", ident),
             ClusterCondition.FINALIZING_STAGE_TIMEOUT: lambda: now - float(cluster.get("_stage_at", now)) > stage_limit,
             ClusterCondition.FINALIZING_STAGE_FAILS: lambda: stage not in FINALIZING_NOT_FAILING,
-            ClusterCondition.FINALIZING_STAGE_TOLD: lambda: bool(cluster.get("progress", {}).get("finalizing_stage_timed_out")),
+            ClusterCondition.FINALIZING_STAGE_TOLD: lambda: bool(
+                cluster.get("progress", {}).get("finalizing_stage_timed_out")
+            ),
             ClusterCondition.SOFT_TIMEOUTS: lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(ident)),
             ClusterCondition.HOPELESS: lambda: not state.enough_installed(alive, control),
             ClusterCondition.USER_ACTION_PENDING: lambda: "installing-pending-user-action" in statuses,
@@ -134,7 +140,9 @@ class ClusterMachine(HostMachine):
         elif effect == ClusterEffect.COMPLETED:
             cluster["install_completed_at"] = time_text(now)
             self.event("cluster_installation_completed", cluster_id=ident)
-            self.metrics.observe("cluster_installation_seconds", now - float(cluster.get("_install_at", now)), "installed")
+            self.metrics.observe(
+                "cluster_installation_seconds", now - float(cluster.get("_install_at", now)), "installed"
+            )
             failed = [op["name"] for op in cluster.get("monitored_operators", []) if op.get("status") == "failed"]
             if failed:
                 self.event(

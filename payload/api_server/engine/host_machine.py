@@ -23,7 +23,9 @@ class HostMachine(Views):
     def validate_host(self, host: Document, view: validations.View) -> Results:
         """Validate a host, store the result and add events for changes."""
         results = validations.evaluate(validations.HOST, validations.HostView(view, host, self.connected(host)))
-        self._report_changes(self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self._report_changes(
+            self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host
+        )
         self.results[host["id"]] = results
         host["validations_info"] = validations.shown(results)
         return results
@@ -71,7 +73,9 @@ class HostMachine(Views):
             HostCondition.STAGE_TOLD: lambda: bool(host.get("progress", {}).get("stage_timed_out")),
             HostCondition.CLUSTER_DONE: lambda: cluster["status"] in ("installed", "adding-hosts"),
             HostCondition.ROLE: lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
-            HostCondition.INVENTORY: lambda: ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            HostCondition.INVENTORY: lambda: (
+                ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success"
+            ),
             HostCondition.MIN_HARDWARE: lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
             HostCondition.INPUT: lambda: validations.passed(results, validations.INPUT, ignored),
             HostCondition.SUFFICIENT: lambda: validations.passed(results, validations.SUFFICIENT, ignored),
@@ -101,7 +105,10 @@ class HostMachine(Views):
         }
         unknown = [
             text
-            for name, text in ((HostCondition.DISK_SPEED_OK, state.DISK_SPEED_UNKNOWN), (HostCondition.IMAGES_OK, state.IMAGES_UNKNOWN))
+            for name, text in (
+                (HostCondition.DISK_SPEED_OK, state.DISK_SPEED_UNKNOWN),
+                (HostCondition.IMAGES_OK, state.IMAGES_UNKNOWN),
+            )
             if host["status"] == "preparing-for-installation" and not conditions[name]()
         ]
         rule = self.trigger(
@@ -130,7 +137,12 @@ class HostMachine(Views):
 
     def _disk_done(self, host: Mapping[str, Any]) -> bool:
         disk = host.get("installation_disk_id", "")
-        tested = load_json(host.get("disks_info") or "{}", name="disks_info").get(disk, {}).get("disk_speed", {}).get("tested")
+        tested = (
+            load_json(host.get("disks_info") or "{}", name="disks_info")
+            .get(disk, {})
+            .get("disk_speed", {})
+            .get("tested")
+        )
         persistent = self.inventories.get(host["id"], {}).get("boot", {}).get("device_type") == "persistent"
         return bool(tested or persistent or "--save-part" in str(host.get("installer_args", "")))
 
@@ -157,19 +169,29 @@ class HostMachine(Views):
         self._was_connected[ident] = connected
         self.dirty.discard(ident)
         view = validations.View(
-            cluster={}, hosts={ident: host}, inventories=self.inventories, table=self.table(None), reach=Reach(), now=self.clock()
+            cluster={},
+            hosts={ident: host},
+            inventories=self.inventories,
+            table=self.table(None),
+            reach=Reach(),
+            now=self.clock(),
         )
         results = validations.evaluate(validations.UNBOUND, validations.HostView(view, host, connected))
-        self._report_changes(self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host)
+        self._report_changes(
+            self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host
+        )
         self.results[ident] = results
         host["validations_info"] = validations.shown(results)
         conditions = {
             HostCondition.ONLINE: connected,
             HostCondition.CONNECTED: connected and host.get("media_status") != "disconnected",
-            HostCondition.INVENTORY: ident in self.inventories and results["inventory-not-fully-truncated"][1] == "success",
+            HostCondition.INVENTORY: ident in self.inventories
+            and results["inventory-not-fully-truncated"][1] == "success",
             HostCondition.SUFFICIENT: validations.passed(results, validations.UNBOUND_REQUIRED),
         }
-        self.trigger(host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results))
+        self.trigger(
+            host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results)
+        )
 
 
 def _minutes_text(seconds: float) -> str:

@@ -72,7 +72,9 @@ class Index:
                 self.results[host["id"]] = self._previous(host["validations_info"])
         for host in self.hosts.values():
             if host.get("connectivity") and host.get("cluster_id") in self.clusters:
-                self._process_report(self.clusters[host["cluster_id"]], host, load_json(host["connectivity"], name="connectivity"))
+                self._process_report(
+                    self.clusters[host["cluster_id"]], host, load_json(host["connectivity"], name="connectivity")
+                )
         for cluster in self.clusters.values():
             if cluster.get("validations_info"):
                 self.results[cluster["id"]] = self._previous(cluster["validations_info"])
@@ -104,8 +106,13 @@ class Index:
                 cache.pop(cluster_id, None)
             for host in self.hosts_of(cluster_id).values():
                 if host.get("connectivity") and cluster_id in self.clusters:
-                    self._process_report(self.clusters[cluster_id], host, load_json(host["connectivity"], name="connectivity"))
-        for document in (*(self.hosts[ident] for ident in hosts & self.hosts.keys()), *(self.clusters[ident] for ident in back & self.clusters.keys())):
+                    self._process_report(
+                        self.clusters[cluster_id], host, load_json(host["connectivity"], name="connectivity")
+                    )
+        for document in (
+            *(self.hosts[ident] for ident in hosts & self.hosts.keys()),
+            *(self.clusters[ident] for ident in back & self.clusters.keys()),
+        ):
             if document.get("validations_info"):
                 self.results[document["id"]] = self._previous(document["validations_info"])
             self.dirty.add(document["id"])
@@ -165,7 +172,9 @@ class Index:
     def static_networks(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The static network configs of a host's infra-env."""
         infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
-        found: list[dict[str, Any]] = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
+        found: list[dict[str, Any]] = load_json(
+            infra_env.get("static_network_config") or "[]", name="static_network_config"
+        )
         return found
 
     def hosts_of(self, cluster_id: str) -> dict[str, Document]:
@@ -229,7 +238,9 @@ class Index:
         found = cluster.get("_images") or {}
         release = str(cluster.get("ocp_release_image", ""))
         if not found and release and self.config.flag("DUMMY_IGNITION"):
-            found = {name: placeholder(release, name) for name in (Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER)}
+            found = {
+                name: placeholder(release, name) for name in (Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER)
+            }
         return {"release": release, **found, **named}
 
     def needed_images(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
@@ -246,7 +257,9 @@ class Index:
         """Process a host's report about the others in its cluster; reports about other hosts are ignored."""
         members = self.hosts_of(cluster["id"])
         known = {peer["host_id"]: peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members}
-        self.reach_of(cluster["id"]).report(host["id"], {"remote_hosts": known.values()}, validations.machine_cidrs(cluster))
+        self.reach_of(cluster["id"]).report(
+            host["id"], {"remote_hosts": known.values()}, validations.machine_cidrs(cluster)
+        )
 
     def touch_cluster(self, cluster_id: str | None) -> None:
         if cluster_id:

@@ -131,7 +131,9 @@ class Monitors(Preparation):
                 began = time.perf_counter()
                 await work()
                 kind = "hosts" if work == self.monitor_hosts else "clusters"
-                self.metrics.observe(f"monitored_{kind}_cycle_duration_ms", (time.perf_counter() - began) * 1000, "false")
+                self.metrics.observe(
+                    f"monitored_{kind}_cycle_duration_ms", (time.perf_counter() - began) * 1000, "false"
+                )
             except Unwritable as err:
                 LOG.error("monitor: %s", err)
             except Exception:

@@ -81,7 +81,10 @@ class Preparation(ClusterMachine):
             return
         for name, content in files.items():
             self.store.put_file(ident, name, content)
-        cluster["last-installation-preparation"] = {"status": "success", "reason": "Installation preparation successful"}
+        cluster["last-installation-preparation"] = {
+            "status": "success",
+            "reason": "Installation preparation successful",
+        }
         self.event("cluster_prepare_installation_started", cluster_id=ident)
         self.dirty.add(ident)
         self.store.commit()
@@ -100,12 +103,18 @@ class Preparation(ClusterMachine):
             if entry.get("role", "auto-assign") == "auto-assign":
                 entry["role"] = validations.role_of(host)
             hosts.append(entry)
-        networks = {name: self.static_networks(host) for name, host in {host["infra_env_id"]: host for host in hosts}.items()}
-        manifests = {name.removeprefix("manifest/"): content.decode() for name, content in self.store.files(ident, "manifest/")}
+        networks = {
+            name: self.static_networks(host) for name, host in {host["infra_env_id"]: host for host in hosts}.items()
+        }
+        manifests = {
+            name.removeprefix("manifest/"): content.decode() for name, content in self.store.files(ident, "manifest/")
+        }
         installed, custom = operators.manifests(cluster)
         for name, documents in installed.items():
             manifests.setdefault(f"openshift/{name}", yaml.safe_dump_all(documents, sort_keys=False))
-        bundles = (self.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in self.infra_envs)
+        bundles = (
+            self.infra_envs[name].get("additional_trust_bundle") or "" for name in networks if name in self.infra_envs
+        )
         return prepare.Job(
             cluster=shown,
             hosts=hosts,

@@ -80,7 +80,9 @@ class Statuses(Index):
         elif cluster.get("status_info") != info:
             cluster["status_info"] = info
 
-    def trigger(self, host: Document, trigger: str, holds: Callable[[HostCondition], bool], **values: str) -> state.HostRule | None:
+    def trigger(
+        self, host: Document, trigger: str, holds: Callable[[HostCondition], bool], **values: str
+    ) -> state.HostRule | None:
         """Applies a trigger of the host state machine; None when it is not allowed in the host's status."""
         rule = state.decide(state.HOST[trigger], host["status"], holds)
         if rule is None:

@@ -17,4 +17,15 @@ from . import (
     service,
 )
 
-__all__ = ["agents", "cluster_settings", "clusters", "host_actions", "hosts", "infra_envs", "installation", "logs", "manifests", "service"]
+__all__ = [
+    "agents",
+    "cluster_settings",
+    "clusters",
+    "host_actions",
+    "hosts",
+    "infra_envs",
+    "installation",
+    "logs",
+    "manifests",
+    "service",
+]

@@ -61,7 +61,9 @@ def vip_fields(body: Mapping[str, Any], cluster: Mapping[str, Any], ident: str) 
     for key in ("api_vips", "ingress_vips"):
         if body.get(key) is not None:
             old = {vip["ip"]: vip for vip in cluster.get(key) or ()}
-            found[key] = [old.get(vip.get("ip", "")) or {"cluster_id": ident, "ip": vip.get("ip", "")} for vip in body[key]]
+            found[key] = [
+                old.get(vip.get("ip", "")) or {"cluster_id": ident, "ip": vip.get("ip", "")} for vip in body[key]
+            ]
     return found
 
 

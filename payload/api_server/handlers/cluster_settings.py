@@ -38,7 +38,9 @@ def supported_platforms(e: Engine, call: Call) -> Any:
     hosts = e.hosts_of(cluster["id"])
     if not hosts or validations.is_sno(cluster):
         return ["none"]
-    makers = {str(e.inventories.get(ident, {}).get("system_vendor", {}).get("manufacturer", "")).lower() for ident in hosts}
+    makers = {
+        str(e.inventories.get(ident, {}).get("system_vendor", {}).get("manufacturer", "")).lower() for ident in hosts
+    }
     wanted = (("baremetal", ""), ("none", ""), ("nutanix", "nutanix"), ("vsphere", "vmware"), ("external", ""))
     return [name for name, maker in wanted if all(maker in text for text in makers)]
 
@@ -99,7 +101,10 @@ def set_ignored(e: Engine, call: Call) -> Any:
             400,
             f"Cluster {cluster['id']} is in status {cluster['status']}: validations are ignored before the installation only",
         )
-    tables = {kind: {entry.ident for entry in table} for kind, table in (("host", validations.HOST), ("cluster", validations.CLUSTER))}
+    tables = {
+        kind: {entry.ident for entry in table}
+        for kind, table in (("host", validations.HOST), ("cluster", validations.CLUSTER))
+    }
     found: dict[str, str] = {}
     unknown: list[str] = []
     fixed: list[str] = []
@@ -114,7 +119,9 @@ def set_ignored(e: Engine, call: Call) -> Any:
             unread.append(f"error during unmarshal of json for ignored {kind} validations")
             continue
         known = every | {"all"}
-        unknown += [f"Validation ID '{ident[:80]}' is not a known {kind} validation" for ident in idents if ident not in known]
+        unknown += [
+            f"Validation ID '{ident[:80]}' is not a known {kind} validation" for ident in idents if ident not in known
+        ]
         never = [ident for ident in idents if ident in validations.NEVER_IGNORED[kind]]
         if never:
             fixed.insert(0, f"unable to ignore the following {kind} validations ({', '.join(never)})")

@@ -65,8 +65,10 @@ def register_cluster(e: Engine, call: Call) -> Any:
         no_vips_of_users(body)
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
     check_sources(body, {})
-    if arch not in ("x86_64", "multi") and e.config.os_images() and all(
-        releases.architecture(arch) not in releases.architectures(image) for image in e.config.os_images()
+    if (
+        arch not in ("x86_64", "multi")
+        and e.config.os_images()
+        and all(releases.architecture(arch) not in releases.architectures(image) for image in e.config.os_images())
     ):
         raise ApiError(400, f"Requested CPU architecture {arch} is not available")
     os_images = e.config.os_images() if e.config.flag("ENABLE_IMAGE_SERVICE") else []
@@ -226,7 +228,11 @@ def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None
         refusals.cluster_name(body["name"], platform.get("type"))
     refusals.networks(body)
     if body.get("user_managed_networking"):
-        dhcp = body["vip_dhcp_allocation"] if body.get("vip_dhcp_allocation") is not None else cluster.get("vip_dhcp_allocation")
+        dhcp = (
+            body["vip_dhcp_allocation"]
+            if body.get("vip_dhcp_allocation") is not None
+            else cluster.get("vip_dhcp_allocation")
+        )
         for bad, name in (
             (dhcp, "VIP DHCP Allocation"),
             (not dhcp and (body.get("api_vips") or cluster.get("api_vips")), "API VIPs"),
@@ -310,7 +316,15 @@ def update_cluster(e: Engine, call: Call) -> Any:
     refusals.disk_encryption(body.get("disk_encryption"))
     if cluster.get("control_plane_count") == 1 and platform and platform["type"] not in ("none", "external"):
         raise ApiError(400, f"Single node cluster is not supported alongside {platform['type']} platform")
-    plain = (*_PLAIN, "name", "control_plane_count", "network_type", "hyperthreading", "schedulable_masters", "load_balancer")
+    plain = (
+        *_PLAIN,
+        "name",
+        "control_plane_count",
+        "network_type",
+        "hyperthreading",
+        "schedulable_masters",
+        "load_balancer",
+    )
     fields = {key: body[key] for key in plain if body.get(key) is not None}
     if platform is not None:
         fields["platform"] = platform
@@ -371,7 +385,11 @@ def update_cluster(e: Engine, call: Call) -> Any:
 def list_cluster_hosts(e: Engine, call: Call) -> Any:
     """Return the hosts of a cluster; an unknown cluster has none."""
     query = call.query
-    hide = FREE | frozenset(name for name, key in (("inventory", "with-inventory"), ("connectivity", "with-connectivity")) if not query.get(key))
+    hide = FREE | frozenset(
+        name
+        for name, key in (("inventory", "with-inventory"), ("connectivity", "with-connectivity"))
+        if not query.get(key)
+    )
     return [
         host_model(e, host, hide=hide, stages=False)
         for host in e.hosts_of(call.path["cluster_id"].lower()).values()

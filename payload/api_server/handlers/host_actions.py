@@ -60,7 +60,9 @@ def unbind_host(e: Engine, call: Call) -> Any:
         raise ApiError(409, f"Host {host['id']} is already unbound")
     infra_env, cluster_id = e.infra_env(host["infra_env_id"]), host["cluster_id"]
     if infra_env.get("cluster_id"):
-        reason = f"Cannot unbind Host {host['id']}. InfraEnv {infra_env['id']} is bound to Cluster {infra_env['cluster_id']}"
+        reason = (
+            f"Cannot unbind Host {host['id']}. InfraEnv {infra_env['id']} is bound to Cluster {infra_env['cluster_id']}"
+        )
         e.event("host_unbind_failed", host=host, message=reason)
         raise ApiError(409, reason)
     if e.trigger(host, "unbind", lambda name: True) is None:

@@ -24,10 +24,19 @@ def check_ignition(text: str) -> dict[str, Any]:
     try:
         config = parse_json(text)
     except Invalid as err:
-        raise ApiError(400, f"error parsing ignition: config is not valid, error report: error at line 0 col 0: {err}\n") from None
-    version = (config.get("ignition") or {}).get("version") if isinstance(config, dict) and isinstance(config.get("ignition"), dict) else None
+        raise ApiError(
+            400, f"error parsing ignition: config is not valid, error report: error at line 0 col 0: {err}\n"
+        ) from None
+    version = (
+        (config.get("ignition") or {}).get("version")
+        if isinstance(config, dict) and isinstance(config.get("ignition"), dict)
+        else None
+    )
     if version is None:
-        raise ApiError(400, "error parsing ignition: config is not valid, error report: error at $.ignition.version: missing or invalid version\n")
+        raise ApiError(
+            400,
+            "error parsing ignition: config is not valid, error report: error at $.ignition.version: missing or invalid version\n",
+        )
     if version not in IGNITION_VERSIONS:
         raise ApiError(400, "error parsing ignition: unsupported config version, error report: ")
     return dict(config)
@@ -278,7 +287,9 @@ def update_installer_args(e: Engine, call: Call) -> Any:
     )
     bad = [arg for arg in args if arg.startswith("-") and arg not in allowed]
     if bad:
-        raise ApiError(400, f"found unexpected flag {bad[0]} for installer - allowed flags are {refusals.go_list(allowed)}")
+        raise ApiError(
+            400, f"found unexpected flag {bad[0]} for installer - allowed flags are {refusals.go_list(allowed)}"
+        )
     host["installer_args"] = compact(args)
     e.event("host_installer_args_applied", host=host)
     return host_model(e, host, stages=False)
@@ -323,5 +334,3 @@ def update_host_ignition(e: Engine, call: Call) -> Any:
 def download_host_ignition(e: Engine, call: Call) -> Any:
     host, content = _rendered(e, call)
     return Download(f"{validations.role_of(host)}-{host['id']}.ign", content)
-
-

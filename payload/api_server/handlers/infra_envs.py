@@ -81,7 +81,10 @@ def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any], networks: 
     """What a request sets; `infra_env` is the one that it changes, empty for a new one, `networks` what `_checked_networks` gave."""
     new, proxy = not infra_env, body.get("proxy") or {}
     refusals.proxies(proxy.get("http_proxy"), proxy.get("https_proxy"), proxy.get("no_proxy"))
-    merged = {key: body[key] if body.get(key) is not None else infra_env.get(key) for key in ("additional_ntp_sources", "ntp_sources")}
+    merged = {
+        key: body[key] if body.get(key) is not None else infra_env.get(key)
+        for key in ("additional_ntp_sources", "ntp_sources")
+    }
     refusals.ntp_sources(merged["additional_ntp_sources"], merged["ntp_sources"], "additional_ntp_sources")
     try:
         refusals.ssh_keys(body.get("ssh_authorized_key") or "")
@@ -105,12 +108,17 @@ def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any], networks: 
         fields["ignition_config_override"] = body["ignition_config_override"]
     for entry in body.get("kernel_arguments") or ():
         if entry.get("operation") != "append":
-            raise ApiError(400, f"Only kernel argument operation append is supported.  Got {entry.get('operation', '')}")
+            raise ApiError(
+                400, f"Only kernel argument operation append is supported.  Got {entry.get('operation', '')}"
+            )
     if body.get("kernel_arguments") is not None:
         refusals.kernel_arguments(body["kernel_arguments"])
         fields["kernel_arguments"] = compact(body["kernel_arguments"]) if body["kernel_arguments"] else ""
     if body.get("proxy") is not None:
-        fields["proxy"] = {**infra_env.get("proxy", {}), **{key: value for key, value in proxy.items() if value is not None}}
+        fields["proxy"] = {
+            **infra_env.get("proxy", {}),
+            **{key: value for key, value in proxy.items() if value is not None},
+        }
     if body.get("image_type"):
         fields["type"] = kind
     if body.get("pull_secret"):
@@ -128,7 +136,9 @@ def _os_image(e: Engine, version: str, cpu: str) -> str:
     except ApiError as err:
         if not version:
             raise ApiError(400, f"Failed to get latest OS image for architecture {cpu}: {err.reason}") from None
-        raise ApiError(400, f"No OS image for Openshift version {version} and architecture {cpu}: {err.reason}") from None
+        raise ApiError(
+            400, f"No OS image for Openshift version {version} and architecture {cpu}: {err.reason}"
+        ) from None
 
 
 @handler
@@ -177,7 +187,9 @@ async def register_infra_env(e: Engine, call: Call) -> Any:
 
 def _note(cluster: Document | None, fields: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Notes which features of a cluster an infra-env uses."""
-    if fields.get("static_network_config", before.get("static_network_config", "")) != before.get("static_network_config", ""):
+    if fields.get("static_network_config", before.get("static_network_config", "")) != before.get(
+        "static_network_config", ""
+    ):
         usage.note(cluster, usage.STATIC, fields["static_network_config"])
     if "kernel_arguments" in fields:
         usage.note(cluster, usage.KERNEL_ARGUMENTS, fields["kernel_arguments"])

@@ -167,7 +167,9 @@ _FINALIZES = ("installing", "finalizing", "installing-pending-user-action")
 def update_finalizing(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
     if cluster["status"] not in _FINALIZES:
-        raise ApiError(400, f"cluster is {cluster['status']}, not in one of allowed statuses: {refusals.go_list(_FINALIZES)}")
+        raise ApiError(
+            400, f"cluster is {cluster['status']}, not in one of allowed statuses: {refusals.go_list(_FINALIZES)}"
+        )
     stage, before = call.body.get("finalizing_stage", ""), cluster.get("progress", {})
     if stage and stage != before.get("finalizing_stage"):
         now = e.clock()
@@ -247,7 +249,8 @@ def credentials(e: Engine, call: Call) -> Any:
     )
     if not (e.config.abi or console) or cluster["status"] in BEFORE_INSTALL - {"ready"}:
         raise ApiError(
-            409, "console-url isn't available yet, it will be once console operator is ready as part of cluster finalizing stage"
+            409,
+            "console-url isn't available yet, it will be once console operator is ready as part of cluster finalizing stage",
         )
     password = e.store.file(cluster["id"], "kubeadmin-password") or b""
     url = f"https://{validations.domain(cluster, 'console-openshift-console.apps')}"

@@ -96,4 +96,7 @@ def component_versions(e: Engine, call: Call) -> Any:
         "discovery-agent": "AGENT_DOCKER_IMAGE",
     }
     tag = e.config.get("RELEASE_TAG")
-    return {"versions": {name: e.config.image(key) for name, key in names.items()}, **({"release_tag": tag} if tag else {})}
+    return {
+        "versions": {name: e.config.image(key) for name, key in names.items()},
+        **({"release_tag": tag} if tag else {}),
+    }

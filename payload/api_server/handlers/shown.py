@@ -28,7 +28,12 @@ _POINTERS = frozenset(
     }
 )
 _CLUSTER_LISTS = ("api_vips", "ingress_vips", "cluster_networks", "service_networks", "machine_networks")
-_CLUSTER_TIMES = ("controller_logs_collected_at", "controller_logs_started_at", "install_completed_at", "install_started_at")
+_CLUSTER_TIMES = (
+    "controller_logs_collected_at",
+    "controller_logs_started_at",
+    "install_completed_at",
+    "install_started_at",
+)
 _HOST_TIMES = ("logs_collected_at", "logs_started_at", "stage_started_at", "stage_updated_at")
 #: Fields of a host that are shown only in responses to actions on its cluster.
 FREE = frozenset({"free_addresses"})
@@ -72,7 +77,9 @@ def host_model(
         cluster: Mapping[str, Any] = e.cluster_of(host) or {}
         single = validations.is_sno(cluster) if sno is None else sno
         day2 = host.get("kind") == "AddToExistingClusterHost"
-        shown["progress_stages"] = list(state.shown_stages(str(host.get("role", "")), bool(host.get("bootstrap")), single, day2))
+        shown["progress_stages"] = list(
+            state.shown_stages(str(host.get("role", "")), bool(host.get("bootstrap")), single, day2)
+        )
         shown["requested_hostname"] = e.hostname(host)
     return shown
 
@@ -105,7 +112,11 @@ def cluster_model(
     shown["last-installation-preparation"] = _given(cluster.get("last-installation-preparation") or {})
     shown["monitored_operators"] = [operator_model(operator) for operator in cluster.get("monitored_operators") or ()]
     shown["operator_bundles"] = operators.chosen_bundles(cluster) if stages else None
-    shown["hosts"] = [host_model(e, host, stages=stages, hide=frozenset() if free else FREE) for host in members.values()] if hosts else []
+    shown["hosts"] = (
+        [host_model(e, host, stages=stages, hide=frozenset() if free else FREE) for host in members.values()]
+        if hosts
+        else []
+    )
     shown["host_networks"] = _shared_networks(e, members) if stages else None
     if stages and not hosts:
         shown["host_networks"] = []

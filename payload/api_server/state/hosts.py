@@ -226,7 +226,14 @@ HOST_RULES: tuple[HostRule, ...] = (
     _r("refresh", _DISCOVERY, "known", "inventory", READY),
     *(
         # Hosts of an infra-env that is not bound to a cluster.
-        _r("register", f"{_UNBOUND} unbinding unbinding-pending-user-action", "discovering-unbound", "", WAITING, "reset-inventory"),
+        _r(
+            "register",
+            f"{_UNBOUND} unbinding unbinding-pending-user-action",
+            "discovering-unbound",
+            "",
+            WAITING,
+            "reset-inventory",
+        ),
         _r("bind", "known-unbound", "binding", "", "Host is waiting to be bound to the cluster", "reset-inventory"),
         _r("unbind", _DISCOVERY, "unbinding", "", UNBINDING, "reset-inventory"),
         _r(
@@ -240,7 +247,13 @@ HOST_RULES: tuple[HostRule, ...] = (
         ),
         _r("media-disconnect", f"{_UNBOUND} unbinding", "disconnected-unbound", "", "$REASON"),
         _r("refresh", f"{_UNBOUND} unbinding", "disconnected-unbound", "!online", DISCONNECTED),
-        _r("refresh", "disconnected-unbound discovering-unbound", "discovering-unbound", "connected !inventory", WAITING),
+        _r(
+            "refresh",
+            "disconnected-unbound discovering-unbound",
+            "discovering-unbound",
+            "connected !inventory",
+            WAITING,
+        ),
         _r("refresh", _UNBOUND, "insufficient-unbound", "connected inventory !sufficient", INSUFFICIENT_HW),
         _r("refresh", _UNBOUND, "known-unbound", "connected inventory", "Host is ready to be bound to a cluster"),
     ),

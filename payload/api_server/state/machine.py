@@ -123,9 +123,13 @@ ClusterRule = Rule[ClusterCondition, ClusterEffect]
 def maker(conditions: type[C], effects: type[E]) -> Callable[..., Rule[C, E]]:
     """A function that makes rules of texts: sources, conditions (`!` negates) and effects are words."""
 
-    def make(trigger: str, sources: str, dest: str, when: str = "", info: str | None = None, after: str = "") -> Rule[C, E]:
+    def make(
+        trigger: str, sources: str, dest: str, when: str = "", info: str | None = None, after: str = ""
+    ) -> Rule[C, E]:
         asked = tuple((conditions(word.lstrip("!")), not word.startswith("!")) for word in when.split())
-        return Rule(trigger, frozenset(sources.split()), dest, asked, info, tuple(effects(word) for word in after.split()))
+        return Rule(
+            trigger, frozenset(sources.split()), dest, asked, info, tuple(effects(word) for word in after.split())
+        )
 
     return make
 
@@ -140,4 +144,7 @@ def decide(rules: tuple[Rule[C, E], ...], status: str, holds: Callable[[C], bool
 
 def by_trigger(rules: tuple[Rule[C, E], ...]) -> Mapping[str, tuple[Rule[C, E], ...]]:
     """Rules by what triggers them."""
-    return {trigger: tuple(rule for rule in rules if rule.trigger == trigger) for trigger in {rule.trigger for rule in rules}}
+    return {
+        trigger: tuple(rule for rule in rules if rule.trigger == trigger)
+        for trigger in {rule.trigger for rule in rules}
+    }

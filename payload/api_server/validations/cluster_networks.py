@@ -170,5 +170,9 @@ def c_network_type(v: View) -> Result:
     return SUCCESS, "The cluster has a valid network type"
 
 
-cluster_cidr_defined = validation("cluster-cidr-defined", Category.NETWORK, gate=Gate.INPUT)(_defined("cluster_networks", "Cluster"))
-service_cidr_defined = validation("service-cidr-defined", Category.NETWORK, gate=Gate.INPUT)(_defined("service_networks", "Service"))
+cluster_cidr_defined = validation("cluster-cidr-defined", Category.NETWORK, gate=Gate.INPUT)(
+    _defined("cluster_networks", "Cluster")
+)
+service_cidr_defined = validation("service-cidr-defined", Category.NETWORK, gate=Gate.INPUT)(
+    _defined("service_networks", "Service")
+)

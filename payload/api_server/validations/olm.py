@@ -40,8 +40,12 @@ def _ai_gpu(v: View) -> Result:
 
 
 ai_gpu = validation("openshift-ai-gpu-requirements-satisfied", Category.OPERATORS)(_ai_gpu)
-HOST_OPERATORS = tuple(validation(op.validation, Category.OPERATORS)(_host_operator(op.name)) for op in operators.OPERATORS.values())
+HOST_OPERATORS = tuple(
+    validation(op.validation, Category.OPERATORS)(_host_operator(op.name)) for op in operators.OPERATORS.values()
+)
 CLUSTER_OPERATORS = tuple(
-    validation(op.validation, Category.OPERATORS)(_cluster_operator(op.name, functools.partial(operators.validate_cluster, op.name)))
+    validation(op.validation, Category.OPERATORS)(
+        _cluster_operator(op.name, functools.partial(operators.validate_cluster, op.name))
+    )
     for op in operators.OPERATORS.values()
 )

@@ -162,8 +162,12 @@ def ignition_downloadable(v: HostView) -> Result:
     )
 
 
-api_resolved = validation("api-domain-name-resolved-correctly", Category.NETWORK)(_own_domain("api", "api", "API load balancer"))
-api_int_resolved = validation("api-int-domain-name-resolved-correctly", Category.NETWORK)(_own_domain("api-int", "api-int", "internal API load balancer"))
+api_resolved = validation("api-domain-name-resolved-correctly", Category.NETWORK)(
+    _own_domain("api", "api", "API load balancer")
+)
+api_int_resolved = validation("api-int-domain-name-resolved-correctly", Category.NETWORK)(
+    _own_domain("api-int", "api-int", "internal API load balancer")
+)
 apps_resolved = validation("apps-domain-name-resolved-correctly", Category.NETWORK)(
     _own_domain("console-openshift-console.apps", "*.apps", "application ingress")
 )

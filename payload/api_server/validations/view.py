@@ -131,7 +131,9 @@ class HostView:
         """Return the host's resolution of a name, addresses and canonical names; None if it was not requested."""
         if self._resolved is None:
             self._resolved = {}
-            for entry in load_json(self.host.get("domain_name_resolutions") or "{}", name="domain_name_resolutions").get("resolutions", ()):
+            for entry in load_json(
+                self.host.get("domain_name_resolutions") or "{}", name="domain_name_resolutions"
+            ).get("resolutions", ()):
                 found = [*entry.get("ipv4_addresses", ()), *entry.get("ipv6_addresses", ()), *entry.get("cnames", ())]
                 self._resolved.setdefault(entry.get("domain_name", ""), []).extend(found)
         return self._resolved.get(name)

@@ -43,7 +43,11 @@ def own_addresses(v: View, ident: str) -> list[str]:
     """The addresses of a host in the cluster's machine networks, one for each."""
     found = [text.partition("/")[0] for text in address_list(v.inventories.get(ident) or {})]
     cidrs = machine_cidrs(v.cluster)
-    return [next(text for text in found if contains(cidr, text)) for cidr in cidrs if any(contains(cidr, text) for text in found)]
+    return [
+        next(text for text in found if contains(cidr, text))
+        for cidr in cidrs
+        if any(contains(cidr, text) for text in found)
+    ]
 
 
 def free_addresses(hosts: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
@@ -122,7 +126,11 @@ def _vips_valid(key: str, name: str) -> ClusterCheck:
     return check
 
 
-api_vips_defined = validation("api-vips-defined", Category.NETWORK, gate=Gate.INPUT, ignorable=False)(_vips_defined("api_vips", "API"))
+api_vips_defined = validation("api-vips-defined", Category.NETWORK, gate=Gate.INPUT, ignorable=False)(
+    _vips_defined("api_vips", "API")
+)
 api_vips_valid = validation("api-vips-valid", Category.NETWORK)(_vips_valid("api_vips", "API"))
-ingress_vips_defined = validation("ingress-vips-defined", Category.NETWORK, gate=Gate.INPUT, ignorable=False)(_vips_defined("ingress_vips", "Ingress"))
+ingress_vips_defined = validation("ingress-vips-defined", Category.NETWORK, gate=Gate.INPUT, ignorable=False)(
+    _vips_defined("ingress_vips", "Ingress")
+)
 ingress_vips_valid = validation("ingress-vips-valid", Category.NETWORK)(_vips_valid("ingress_vips", "Ingress"))

@@ -20,7 +20,9 @@ MAIN = f"import sys; from {PACKAGE.replace('/', '.')}.payload.node_agent.swarm.m
 
 def write(path: Path) -> None:
     """Write the executable, mode 0755. The same sources give the same bytes."""
-    sources = [ROOT / name for name in FILES] + [file for name in FOLDERS for file in sorted((ROOT / name).glob("*.py"))]
+    sources = [ROOT / name for name in FILES] + [
+        file for name in FOLDERS for file in sorted((ROOT / name).glob("*.py"))
+    ]
     files = {f"{PACKAGE}/{source.relative_to(ROOT)}": source.read_bytes() for source in sources}
     # A package in an archive needs its file; in the checkout most of these folders have none.
     packages = {f"{folder}/__init__.py" for name in files for folder in map(str, Path(name).parents) if folder != "."}

@@ -72,7 +72,9 @@ class Swarm:
 
     def _headers(self, me: Identity, request: Request) -> dict[str, str]:
         if self._hub and hub.belongs(request.path):
-            return self._hub.headers | ({"Content-Type": "application/merge-patch+json"} if request.method == "PATCH" else {})
+            return self._hub.headers | (
+                {"Content-Type": "application/merge-patch+json"} if request.method == "PATCH" else {}
+            )
         headers = me.headers()
         # Operations of users; the others are of agents: the service distinguishes them by the header.
         if request.name in USER_OPERATIONS and self.settings.user_token:
@@ -105,7 +107,11 @@ class Swarm:
                 request.method, base + request.path, headers=self._headers(me, request), **body
             ) as answer:
                 raw = await answer.read()
-                decoded = load_json(raw, name="the answer") if raw and (elsewhere or answer.content_type == "application/json") else None
+                decoded = (
+                    load_json(raw, name="the answer")
+                    if raw and (elsewhere or answer.content_type == "application/json")
+                    else None
+                )
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             response = Response(0, None, why(error))
@@ -216,7 +222,9 @@ class Swarm:
         def look() -> Conversation:
             return hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
 
-        end, last = await self.talk(install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me)
+        end, last = await self.talk(
+            install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me
+        )
         self.stats.ends[end] += 1
         if end != "installed":
             self.stats.fail(cluster.name, end, last, {host.me.host_id: host.failure for host in hosts})
@@ -264,7 +272,9 @@ class Swarm:
         settings = self.settings
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
         connector = aiohttp.TCPConnector(limit=settings.connections, ssl=tls(settings), ttl_dns_cache=3600)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout, json_serialize=protocol_dumps) as self._session:
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=timeout, json_serialize=protocol_dumps
+        ) as self._session:
             self._certificate = self_signed() if settings.install else ""
             self.stats.baseline_bytes = resident_bytes()
             samples = asyncio.get_running_loop().create_task(self._sample())
@@ -287,7 +297,11 @@ class Swarm:
 
     def left(self) -> list[str]:
         """Return name and id of the clusters that are still to be removed."""
-        return [] if self.settings.keep else [f"{cluster.name} {cluster.id or cluster.namespace}" for cluster in self.clusters if cluster.created]
+        return (
+            []
+            if self.settings.keep
+            else [f"{cluster.name} {cluster.id or cluster.namespace}" for cluster in self.clusters if cluster.created]
+        )
 
     async def _all(self) -> None:
         settings = self.settings
@@ -348,7 +362,9 @@ class Swarm:
         response = await self.talk(protocol.exchange(Request(name, method, f"{API}{path}", body)), me)
         where = f"{method} {self.settings.url}{API}{path}"
         if not response.ok:
-            hint = "; tokens are read from USER_AUTH_TOKEN and PULL_SECRET_TOKEN" if response.status in (401, 403) else ""
+            hint = (
+                "; tokens are read from USER_AUTH_TOKEN and PULL_SECRET_TOKEN" if response.status in (401, 403) else ""
+            )
             hint = "; is this an assisted service?" if response.status and response.body is None else hint
             raise SwarmError(f"{where}: {response.reason()}{hint}")
         if not isinstance(response.body, dict | list):
@@ -364,9 +380,13 @@ class Swarm:
         settings.agent_version = settings.agent_version or versions.get("discovery-agent") or "agent"
         # Otherwise refused agents would only be noticed when everything is registered.
         anonymous = Request("agents' token", "GET", f"{API}/clusters/{uuid.UUID(int=0)}", answers=(404,))
-        refused = await self.talk(protocol.exchange(anonymous), Identity("", "", settings.agent_version, settings.agent_token))
+        refused = await self.talk(
+            protocol.exchange(anonymous), Identity("", "", settings.agent_version, settings.agent_token)
+        )
         if refused.status in (401, 403):
-            raise SwarmError(f"{settings.url}: refuses the token of agents, which is read from PULL_SECRET_TOKEN: {refused.reason()}")
+            raise SwarmError(
+                f"{settings.url}: refuses the token of agents, which is read from PULL_SECRET_TOKEN: {refused.reason()}"
+            )
         if settings.discover:
             self.clusters = await self._discover()
             return
@@ -382,19 +402,27 @@ class Swarm:
         else:
             self.clusters = plan_clusters(settings)
             spec = {"spec": {"releaseImage": settings.release_image or settings.openshift_version}}
-            entry = hub.resource("ClusterImageSet", self._image_set, **hub.laid_over(spec, settings.template.get("ClusterImageSet", {})))
+            entry = hub.resource(
+                "ClusterImageSet", self._image_set, **hub.laid_over(spec, settings.template.get("ClusterImageSet", {}))
+            )
             await self.talk(hub.ask("set up", "POST", hub.place("ClusterImageSet"), entry), anonymous)
         known: set[tuple[str, str]] = set()
 
         async def one(cluster: Cluster) -> None:
-            work = hub.introduce(cluster, settings) if settings.discover else hub.register(cluster, settings, self._image_set)
+            work = (
+                hub.introduce(cluster, settings)
+                if settings.discover
+                else hub.register(cluster, settings, self._image_set)
+            )
             if not self.stopped:
                 known.add(await self.talk(work, anonymous))
 
         await bounded([one(cluster) for cluster in self.clusters], SETTING_UP)
         services, images = {url for url, __ in known}, {image for __, image in known}
         if not settings.url and len(services) > 1:
-            raise SwarmError(f"the hub's InfraEnvs name several services: {', '.join(sorted(services))}; choose one with --url")
+            raise SwarmError(
+                f"the hub's InfraEnvs name several services: {', '.join(sorted(services))}; choose one with --url"
+            )
         settings.url = settings.url or max(services, default="")
         settings.agent_version = settings.agent_version or max(images, default="") or "agent"
 
@@ -416,7 +444,11 @@ class Swarm:
             return
         settings = self.settings
         single = cluster.masters == 1
-        common = {"openshift_version": settings.openshift_version, "pull_secret": settings.pull_secret, "cpu_architecture": "x86_64"}
+        common = {
+            "openshift_version": settings.openshift_version,
+            "pull_secret": settings.pull_secret,
+            "cpu_architecture": "x86_64",
+        }
         vips = {} if single else {"api_vips": [{"ip": cluster.api_vip}], "ingress_vips": [{"ip": cluster.ingress_vip}]}
         body = {
             **common,
@@ -570,7 +602,11 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
             if swarm.stopped:
                 whole.cancel()
             else:
-                cleaning = "" if settings.keep or settings.discover else ", and deleting what was registered (once more: leave it)"
+                cleaning = (
+                    ""
+                    if settings.keep or settings.discover
+                    else ", and deleting what was registered (once more: leave it)"
+                )
                 print(f"\nagentlab swarm: stopping{cleaning}", file=sys.stderr)
             swarm.stop()
 

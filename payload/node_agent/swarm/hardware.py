@@ -94,7 +94,11 @@ class Host:
         return self.cluster.address(self.number)
 
     def mac(self, nic: int = 0) -> str:
-        return (0x02 << 40 | (self.cluster.number & 0xFFFF) << 24 | (self.number & 0xFFFF) << 8 | nic).to_bytes(6, "big").hex(":")
+        return (
+            (0x02 << 40 | (self.cluster.number & 0xFFFF) << 24 | (self.number & 0xFFFF) << 8 | nic)
+            .to_bytes(6, "big")
+            .hex(":")
+        )
 
     def inventory(self) -> dict[str, Any]:
         """The model `inventory` of this host; the same each time."""
@@ -135,7 +139,13 @@ class Host:
 def disk(at: int, entry: tuple[str, str, int, str], serial: str) -> dict[str, Any]:
     name, kind, gib, bus = entry
     wwn = "" if bus == "virtio" else f"0x5{serial[:14]}{at}"
-    by_id = f"/dev/disk/by-id/wwn-{wwn}" if bus == "scsi" else f"/dev/disk/by-id/nvme-eui.{serial[:16]}" if bus == "nvme" else ""
+    by_id = (
+        f"/dev/disk/by-id/wwn-{wwn}"
+        if bus == "scsi"
+        else f"/dev/disk/by-id/nvme-eui.{serial[:16]}"
+        if bus == "nvme"
+        else ""
+    )
     by_path = f"/dev/disk/by-path/pci-0000:0{at + 4}:00.0"
     return {
         "id": by_id or by_path, "name": name, "path": f"/dev/{name}", "by_id": by_id, "by_path": by_path, "drive_type": kind,
@@ -163,7 +173,10 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
                     profile=chance.choices(kinds, weights)[0],
                     failure=chance.choices(failures, shares)[0],
                     me=Identity(
-                        cluster.infra_env_id, host_id, settings.agent_version, cluster.token or settings.agent_token,
+                        cluster.infra_env_id,
+                        host_id,
+                        settings.agent_version,
+                        cluster.token or settings.agent_token,
                         settings.register_interval,
                     ),
                     cache=ReplyCache(),
@@ -182,10 +195,14 @@ def plan_clusters(settings: Settings) -> list[Cluster]:
     """The clusters of this part to register, each with a subnet of its own. SwarmError: too few addresses."""
     prefix = subnet_prefix(settings)
     if settings.clusters > 2 ** (prefix - ADDRESSES.prefixlen):
-        raise SwarmError(f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} does not have enough addresses")
+        raise SwarmError(
+            f"clusters {settings.clusters}, hosts {settings.hosts}: {ADDRESSES} does not have enough addresses"
+        )
     part, parts = settings.part
     found = []
-    for number, (kind, network) in enumerate(zip(topologies(settings), ADDRESSES.subnets(new_prefix=prefix), strict=False)):
+    for number, (kind, network) in enumerate(
+        zip(topologies(settings), ADDRESSES.subnets(new_prefix=prefix), strict=False)
+    ):
         if number % parts == part - 1:
             shape, name = topology(kind), f"{settings.name}-{number}"
             domain, vips = f"{name}.{settings.base_domain}", (str(network[-3]), str(network[-2]))
@@ -194,17 +211,23 @@ def plan_clusters(settings: Settings) -> list[Cluster]:
     return found
 
 
-def existing_cluster(number: int, found: dict[str, Any], infra_env_id: str, settings: Settings, size: int = 0) -> Cluster:
+def existing_cluster(
+    number: int, found: dict[str, Any], infra_env_id: str, settings: Settings, size: int = 0
+) -> Cluster:
     """A cluster of the service's, of `size` hosts (0: what the settings say): its hosts get addresses in its machine network, or next to its VIPs."""
     masters = int(found.get("control_plane_count") or (1 if found.get("high_availability_mode") == "None" else 3))
     api, ingress = (next((entry["ip"] for entry in found.get(key) or ()), "") for key in ("api_vips", "ingress_vips"))
     cidr = next((entry["cidr"] for entry in found.get("machine_networks") or ()), f"{api}/24" if api else "")
-    size = size or (1 if masters == 1 else settings.hosts) or max(masters, topology(next(iter(settings.topology))).hosts)
+    size = (
+        size or (1 if masters == 1 else settings.hosts) or max(masters, topology(next(iter(settings.topology))).hosts)
+    )
     planned = next(ADDRESSES.subnets(new_prefix=subnet_prefix(settings)))
     try:
         network = ipaddress.IPv4Network(cidr, strict=False) if cidr else planned
     except ValueError:
-        raise SwarmError(f"cluster {found['name']}: machine network {cidr} is not IPv4, the only family that the swarm supports") from None
+        raise SwarmError(
+            f"cluster {found['name']}: machine network {cidr} is not IPv4, the only family that the swarm supports"
+        ) from None
     if network.num_addresses < size + RESERVED:
         raise SwarmError(f"cluster {found['name']}: machine network {network} has too few addresses for {size} hosts")
     domain = f"{found['name']}.{found.get('base_dns_domain', '')}"

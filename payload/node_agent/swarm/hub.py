@@ -54,7 +54,9 @@ class Hub:
         """The current context. SwarmError names the file and what is wrong with it."""
         try:
             config = load_yaml(read_file(path), name=str(path))
-            context = next(entry["context"] for entry in config["contexts"] if entry["name"] == config["current-context"])
+            context = next(
+                entry["context"] for entry in config["contexts"] if entry["name"] == config["current-context"]
+            )
             cluster = next(entry["cluster"] for entry in config["clusters"] if entry["name"] == context["cluster"])
             user = next(entry["user"] for entry in config["users"] if entry["name"] == context["user"])
             tls: ssl.SSLContext | bool = False
@@ -69,7 +71,9 @@ class Hub:
                 raise ValueError("client-certificate-data is not supported: use files or a token")
             return cls(cluster["server"].rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}, tls)
         except StopIteration:
-            raise SwarmError(f"--kubeconfig {path}: current-context does not name an existing context, cluster and user") from None
+            raise SwarmError(
+                f"--kubeconfig {path}: current-context does not name an existing context, cluster and user"
+            ) from None
         except DocumentError as error:
             raise SwarmError(f"--kubeconfig {path}: line {error.line}: {error.problem}") from None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -119,7 +123,12 @@ def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Obje
     deployment = {
         "baseDomain": settings.base_domain,
         "clusterName": name,
-        "clusterInstallRef": {"group": "extensions.hive.openshift.io", "version": "v1beta1", "kind": "AgentClusterInstall", "name": name},
+        "clusterInstallRef": {
+            "group": "extensions.hive.openshift.io",
+            "version": "v1beta1",
+            "kind": "AgentClusterInstall",
+            "name": name,
+        },
         "platform": {"agentBareMetal": {"agentSelector": {"matchLabels": {"swarm": name}}}},
         "pullSecretRef": {"name": "pull-secret"},
     }
@@ -128,7 +137,9 @@ def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Obje
         "Secret": {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": secret}},
         "ClusterDeployment": {"spec": deployment},
         "AgentClusterInstall": {"spec": install},
-        "InfraEnv": {"spec": {"clusterRef": {"name": name, "namespace": name}, "pullSecretRef": {"name": "pull-secret"}}},
+        "InfraEnv": {
+            "spec": {"clusterRef": {"name": name, "namespace": name}, "pullSecretRef": {"name": "pull-secret"}}
+        },
     }
     made = [resource("Namespace", name)]
     made += [resource(kind, "pull-secret" if kind == "Secret" else name, name, **more) for kind, more in specs.items()]
@@ -138,7 +149,11 @@ def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Obje
 def resource(kind: str, name: str, namespace: str = "", **more: Any) -> Object:
     group = re.match(r"/apis?/((?:[\w.-]+/)?v\w+)/", PLACES[kind])
     assert group
-    metadata = {"name": name, "labels": {"agentlab.io/swarm": "true"}, **({"namespace": namespace} if namespace else {})}
+    metadata = {
+        "name": name,
+        "labels": {"agentlab.io/swarm": "true"},
+        **({"namespace": namespace} if namespace else {}),
+    }
     return {"apiVersion": group[1], "kind": kind, "metadata": metadata, **more}
 
 
@@ -161,7 +176,10 @@ def load_template(path: Path) -> dict[str, Object]:
         if not isinstance(document, dict) or document.get("kind") not in PLACES:
             kind = document.get("kind") if isinstance(document, dict) else document
             raise SwarmError(f"--template {path}: kind {kind!r} must be one of {', '.join(PLACES)}")
-    return {document["kind"]: {key: value for key, value in document.items() if key not in ("apiVersion", "kind")} for document in documents}
+    return {
+        document["kind"]: {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
+        for document in documents
+    }
 
 
 # Conversations
@@ -182,7 +200,9 @@ def introduce(cluster: Cluster, settings: Settings) -> Conversation:
     waited = 0.0
     while not (url := ignition_url(found := (yield from ask("set up", "GET", path)))):
         if waited > settings.stall:
-            raise SwarmError(f"InfraEnv {cluster.namespace}/{cluster.infra_env}: no discovery Ignition: {conditions(found)}")
+            raise SwarmError(
+                f"InfraEnv {cluster.namespace}/{cluster.infra_env}: no discovery Ignition: {conditions(found)}"
+            )
         yield Wait(POLL_SECONDS)
         waited += POLL_SECONDS
     flags, token = agent_unit((yield from ask("set up", "GET", url)), cluster.infra_env)
@@ -197,7 +217,10 @@ def ignition_url(infra_env: Object) -> str:
 def conditions(found: Object) -> str:
     """The conditions of a resource in one line."""
     listed = (found.get("status") or {}).get("conditions") or ()
-    return "; ".join(f"{one['type']}={one['status']}: {one.get('message', '')}" for one in listed) or "it has no conditions"
+    return (
+        "; ".join(f"{one['type']}={one['status']}: {one.get('message', '')}" for one in listed)
+        or "it has no conditions"
+    )
 
 
 def agent_unit(config: Any, name: str) -> tuple[dict[str, str], str]:
@@ -249,7 +272,9 @@ def from_resources(number: int, infra_env: Object, deployment: Object, install: 
     cluster.arbiters = arbiters
     cluster.namespace, cluster.resource = install["metadata"]["namespace"], install["metadata"]["name"]
     if infra_env["metadata"]["namespace"] != cluster.namespace:
-        raise SwarmError(f"InfraEnv {infra_env['metadata']['name']}: must be in the namespace of its cluster, {cluster.namespace}")
+        raise SwarmError(
+            f"InfraEnv {infra_env['metadata']['name']}: must be in the namespace of its cluster, {cluster.namespace}"
+        )
     cluster.infra_env = infra_env["metadata"]["name"]
     return cluster
 
@@ -264,8 +289,12 @@ def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Conversation
 
     `numbers`: host id -> number in the cluster. Returns None when the hub does not answer.
     """
-    answer: Response = yield Request("hub cluster", "GET", place("AgentClusterInstall", cluster.namespace, cluster.resource))
-    agents: Response = yield Request("hub agents", "GET", f"{place('Agent', cluster.namespace)}?labelSelector={OF_INFRA_ENV}%3D{cluster.infra_env}")
+    answer: Response = yield Request(
+        "hub cluster", "GET", place("AgentClusterInstall", cluster.namespace, cluster.resource)
+    )
+    agents: Response = yield Request(
+        "hub agents", "GET", f"{place('Agent', cluster.namespace)}?labelSelector={OF_INFRA_ENV}%3D{cluster.infra_env}"
+    )
     if not (answer.ok and agents.ok):
         return None
     hosts = []
@@ -282,7 +311,10 @@ def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Conversation
                 "id": ident,
                 "status": (status.get("debugInfo") or {}).get("state", ""),
                 "created_at": agent["metadata"].get("creationTimestamp"),
-                "progress": {"current_stage": progress.get("currentStage"), "stage_started_at": progress.get("stageStartTime")},
+                "progress": {
+                    "current_stage": progress.get("currentStage"),
+                    "stage_started_at": progress.get("stageStartTime"),
+                },
             }
         )
     state = ((answer.body.get("status") or {}).get("debugInfo") or {}).get("state", "")

@@ -77,7 +77,9 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Conversation
     if single:
         yield from stage(Stage.BOOTKUBE)
     yield from persist(
-        Request("host ignition", "GET", f"{API}/infra-env/{host.me.infra_env_id}/hosts/{host.me.host_id}/downloads/ignition"),
+        Request(
+            "host ignition", "GET", f"{API}/infra-env/{host.me.infra_env_id}/hosts/{host.me.host_id}/downloads/ignition"
+        ),
         settings,
     )
     yield from progress(host, settings, Stage.WRITING)
@@ -96,7 +98,10 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Conversation
         yield from stage(Stage.CONTROLLER)
         early = ("", Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
         yield from until(
-            lambda: all(cluster.stages.get(at, "") not in early for at, role in cluster.roles.items() if role == "worker"), settings
+            lambda: all(
+                cluster.stages.get(at, "") not in early for at, role in cluster.roles.items() if role == "worker"
+            ),
+            settings,
         )
     if role == "worker":
         yield from progress(host, settings, Stage.CONTROL_PLANE)
@@ -123,7 +128,9 @@ def send_logs(host: Host, archive: bytes, settings: Settings) -> Conversation:
     for state in ("requested", "collecting"):
         yield from persist(Request("logs progress", "PUT", path, {"logs_state": state}), settings)
     query = f"logs_type=host&host_id={host.me.host_id}&infra_env_id={host.me.infra_env_id}"
-    yield from persist(Request("logs upload", "POST", f"{API}/clusters/{host.cluster.id}/logs?{query}", archive), settings)
+    yield from persist(
+        Request("logs upload", "POST", f"{API}/clusters/{host.cluster.id}/logs?{query}", archive), settings
+    )
     yield from persist(Request("logs progress", "PUT", path, {"logs_state": "completed"}), settings)
 
 
@@ -155,7 +162,9 @@ def by_rest(cluster: Cluster, settings: Settings) -> Conversation:
 
     Hosts are listed separately: the cluster's own view of 150 hosts has their connectivity reports, 10 MB.
     """
-    shown: Response = yield from persist(Request("cluster", "GET", f"{API}/clusters/{cluster.id}?exclude-hosts=true"), settings)
+    shown: Response = yield from persist(
+        Request("cluster", "GET", f"{API}/clusters/{cluster.id}?exclude-hosts=true"), settings
+    )
     if shown.status == 404:
         return {"status": DELETED}
     hosts: Response = yield from persist(Request("hosts", "GET", f"{API}/clusters/{cluster.id}/hosts"), settings)
@@ -191,7 +200,9 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Conversation:
         if stage == Finalizing.CLUSTER_OPERATORS:
             yield from become_available("builtin", 120)
         if stage == Finalizing.ROUTER_CA:
-            yield from persist(Request("ingress certificate", "POST", f"{base}/uploads/ingress-cert", certificate), settings)
+            yield from persist(
+                Request("ingress certificate", "POST", f"{base}/uploads/ingress-cert", certificate), settings
+            )
         if stage == Finalizing.OLM_MANIFESTS:
             for kind, name in (("files", "custom_manifests.json"), ("credentials", "kubeconfig-noingress")):
                 yield from persist(Request(name, "GET", f"{base}/downloads/{kind}?file_name={name}"), settings)

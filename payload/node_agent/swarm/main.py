@@ -44,33 +44,65 @@ def parser() -> argparse.ArgumentParser:
 
     def word(flag: str, text: str, metavar: str = "TEXT") -> None:
         default = defaults[flag.removeprefix("--").replace("-", "_")]
-        group.add_argument(flag, default=default, metavar=metavar, help=text + (f" (default {default})" if default else ""))
+        group.add_argument(
+            flag, default=default, metavar=metavar, help=text + (f" (default {default})" if default else "")
+        )
 
-    group.add_argument("--url", default="", help="URL of the assisted service, e.g. http://192.168.111.20:8090; with --kubeconfig it is read from the hub")
+    group.add_argument(
+        "--url",
+        default="",
+        help="URL of the assisted service, e.g. http://192.168.111.20:8090; with --kubeconfig it is read from the hub",
+    )
     group.add_argument("--insecure", action="store_true", help="do not verify the service's certificate")
     word("--cacert", "authority of the service's certificate, PEM", "FILE")
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of a hub: clusters are its custom resources (kube-api mode)")
-    group.add_argument("--template", type=Path, metavar="FILE", help="YAML documents that are merged into the swarm's resources of their kind")
+    group.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of a hub: clusters are its custom resources (kube-api mode)",
+    )
+    group.add_argument(
+        "--template",
+        type=Path,
+        metavar="FILE",
+        help="YAML documents that are merged into the swarm's resources of their kind",
+    )
     number("--connections", "maximum number of connections to the service", int, "N")
 
     group = top.add_argument_group("the clusters")
     number("--clusters", "number of clusters to register", int, "N")
     number("--hosts", "hosts per cluster; 0: the topology's default; a single node is always one", int, "N")
     group.add_argument(
-        "--topology", default="compact", metavar="NAME=SHARE,...",
+        "--topology",
+        default="compact",
+        metavar="NAME=SHARE,...",
         help="topologies and their shares of the clusters; NAME:HOSTS for another size, e.g. ha:150 (default compact)",
     )
-    group.add_argument("--hardware", default="vm", metavar="NAME=SHARE,...", help="hardware profiles of the hosts (default vm)")
+    group.add_argument(
+        "--hardware", default="vm", metavar="NAME=SHARE,...", help="hardware profiles of the hosts (default vm)"
+    )
     group.add_argument("--discover", action="store_true", help="use existing clusters and infra-envs; register none")
-    group.add_argument("--part", default="1/1", metavar="NUMBER/COUNT", help="run only this part of the swarm; other machines run the others")
+    group.add_argument(
+        "--part",
+        default="1/1",
+        metavar="NUMBER/COUNT",
+        help="run only this part of the swarm; other machines run the others",
+    )
     word("--name", "cluster name prefix")
     word("--base-domain", "base domain of the clusters", "DOMAIN")
     word("--openshift-version", "OpenShift version of the clusters", "VERSION")
     word("--release-image", "release image of the clusters; default: the service's for the version", "PULLSPEC")
-    group.add_argument("--operators", default="", metavar="NAME,...", help="OLM operators of each cluster, e.g. lso,metallb (REST mode)")
+    group.add_argument(
+        "--operators",
+        default="",
+        metavar="NAME,...",
+        help="OLM operators of each cluster, e.g. lso,metallb (REST mode)",
+    )
     word("--agent-version", "agent image reported by the simulated hosts; default: the service's own", "PULLSPEC")
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
-    group.add_argument("--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters")
+    group.add_argument(
+        "--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters"
+    )
     group.add_argument("--keep", action="store_true", help="do not delete what was registered")
 
     group = top.add_argument_group("timing and failures")
@@ -79,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
     number("--jitter", "random variation of those durations, 0 to 1", unit="SHARE")
     number("--network-delay", "delay before each request")
     number("--network-jitter", "maximum random addition to --network-delay")
-    group.add_argument("--failures", default="", metavar="NAME=SHARE,...", help="failures and their shares of the hosts")
+    group.add_argument(
+        "--failures", default="", metavar="NAME=SHARE,...", help="failures and their shares of the hosts"
+    )
     number("--watch", "poll interval of each cluster")
     number("--controller-poll", "poll interval of each cluster's controller")
     number("--installer-poll", "poll interval of each installer")
@@ -88,7 +122,11 @@ def parser() -> argparse.ArgumentParser:
     number("--write-reports", "number of progress reports while the disk is written", int, "N")
     number("--logs-kib", "size of a host's log archive", int, "KIB")
     number("--duration", "maximum duration of the run; 0: until every cluster is installed or has failed")
-    group.add_argument("--allow-unfinished", action="store_true", help="do not fail if clusters are not installed when --duration is over")
+    group.add_argument(
+        "--allow-unfinished",
+        action="store_true",
+        help="do not fail if clusters are not installed when --duration is over",
+    )
     number("--stall", "give up a cluster after this time without a change")
     number("--seed", "seed of the random numbers, to repeat a run", int, "N")
 

@@ -33,7 +33,13 @@ def connectivity(host: Host, args: list[str]) -> Result:
             for __, ip in pairs
         ]
         l2 = [
-            {"outgoing_ip_address": host.ip, "outgoing_nic": nic, "remote_ip_address": ip, "remote_mac": mac, "successful": True}
+            {
+                "outgoing_ip_address": host.ip,
+                "outgoing_nic": nic,
+                "remote_ip_address": ip,
+                "remote_mac": mac,
+                "successful": True,
+            }
             for mac, ip in pairs
             if reached
         ]
@@ -58,7 +64,9 @@ def verify_vips(host: Host, args: list[str]) -> Result:
 
 
 def ntp(host: Host, args: list[str]) -> Result:
-    names = [name for name in load_json(args[0], name="arguments").get("ntp_source", "").split(",") if name] or [host.cluster.gateway]
+    names = [name for name in load_json(args[0], name="arguments").get("ntp_source", "").split(",") if name] or [
+        host.cluster.gateway
+    ]
     state = "unreachable" if host.failure == "ntp" else "synced"
     return Result(dumps({"ntp_sources": [{"source_name": name, "source_state": state} for name in names]}))
 
@@ -94,7 +102,10 @@ def images(host: Host, args: list[str]) -> Result:
     failed = host.failure == "image"
     pulled = {"result": "success", "size_bytes": IMAGE_BYTES, "time": IMAGE_SECONDS,
               "download_rate": IMAGE_BYTES / 1e6 / IMAGE_SECONDS}  # fmt: skip
-    answer = [{"name": name, **({"result": "failure"} if failed else pulled)} for name in load_json(args[0], name="arguments")["images"]]
+    answer = [
+        {"name": name, **({"result": "failure"} if failed else pulled)}
+        for name in load_json(args[0], name="arguments")["images"]
+    ]
     return Result(dumps({"images": answer}), "podman pull failed" if failed else "", 2 if failed else 0)
 
 
@@ -108,7 +119,9 @@ def dhcp(host: Host, args: list[str]) -> Result:
 
 def tang(host: Host, args: list[str]) -> Result:
     servers = load_json(load_json(args[0], name="arguments")["tang_servers"], name="tang_servers")
-    answers = [{"tang_url": f"{one['url']}/adv/{one['thumbprint']}", "payload": "e30", "signatures": []} for one in servers]
+    answers = [
+        {"tang_url": f"{one['url']}/adv/{one['thumbprint']}", "payload": "e30", "signatures": []} for one in servers
+    ]
     return Result(dumps({"is_success": True, "tang_server_response": answers}))
 
 

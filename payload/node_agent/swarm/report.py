@@ -29,7 +29,11 @@ COLOURS = {
 }  # fmt: skip
 OTHERS = ("#3a78b5", "#e07b39", "#2aa198", "#b07aa1", "#8c564b", "#7f7f7f")
 WIDTH, HEIGHT = 1000, 200
-TIMES = ((1, "s", (1, 2, 5, 10, 15, 30)), (60, "min", (1, 2, 5, 10, 15, 30)), (3600, "h", (1, 2, 4, 6, 12, 24, 48, 120, 240)))
+TIMES = (
+    (1, "s", (1, 2, 5, 10, 15, 30)),
+    (60, "min", (1, 2, 5, 10, 15, 30)),
+    (3600, "h", (1, 2, 4, 6, 12, 24, 48, 120, 240)),
+)
 STYLE = """:root{color-scheme:light dark;--back:#fff;--text:#1c1c1c;--dim:#5c5c5c;--line:#d9d9d9;--bad:#b3261e}
 @media(prefers-color-scheme:dark){:root{--back:#161616;--text:#e4e4e4;--dim:#a3a3a3;--line:#3b3b3b;--bad:#ff8a80}}
 body{background:var(--back);color:var(--text);font:14px/1.45 system-ui,sans-serif;margin:1rem auto;max-width:76rem;padding:0 1rem}
@@ -103,9 +107,16 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
     for report in reports:
         messages.update({(row["operation"], row["message"]): row["count"] for row in report["messages"]})
     used = [report["resources"] for report in reports]
-    totals = {key: sum(one[key] for one in used) for key in ("peak_agents", "agent_seconds", "cpu_seconds", "peak_rss_mib", "baseline_mib")}
+    totals = {
+        key: sum(one[key] for one in used)
+        for key in ("peak_agents", "agent_seconds", "cpu_seconds", "peak_rss_mib", "baseline_mib")
+    }
     each = density(
-        totals["peak_agents"], totals["agent_seconds"], totals["cpu_seconds"], totals["peak_rss_mib"] * 2**20, totals["baseline_mib"] * 2**20
+        totals["peak_agents"],
+        totals["agent_seconds"],
+        totals["cpu_seconds"],
+        totals["peak_rss_mib"] * 2**20,
+        totals["baseline_mib"] * 2**20,
     )
     return {
         "settings": reports[0]["settings"] | {"part": [1, 1]},
@@ -122,10 +133,16 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
         **summaries(tables),
         "errors": summed(report["errors"] for report in reports),
         "messages": [
-            {"operation": operation, "message": message, "count": count} for (operation, message), count in messages.most_common(50)
+            {"operation": operation, "message": message, "count": count}
+            for (operation, message), count in messages.most_common(50)
         ],
         "resources": {key: round(value, 2) for key, value in totals.items()} | each,
-        "samples": aligned([[{**sample, "t": sample["t"] + report["began"] - began} for sample in report["samples"]] for report in reports]),
+        "samples": aligned(
+            [
+                [{**sample, "t": sample["t"] + report["began"] - began} for sample in report["samples"]]
+                for report in reports
+            ]
+        ),
         "histograms": {table: {name: one.raw() for name, one in named.items()} for table, named in tables.items()},
     }
 
@@ -150,7 +167,10 @@ def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
             continue
         running = [sample for sample, end in zip(latest, ends, strict=True) if sample and second <= end]
         entry: dict[str, Any] = {"t": second, "active": sum(sample["active"] for sample in running)}
-        entry |= {key: round(sum(sample[key] for sample in running), 1) for key in ("requests_per_s", "errors_per_s", "cpu_percent")}
+        entry |= {
+            key: round(sum(sample[key] for sample in running), 1)
+            for key in ("requests_per_s", "errors_per_s", "cpu_percent")
+        }
         entry |= {key: max(sample[key] for sample in running) for key in ("p50_ms", "p99_ms", "late_p99_ms")}
         entry["rss_mib"] = round(sum(sample["rss_mib"] for sample in running), 1)
         entry |= {key: summed(sample[key] for sample in told) for key in ("hosts", "clusters")}
@@ -190,7 +210,14 @@ def moments(span: float) -> list[tuple[float, str]]:
     return [(number * step * scale, f"{number * step:g} {unit}") for number in range(int(span // (step * scale)) + 1)]
 
 
-def figure(title: str, unit: str, times: list[float], lines: dict[str, list[float]], stacked: bool = False, logarithmic: bool = False) -> str:
+def figure(
+    title: str,
+    unit: str,
+    times: list[float],
+    lines: dict[str, list[float]],
+    stacked: bool = False,
+    logarithmic: bool = False,
+) -> str:
     """A plot over time: SVG that stretches, with its labels as text beside it. `stacked`: areas on top of each other; `logarithmic`: from 1 up."""
     head = f"<figure><figcaption><b>{html.escape(title)}</b>, {html.escape(unit)}"
     if not times or not any(any(values) for values in lines.values()):
@@ -214,20 +241,33 @@ def figure(title: str, unit: str, times: list[float], lines: dict[str, list[floa
 
     def points(values: list[float]) -> list[str]:
         # Nothing was measured in a second with 0 ms.
-        return [f"{at / span * WIDTH:.1f},{height(value):.1f}" for at, value in zip(times, values, strict=True) if value or not logarithmic]
+        return [
+            f"{at / span * WIDTH:.1f},{height(value):.1f}"
+            for at, value in zip(times, values, strict=True)
+            if value or not logarithmic
+        ]
 
     others = iter(OTHERS * len(drawn))
     colours = {name: COLOURS.get(name) or next(others) for name, __, __ in drawn}
     shapes = [f'<line x1="0" x2="{WIDTH}" y1="{height(mark):.1f}" y2="{height(mark):.1f}"/>' for mark in marks]
     for name, values, below in drawn:
         if stacked:
-            shapes.append(f'<polygon points="{" ".join(points(values) + points(below)[::-1])}" fill="{colours[name]}"/>')
+            shapes.append(
+                f'<polygon points="{" ".join(points(values) + points(below)[::-1])}" fill="{colours[name]}"/>'
+            )
         else:
-            shapes.append(f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{colours[name]}" stroke-width="2"/>')
+            shapes.append(
+                f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{colours[name]}" stroke-width="2"/>'
+            )
     shown = [f"{'≤ ' if logarithmic and mark == 1 else ''}{mark:,g}" for mark in marks]
-    y = "".join(f'<span style="top:{height(mark) / HEIGHT:.1%}">{text}</span>' for mark, text in zip(marks, shown, strict=True))
+    y = "".join(
+        f'<span style="top:{height(mark) / HEIGHT:.1%}">{text}</span>' for mark, text in zip(marks, shown, strict=True)
+    )
     x = "".join(f'<span style="left:{at / span:.1%}">{text}</span>' for at, text in moments(span))
-    keys = "".join(f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in colours.items())
+    keys = "".join(
+        f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>'
+        for name, colour in colours.items()
+    )
     told = "; ".join(f"{name} at most {max(lines[name]):g}, at the end {lines[name][-1]:g}" for name in lines)
     return (
         f'{head}<br>{keys}</figcaption><div class="plot"><div class="y"><b>{max(shown, key=len)}</b>{y}</div>'
@@ -265,9 +305,7 @@ def texts(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]], non
         return f'<h2>{html.escape(title)}</h2><p class="dim">{html.escape(none)}</p>'
     head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in row)}</tr>" for row in rows)
-    return (
-        f'<h2>{html.escape(title)}</h2><div class="wide"><table class="text"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    return f'<h2>{html.escape(title)}</h2><div class="wide"><table class="text"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def failures(report: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -291,11 +329,26 @@ def page(report: dict[str, Any]) -> str:
     times = [sample["t"] for sample in samples]
 
     def plot(title: str, unit: str, names: dict[str, str], logarithmic: bool = False) -> str:
-        return figure(title, unit, times, {text: [sample[name] for sample in samples] for name, text in names.items()}, logarithmic=logarithmic)
+        return figure(
+            title,
+            unit,
+            times,
+            {text: [sample[name] for sample in samples] for name, text in names.items()},
+            logarithmic=logarithmic,
+        )
 
     def states(title: str, group: str) -> str:
-        names = sorted({name for sample in samples for name in sample[group]}, key=lambda name: ([*COLOURS, name].index(name), name))
-        return figure(title, group, times, {name: [sample[group].get(name, 0) for sample in samples] for name in names}, stacked=True)
+        names = sorted(
+            {name for sample in samples for name in sample[group]},
+            key=lambda name: ([*COLOURS, name].index(name), name),
+        )
+        return figure(
+            title,
+            group,
+            times,
+            {name: [sample[group].get(name, 0) for sample in samples] for name in names},
+            stacked=True,
+        )
 
     settings, used, late = report["settings"], report["resources"], report["poll_lateness"]
     shapes = ", ".join(f"{name} {share:g}" for name, share in settings["topology"].items())

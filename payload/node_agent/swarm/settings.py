@@ -214,7 +214,9 @@ class Settings:
             if size < least or size > MOST or (least == 1 and size > 1):
                 raise SwarmError(f"--hosts {size}: topology {name} needs {least}{' or more' * (least > 1)}")
         if not 1 <= self.part[0] <= self.part[1]:
-            raise SwarmError(f"--part {self.part[0]}/{self.part[1]}: must be NUMBER/COUNT, with a number from 1 to the count")
+            raise SwarmError(
+                f"--part {self.part[0]}/{self.part[1]}: must be NUMBER/COUNT, with a number from 1 to the count"
+            )
         if self.failures:
             of_kind("--failures", self.failures, FAILURES)
         if sum(self.failures.values()) > 1:
@@ -248,7 +250,9 @@ def of_kind(flag: str, shares: dict[str, float], known: Collection[str], sizes: 
     """Raise SwarmError for missing shares, unknown names, or shares that are not above 0. `sizes`: names may have one, such as ha:150."""
     unknown = {name for name in shares if (name.partition(":")[0] if sizes else name) not in known}
     if unknown or not shares or not all(0 < share < math.inf for share in shares.values()):
-        raise SwarmError(f"{flag} {', '.join(sorted(unknown or shares)) or 'nothing'}: must be one of {', '.join(known)}, shares above 0")
+        raise SwarmError(
+            f"{flag} {', '.join(sorted(unknown or shares)) or 'nothing'}: must be one of {', '.join(known)}, shares above 0"
+        )
 
 
 def alias(name: str) -> str:

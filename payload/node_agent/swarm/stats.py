@@ -47,7 +47,11 @@ class Histogram:
 
     def raw(self) -> dict[str, Any]:
         """For JSON, and for `take`."""
-        return {"buckets": {str(at): count for at, count in sorted(self._buckets.items())}, "total": self.total, "largest": self.largest}
+        return {
+            "buckets": {str(at): count for at, count in sorted(self._buckets.items())},
+            "total": self.total,
+            "largest": self.largest,
+        }
 
     def take(self, raw: dict[str, Any]) -> None:
         """Add the values of another histogram's `raw`."""
@@ -69,7 +73,12 @@ def failing(thing: dict[str, Any]) -> list[str]:
     """Messages of the validations that a cluster or host fails, as the service has them."""
     try:
         groups = load_json(thing.get("validations_info") or "{}", name="validations_info")
-        return [str(check["message"])[:200] for group in groups.values() for check in group if check["status"] in ("failure", "error")][:10]
+        return [
+            str(check["message"])[:200]
+            for group in groups.values()
+            for check in group
+            if check["status"] in ("failure", "error")
+        ][:10]
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
 
@@ -139,7 +148,14 @@ class Stats:
         hosts.sort(key=lambda host: not (host["simulated"] or host["validations"]))
         info = body.get("status_info", "")[:400]
         self.failed.append(
-            {"cluster": name, "end": end, "status": body.get("status", ""), "info": info, "validations": failing(body), "hosts": hosts[:20]}
+            {
+                "cluster": name,
+                "end": end,
+                "status": body.get("status", ""),
+                "info": info,
+                "validations": failing(body),
+                "hosts": hosts[:20],
+            }
         )
 
     def late(self, seconds: float) -> None:
@@ -180,7 +196,9 @@ class Stats:
         """Return all statistics as JSON-compatible data."""
         wall, cpu = time.monotonic() - self.begin, time.process_time() - self.baseline_cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        errors = {f"{operation}: {status or 'no answer'}": count for (operation, status), count in sorted(self.errors.items())}
+        errors = {
+            f"{operation}: {status or 'no answer'}": count for (operation, status), count in sorted(self.errors.items())
+        }
         tables = {
             "operations": dict(sorted(self.operations.items())),
             "poll_lateness": {"": self.lateness},

@@ -26,8 +26,14 @@ class AssistedClient:
     host: IPv4 or IPv6 address, or host name; token: a JWT, or None if the service requires none.
     """
 
-    def __init__(self, host: str, token: str | None, scheme: str = "watcher", port: int = Port.ASSISTED_SERVICE,
-                 timeout: tuple[float, float] = (5, 30)) -> None:
+    def __init__(
+        self,
+        host: str,
+        token: str | None,
+        scheme: str = "watcher",
+        port: int = Port.ASSISTED_SERVICE,
+        timeout: tuple[float, float] = (5, 30),
+    ) -> None:
         self.base = f"http://{in_url(host)}:{port}/api/assisted-install/v2"
         self.timeout = timeout
         self.session = requests.Session()

@@ -52,7 +52,9 @@ class Monitor:
             said += self._validations(f"Host {host_name(host)} validation: ", host)
         if len(events) < self.events_seen:  # the service lost its state, or was replaced
             self.events_seen = 0
-        said += [Message("info" if e["severity"] == "info" else "warning", e["message"]) for e in events[self.events_seen:]]
+        said += [
+            Message("info" if e["severity"] == "info" else "warning", e["message"]) for e in events[self.events_seen :]
+        ]
         self.events_seen = len(events)
         return said
 
@@ -62,8 +64,11 @@ class Monitor:
         if status != before:
             said.append(Message("info", STATUS_TEXT.get(status, f"Cluster is {status}")))
             if status == "installing-pending-user-action":
-                said += [Message("warning", f"Host {host_name(h)} {h.get('status_info', '')}")
-                         for h in cluster.get("hosts") or [] if h["status"] == status]
+                said += [
+                    Message("warning", f"Host {host_name(h)} {h.get('status_info', '')}")
+                    for h in cluster.get("hosts") or []
+                    if h["status"] == status
+                ]
         self.status = status
         if status != "ready" or self.not_ready_since is None:
             self.not_ready_since = now

@@ -25,7 +25,14 @@ def _row(host: dict[str, Any]) -> tuple[str, ...]:
     percentage = progress.get("installation_percentage") or 0
     role = "bootstrap" if host.get("bootstrap") else host.get("role") or ""
     info = progress.get("progress_info") or (host.get("status_info") or "")[:60]
-    return (host_name(host), role, host["status"], progress.get("current_stage") or "", f"{percentage}%" if percentage else "", info)
+    return (
+        host_name(host),
+        role,
+        host["status"],
+        progress.get("current_stage") or "",
+        f"{percentage}%" if percentage else "",
+        info,
+    )
 
 
 class LiveView:
@@ -33,7 +40,9 @@ class LiveView:
 
     def __init__(self) -> None:
         self.console = rich_console.Console(stderr=True, highlight=False)
-        self.live = rich_live.Live(console=self.console, refresh_per_second=1, transient=True, get_renderable=self._table)
+        self.live = rich_live.Live(
+            console=self.console, refresh_per_second=1, transient=True, get_renderable=self._table
+        )
         self.cluster: dict[str, Any] = {}
         self.started = time.monotonic()
 
@@ -52,7 +61,9 @@ class LiveView:
 
     def _table(self) -> Any:
         minutes, seconds = divmod(int(time.monotonic() - self.started), 60)
-        title = f"{self.cluster.get('name', 'cluster')}: {self.cluster.get('status', 'waiting')}  {minutes}m{seconds:02d}s"
+        title = (
+            f"{self.cluster.get('name', 'cluster')}: {self.cluster.get('status', 'waiting')}  {minutes}m{seconds:02d}s"
+        )
         table = rich_table.Table(*COLUMNS, title=title, title_justify="left", box=None, pad_edge=False)
         for row in rows(self.cluster):
             table.add_row(*row)

@@ -128,8 +128,13 @@ class BootstrapWatcher:
             self._retry("cluster bootstrap did not complete")
             return
         if elapsed > SSH_AFTER and not self.reachable(self.node_zero):
-            self.say(Message("info", "Cannot access Rendezvous Host. There may be a network configuration problem, "
-                                     "check console for additional info"))
+            self.say(
+                Message(
+                    "info",
+                    "Cannot access Rendezvous Host. There may be a network configuration problem, "
+                    "check console for additional info",
+                )
+            )
         else:
             self.say(Message("info", "Waiting for cluster install to initialize. Sleeping for 30 seconds"))
         self.clock.sleep(INITIALIZE_INTERVAL)
@@ -144,7 +149,9 @@ class BootstrapWatcher:
                 self.say(Message("info", f"found too many clusters. number of clusters found: {len(clusters)}"))
                 return
             if not clusters:
-                self._retry("Unable to retrieve cluster metadata from Agent Rest API: no clusterID known for the cluster")
+                self._retry(
+                    "Unable to retrieve cluster metadata from Agent Rest API: no clusterID known for the cluster"
+                )
                 return
             cluster = self.rest.cluster(clusters[0]["id"])
             events = self.rest.events(infra_envs[0]["id"]) if len(infra_envs) == 1 else []

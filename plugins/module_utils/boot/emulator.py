@@ -17,7 +17,10 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
 
-_HEADERS = (("X-Content-Type-Options", "nosniff"), ("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'"))
+_HEADERS = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'"),
+)
 
 
 class BootOrderStays:
@@ -46,11 +49,14 @@ class BootOrderStays:
                 return source.get("file", ""), disk.find("readonly") is not None, True
         return "", False, False
 
-    def set_boot_image(self, identity: str, device: str, boot_image: str | None = None, write_protected: bool = True) -> None:
+    def set_boot_image(
+        self, identity: str, device: str, boot_image: str | None = None, write_protected: bool = True
+    ) -> None:
         """Put the image into the definition, or take it out and delete it."""
         before = self.get_boot_image(identity, device)[0]
         super().set_boot_image(  # type: ignore[misc]
-            identity, device, boot_image=boot_image, write_protected=write_protected)
+            identity, device, boot_image=boot_image, write_protected=write_protected
+        )
         if not boot_image and before:
             from sushy_tools.emulator.resources.systems.libvirtdriver import libvirt_open
 

@@ -126,7 +126,9 @@ class Bmc:
         """Boot from the CD next time, once. The lab's emulator accepts this and keeps the order disk, CD."""
         self._do(
             "set the boot device",
-            lambda: self._system.set_system_boot_options(sushy.BootSource.CD, enabled=sushy.BootSourceOverrideEnabled.ONCE),
+            lambda: self._system.set_system_boot_options(
+                sushy.BootSource.CD, enabled=sushy.BootSourceOverrideEnabled.ONCE
+            ),
         )
 
     def _cd(self) -> Any:
@@ -141,13 +143,17 @@ class Bmc:
                 if kinds & set(device.media_types or []):
                     device.refresh(force=True)
                     return device
-        raise LabError(f"BMC of {self.name} ({self.address}): it has no virtual CD: use another boot mode, such as pxe or manual")
+        raise LabError(
+            f"BMC of {self.name} ({self.address}): it has no virtual CD: use another boot mode, such as pxe or manual"
+        )
 
     def _wait_power(self, state: str) -> None:
         deadline = time.monotonic() + POWER_SECONDS
         while (found := self.power()) != state:
             if time.monotonic() > deadline:
-                raise LabError(f"BMC of {self.name} ({self.address}): power is {found}, not {state}, after {POWER_SECONDS:.0f} s")
+                raise LabError(
+                    f"BMC of {self.name} ({self.address}): power is {found}, not {state}, after {POWER_SECONDS:.0f} s"
+                )
             time.sleep(0.2)
 
     def _do(self, what: str, function: Callable[[], T]) -> T:
@@ -159,7 +165,9 @@ class Bmc:
                 f"give others (nodes.{self.name}.bmc)"
             ) from error
         except sushy.exceptions.ConnectionError as error:
-            raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {_system_error(error) or _line(error)}") from error
+            raise LabError(
+                f"BMC of {self.name} ({self.address}): cannot {what}: {_system_error(error) or _line(error)}"
+            ) from error
         except sushy.exceptions.SushyError as error:
             reason = getattr(error, "detail", None) or error
             raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {_line(reason)}") from error

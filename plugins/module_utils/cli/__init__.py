@@ -52,7 +52,9 @@ TOOLS: dict[str, Verb] = {
     "wait-for": Verb("wait as openshift-install agent: bootstrap-complete, install-complete", "wait_for"),
     "iso": Verb("inspect a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
     "pxe": Verb("change the Ignition config and network settings of a PXE initramfs", "coreos.pxe"),
-    "dev": Verb("inspect images as coreos-installer: dev show iso, dev show initrd, dev extract initrd", "coreos.dev", "dev"),
+    "dev": Verb(
+        "inspect images as coreos-installer: dev show iso, dev show initrd, dev extract initrd", "coreos.dev", "dev"
+    ),
     "pack": Verb("pack images as coreos-installer: pack minimal-iso", "coreos.dev", "pack"),
     "nmstate": Verb("turn nmstate into NetworkManager keyfiles", "nmstate"),
     "swarm": Verb("load-test an assisted service (--url) with many agents", "swarm"),
@@ -68,8 +70,12 @@ AGENT = ("create", "graph", "wait-for")
 _HELP_WORDS = ("-h", "--help", "help")
 # Verbs of other tools -> our verb, or what to do.
 _OTHER = {
-    **dict.fromkeys(("up", "start", "run", "install", "resume"), "`agentlab deploy` installs a cluster, or resumes where it stopped"),
-    **dict.fromkeys(("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"),
+    **dict.fromkeys(
+        ("up", "start", "run", "install", "resume"), "`agentlab deploy` installs a cluster, or resumes where it stopped"
+    ),
+    **dict.fromkeys(
+        ("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"
+    ),
     "ls": "`agentlab list` prints the clusters of this checkout and of this host",
     "status": "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any",
     "logs": "they are in runs/<cluster>/logs; `agentlab gather` collects those of every host",

@@ -60,7 +60,11 @@ def kubeconfig(argv: list[str]) -> int:
         description="Print a kubeconfig that works on this host. For a cluster in a sandbox `agentlab forward` must run.",
     )
     add_cluster(parser)
-    parser.add_argument("--merge", action="store_true", help="merge it into $KUBECONFIG or ~/.kube/config as the current context agentlab-NAME")
+    parser.add_argument(
+        "--merge",
+        action="store_true",
+        help="merge it into $KUBECONFIG or ~/.kube/config as the current context agentlab-NAME",
+    )
     args = parser.parse_args(argv)
     try:
         config = for_host(find(args.cluster))
@@ -85,7 +89,9 @@ def for_host(cluster: Cluster) -> dict[str, Any]:
     if hypervisor["kind"] == "sandbox" and not hypervisor["route"]:
         port = forward.ports(cluster).get("api")
         if port is None:
-            raise LabError(f"cluster {cluster.name} is in a sandbox and its API is not forwarded; run: agentlab forward --cluster {cluster.name}")
+            raise LabError(
+                f"cluster {cluster.name} is in a sandbox and its API is not forwarded; run: agentlab forward --cluster {cluster.name}"
+            )
         target["server"] = f"https://{forward.LOOPBACK}:{port}"
         target["tls-server-name"] = forward.known(cluster)["api"].host
     return {

@@ -49,9 +49,15 @@ class Cluster(NamedTuple):
     def node(self, name: str) -> Node:
         """Return a node by its host name, its domain or one of its addresses; LabError lists the names."""
         for node in self.plan["nodes"]:
-            if name in (node["name"], node["domain"], *(address["ip"] for nic in node["nics"] for address in nic["addresses"])):
+            if name in (
+                node["name"],
+                node["domain"],
+                *(address["ip"] for nic in node["nics"] for address in nic["addresses"]),
+            ):
                 return node
-        raise LabError(f"cluster {self.name} has no node {name!r}; its nodes are {', '.join(node['name'] for node in self.plan['nodes'])}")
+        raise LabError(
+            f"cluster {self.name} has no node {name!r}; its nodes are {', '.join(node['name'] for node in self.plan['nodes'])}"
+        )
 
     @property
     def libvirt(self) -> str:
@@ -81,7 +87,17 @@ class Cluster(NamedTuple):
             return
         path = self.state_dir / owner.FILE
         missing = f"test -e {shlex.quote(str(path))} || exit {_NO_FILE}; cat {shlex.quote(str(path))}"
-        command = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=20", self._target, missing]
+        command = [
+            "ssh",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "StrictHostKeyChecking=yes",
+            "-o",
+            "ConnectTimeout=20",
+            self._target,
+            missing,
+        ]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode == _NO_FILE:
             return
@@ -118,13 +134,18 @@ def find(name: str) -> Cluster:
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add --cluster, with the environment's `CLUSTER` as default."""
     parser.add_argument(
-        "--cluster", default=os.environ.get("CLUSTER") or "ostest", metavar="NAME", help="name of the cluster (default: %(default)s)"
+        "--cluster",
+        default=os.environ.get("CLUSTER") or "ostest",
+        metavar="NAME",
+        help="name of the cluster (default: %(default)s)",
     )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add -o json|yaml."""
-    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="print all fields as JSON or YAML instead of a table")
+    parser.add_argument(
+        "-o", "--output", choices=("json", "yaml"), help="print all fields as JSON or YAML instead of a table"
+    )
 
 
 def print_output(data: object, form: str) -> None:

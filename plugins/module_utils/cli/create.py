@@ -38,7 +38,10 @@ def _common() -> argparse.ArgumentParser:
 def _parser() -> argparse.ArgumentParser:
     common = _common()
     parser = argparse.ArgumentParser(
-        prog="agentlab create", description="Create what an agent-based installation needs.", parents=[common], allow_abbrev=False
+        prog="agentlab create",
+        description="Create what an agent-based installation needs.",
+        parents=[common],
+        allow_abbrev=False,
     )
     targets = parser.add_subparsers(dest="target", required=True, metavar="TARGET")
     for name, text in _TARGETS.items():
@@ -72,7 +75,9 @@ def main(argv: list[str]) -> int:
         dict(os.environ), directory, ASSETS, interactive=getattr(arguments, "interactive", False)
     )
     if options.release_image and arguments.target not in ("agent-config-template", "certificates"):
-        log.warning(f"Found override for release image ({options.release_image}). Please be warned, this is not advised")
+        log.warning(
+            f"Found override for release image ({options.release_image}). Please be warned, this is not advised"
+        )
     try:
         run.create([arguments.target], options, log, consume=arguments.consume)
     except (ValueError, OSError, MissingLibrary) as error:
@@ -92,7 +97,10 @@ def main(argv: list[str]) -> int:
 def graph(argv: list[str]) -> int:
     """Run `agentlab graph`; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="agentlab graph", description="Print the graph of assets in Graphviz's format.", parents=[_common()], allow_abbrev=False
+        prog="agentlab graph",
+        description="Print the graph of assets in Graphviz's format.",
+        parents=[_common()],
+        allow_abbrev=False,
     )
     parser.add_argument("--output-file", type=Path, default=None, help="output file, instead of stdout")
     arguments = parser.parse_args(argv)

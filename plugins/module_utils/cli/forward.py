@@ -30,8 +30,12 @@ def main(argv: list[str]) -> int:
         prog="agentlab forward",
         description="Make ports of a cluster's network reachable on 127.0.0.1: its API, its console, the assisted service's page.",
     )
-    parser.add_argument("targets", nargs="*", metavar="NAME[=PORT]",
-                        help="api, console, service, or HOST:PORT inside; =PORT sets the local port (default: the first three, on free ports)")
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="NAME[=PORT]",
+        help="api, console, service, or HOST:PORT inside; =PORT sets the local port (default: the first three, on free ports)",
+    )
     add_cluster(parser)
     args = parser.parse_args(argv)
     try:
@@ -66,9 +70,15 @@ def _target(cluster: Cluster, text: str) -> Target:
     found = _WHERE.fullmatch(text)
     names = known(cluster)
     if not found or (found["name"] and found["name"] not in names):
-        raise LabError(f"{text!r} is not a valid target: use {', '.join(names)} or HOST:PORT, each with an optional =PORT for the local port")
+        raise LabError(
+            f"{text!r} is not a valid target: use {', '.join(names)} or HOST:PORT, each with an optional =PORT for the local port"
+        )
     local = int(found["local"] or 0)
-    target = names[found["name"]] if found["name"] else Target(f"{found['host']}:{found['port']}", found["host"].strip("[]"), int(found["port"]))
+    target = (
+        names[found["name"]]
+        if found["name"]
+        else Target(f"{found['host']}:{found['port']}", found["host"].strip("[]"), int(found["port"]))
+    )
     for port in (local, target.port):
         if port > 65535:
             raise LabError(f"{text!r}: port {port} is not below 65536")
@@ -76,7 +86,9 @@ def _target(cluster: Cluster, text: str) -> Target:
 
 
 def _serve(cluster: Cluster, targets: list[Target]) -> int:
-    running = namespaces.require(cluster.name, cluster.state_dir) if cluster.plan["hypervisor"]["kind"] == "sandbox" else None
+    running = (
+        namespaces.require(cluster.name, cluster.state_dir) if cluster.plan["hypervisor"]["kind"] == "sandbox" else None
+    )
     sockets = forward.listen(targets)
     taken = {target.name: socket.getsockname()[1] for target, socket in zip(targets, sockets, strict=True)}
     path = cluster.directory / FILE

@@ -64,7 +64,9 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         "-e", "--extra-vars", action="append", default=[], metavar="VARS", help="variables, as for ansible-playbook"
     )
     if verb in ADOPTS:
-        parser.add_argument("--adopt", action="store_true", help="take over the cluster of another user or run directory")
+        parser.add_argument(
+            "--adopt", action="store_true", help="take over the cluster of another user or run directory"
+        )
     if verb == "deploy":
         parser.add_argument("--stop-after", choices=RUN_STAGES, metavar="STAGE", help=f"one of {', '.join(RUN_STAGES)}")
         parser.add_argument("--no-gather", action="store_true", help="do not collect logs after a failure")
@@ -82,7 +84,13 @@ def run(verb: str, argv: list[str]) -> int:
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
-                if bindings and not args.verbose and not args.extra_vars and text == _this_host() and not _missing_packages():
+                if (
+                    bindings
+                    and not args.verbose
+                    and not args.extra_vars
+                    and text == _this_host()
+                    and not _missing_packages()
+                ):
                     say("setup: all packages are already installed")
                     return 0
                 variables["agentlab_setup_bindings"] = not bindings
@@ -160,7 +168,9 @@ def _inventory(verb: str, directory: Path, name: str | None, cluster: str, adopt
         if plan is None or plan["hypervisor"]["kind"] != "ssh":
             return _this_host()
     else:
-        plan = rundir.prepare(directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES, files=verb in _NEEDS_FILES, adopt=adopt)[0]
+        plan = rundir.prepare(
+            directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES, files=verb in _NEEDS_FILES, adopt=adopt
+        )[0]
     return rundir.dump(rundir.inventory(plan, directory))
 
 
@@ -188,7 +198,9 @@ def _literal(variables: Mapping[str, str | bool]) -> str:
     """Return variables as YAML of which Ansible evaluates nothing: a path may look like a template."""
     from ..plan import rundir
 
-    return rundir.dump({name: rundir.Literal(value) if isinstance(value, str) else value for name, value in variables.items()})
+    return rundir.dump(
+        {name: rundir.Literal(value) if isinstance(value, str) else value for name, value in variables.items()}
+    )
 
 
 def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) -> int:
@@ -203,9 +215,14 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) ->
         "TMPDIR": str(temporary),
         **orphans.mark(directory),
     }
-    with subprocess.Popen([str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock], preexec_fn=_interrupted_with_us) as process:
+    with subprocess.Popen(
+        [str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock], preexec_fn=_interrupted_with_us
+    ) as process:
         # Ctrl-C also interrupts Ansible, which stops its tasks; if killed, it would leave them behind.
-        before = {number: signal.signal(number, lambda *__: process.send_signal(signal.SIGINT)) for number in (signal.SIGTERM, signal.SIGHUP)}
+        before = {
+            number: signal.signal(number, lambda *__: process.send_signal(signal.SIGINT))
+            for number in (signal.SIGTERM, signal.SIGHUP)
+        }
         try:
             while True:
                 with contextlib.suppress(KeyboardInterrupt):
@@ -245,9 +262,12 @@ def _explain(directory: Path) -> None:
     say(f"\nfirst failure: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
     if found := _UNKNOWN_KEY.search(failure["message"]):
         host = found[1]
-        say(f"     Next: compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} itself shows "
+        say(
+            f"     Next: compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} itself shows "
             f"(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then  ssh-keyscan {host} >> ~/.ssh/known_hosts; "
-            "ANSIBLE_SSH_COMMON_ARGS='-o UserKnownHostsFile=FILE' names another file", sys.stderr)
+            "ANSIBLE_SSH_COMMON_ARGS='-o UserKnownHostsFile=FILE' names another file",
+            sys.stderr,
+        )
         return
     try:
         plan = rundir.load_plan(directory)

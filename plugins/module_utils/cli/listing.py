@@ -36,10 +36,15 @@ class Row(TypedDict):
 
 def main(argv: list[str]) -> int:
     """Print a table, or with -o all fields."""
-    parser = argparse.ArgumentParser(prog="agentlab list", description="Print the clusters of this checkout, and all others on this host.")
+    parser = argparse.ArgumentParser(
+        prog="agentlab list", description="Print the clusters of this checkout, and all others on this host."
+    )
     add_output(parser)
     args = parser.parse_args(argv)
-    found = sorted(rows(run_dir("x").parent, namespaces.default_state_dir("x").parent), key=lambda row: (row["name"], row["run_dir"]))
+    found = sorted(
+        rows(run_dir("x").parent, namespaces.default_state_dir("x").parent),
+        key=lambda row: (row["name"], row["run_dir"]),
+    )
     if args.output:
         print_output(found, args.output)
         return 0
@@ -80,7 +85,15 @@ def _of_run(path: Path) -> Row:
 
 
 def _row(name: str, text: str, *, run_dir: str, owner: str | None = None) -> Row:
-    return {"name": name, "topology": None, "stack": None, "nodes": None, "state": text, "owner": owner, "run_dir": run_dir}
+    return {
+        "name": name,
+        "topology": None,
+        "stack": None,
+        "nodes": None,
+        "state": text,
+        "owner": owner,
+        "run_dir": run_dir,
+    }
 
 
 def _state(stages: Mapping[str, state.Stage]) -> str:

@@ -38,7 +38,9 @@ def console(argv: list[str]) -> int:
     parser = _parser("console", None, "Print the end of a node's serial console.")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-f", "--follow", action="store_true", help="follow the output until Ctrl-C")
-    how.add_argument("-i", "--interactive", action="store_true", help="attach to it with input (virsh console; detach with Ctrl-])")
+    how.add_argument(
+        "-i", "--interactive", action="store_true", help="attach to it with input (virsh console; detach with Ctrl-])"
+    )
     args = parser.parse_args(argv)
 
     def show(cluster: Cluster) -> int:
@@ -47,7 +49,15 @@ def console(argv: list[str]) -> int:
         if args.interactive:
             return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
         path = node["console"]
-        return become([*cluster.on_hypervisor(), "tail", f"--bytes={TAIL_BYTES}", *(["--follow=name"] if args.follow else []), path])
+        return become(
+            [
+                *cluster.on_hypervisor(),
+                "tail",
+                f"--bytes={TAIL_BYTES}",
+                *(["--follow=name"] if args.follow else []),
+                path,
+            ]
+        )
 
     return _run(args.cluster, show)
 
@@ -55,8 +65,13 @@ def console(argv: list[str]) -> int:
 def power(argv: list[str]) -> int:
     """Read or change a node's power state through its BMC."""
     parser = _parser("power", None, "Read or change a node's power state through its BMC.")
-    parser.add_argument("action", nargs="?", choices=("on", "off", "reset", "status"), default="status",
-                        help="action (default: %(default)s); off and reset do not wait for the operating system")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("on", "off", "reset", "status"),
+        default="status",
+        help="action (default: %(default)s); off and reset do not wait for the operating system",
+    )
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:
@@ -68,7 +83,9 @@ def power(argv: list[str]) -> int:
         again_inside(cluster, ["power", *argv])
         given, known = node["bmc"], secrets.of(cluster.plan, cluster.directory)
         password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]
-        machine = bmc.connect(node["name"], given["address"], given["username"], password, str(cluster.directory / "tls/ca.crt"))
+        machine = bmc.connect(
+            node["name"], given["address"], given["username"], password, str(cluster.directory / "tls/ca.crt")
+        )
         if args.action in ("off", "reset"):
             machine.power_off()
         if args.action in ("on", "reset"):
@@ -80,7 +97,9 @@ def power(argv: list[str]) -> int:
 
 
 def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"agentlab {verb}", usage=f"agentlab {verb} {usage}" if usage else None, description=text)
+    parser = argparse.ArgumentParser(
+        prog=f"agentlab {verb}", usage=f"agentlab {verb} {usage}" if usage else None, description=text
+    )
     parser.add_argument("node", metavar="NODE", help="host name of the node, such as master-0")
     add_cluster(parser)
     return parser

@@ -35,7 +35,9 @@ def main(argv: list[str]) -> int:
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)
     try:
         if args.format == "profile":
-            sys.stdout.write(rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster, files=True)))
+            sys.stdout.write(
+                rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster, files=True))
+            )
             return 0
         plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write, files=True)
         for warning in warnings(plan):

@@ -17,7 +17,9 @@ from .terminal import say
 
 def main(argv: list[str]) -> int:
     """Print the versions of agentlab and its components."""
-    argparse.ArgumentParser(prog="agentlab version", description="Print the versions of agentlab and its components.").parse_args(argv)
+    argparse.ArgumentParser(
+        prog="agentlab version", description="Print the versions of agentlab and its components."
+    ).parse_args(argv)
     commit = _commit()
     say(f"agentlab {collection()}{f' ({commit})' if commit else ''}")
     say(f"lab payload {LAB_VERSION}, releases {', '.join(sorted(RELEASES))}")
@@ -47,7 +49,11 @@ def _commit() -> str:
         return ""
     try:
         done = subprocess.run(
-            ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"], capture_output=True, text=True, timeout=10, check=True
+            ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -17,12 +17,26 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="agentlab wait-for", description="Wait for install-time events")
     top.add_argument("event", choices=EVENTS)
     top.add_argument("--dir", type=Path, default=Path(), help="assets directory (default .)")
-    top.add_argument("--log-level", default="info", metavar="LEVEL",
-                     help="minimum level of messages (default info): " + ", ".join(LEVELS))
+    top.add_argument(
+        "--log-level",
+        default="info",
+        metavar="LEVEL",
+        help="minimum level of messages (default info): " + ", ".join(LEVELS),
+    )
     top.add_argument("--skip-password-print", action="store_true", help="do not print the kubeadmin password")
-    top.add_argument("--stall-timeout", type=float, default=0, metavar="MINUTES",
-                     help="give up without progress for this time (default: never; upstream's limits apply anyway)")
-    top.add_argument("--record", type=Path, metavar="DIR", help="record the last state of cluster and events in this directory, as JSON")
+    top.add_argument(
+        "--stall-timeout",
+        type=float,
+        default=0,
+        metavar="MINUTES",
+        help="give up without progress for this time (default: never; upstream's limits apply anyway)",
+    )
+    top.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="record the last state of cluster and events in this directory, as JSON",
+    )
     return top
 
 
@@ -42,5 +56,7 @@ def main(argv: list[str]) -> int:
             for watcher in watchers:
                 watcher(cluster, events)
 
-        outcome = wait_for(args.event, args.dir, log, show, stall=args.stall_timeout * 60, skip_password=args.skip_password_print)
+        outcome = wait_for(
+            args.event, args.dir, log, show, stall=args.stall_timeout * 60, skip_password=args.skip_password_print
+        )
     return outcome.exit_code

@@ -69,7 +69,9 @@ class ClusterClient:
 
     def bootstrap_status(self) -> str | None:
         """`status` of ConfigMap kube-system/bootstrap; "complete" when the bootstrap is."""
-        return ((self.find("/api/v1/namespaces/kube-system/configmaps/bootstrap") or {}).get("data") or {}).get("status")
+        return ((self.find("/api/v1/namespaces/kube-system/configmaps/bootstrap") or {}).get("data") or {}).get(
+            "status"
+        )
 
     def nodes(self) -> list[dict[str, Any]]:
         return self.get("/api/v1/nodes")["items"]

@@ -58,7 +58,12 @@ def _message(ended: Mapping[str, Any]) -> str:
 
 def incomplete(job: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]]) -> str:
     """Return why the controller's Job has not completed, empty when it has; `pods` are those of its namespace."""
-    own = [pod for pod in pods if (pod["metadata"].get("labels") or {}).get("job-name") == CONTROLLER or pod["metadata"]["name"].startswith(CONTROLLER)]
+    own = [
+        pod
+        for pod in pods
+        if (pod["metadata"].get("labels") or {}).get("job-name") == CONTROLLER
+        or pod["metadata"]["name"].startswith(CONTROLLER)
+    ]
     status = (job or {}).get("status") or {}
     if status.get("succeeded") or any((pod.get("status") or {}).get("phase") == "Succeeded" for pod in own):
         return ""

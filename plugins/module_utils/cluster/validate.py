@@ -16,8 +16,11 @@ from ..plan.model import Plan
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
-ROLE_LABELS = {"master": "node-role.kubernetes.io/master", "arbiter": "node-role.kubernetes.io/arbiter",
-               "worker": "node-role.kubernetes.io/worker"}
+ROLE_LABELS = {
+    "master": "node-role.kubernetes.io/master",
+    "arbiter": "node-role.kubernetes.io/arbiter",
+    "worker": "node-role.kubernetes.io/worker",
+}
 
 
 class Check(NamedTuple):
@@ -28,7 +31,9 @@ class Check(NamedTuple):
     found: str
 
 
-def validate(plan: Plan | None, kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient) -> list[Check]:
+def validate(
+    plan: Plan | None, kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient
+) -> list[Check]:
     """Return all checks, in the order in which a failure explains those after it.
 
     plan: of the cluster; None for a cluster that somebody else planned, of which only the OpenShift API is asked.
@@ -68,7 +73,11 @@ def _ready(kube: ClusterClient) -> Iterable[Check]:
     """The nodes of a cluster without a plan: those that are there."""
     nodes = kube.nodes()
     bad = sorted(n["metadata"]["name"] for n in nodes if not is_true(n, "Ready"))
-    yield Check("nodes", bool(nodes) and not bad, f"{len(nodes) - len(bad)} of {len(nodes)} Ready" + (f"; not: {', '.join(bad)}" if bad else ""))
+    yield Check(
+        "nodes",
+        bool(nodes) and not bad,
+        f"{len(nodes) - len(bad)} of {len(nodes)} Ready" + (f"; not: {', '.join(bad)}" if bad else ""),
+    )
 
 
 def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
@@ -76,7 +85,9 @@ def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     nodes = kube.nodes()
     for role, count in wanted.items():
         ready = sorted(n["metadata"]["name"] for n in nodes if _role_of(n) == role and is_true(n, "Ready"))
-        yield Check(f"{role} nodes", len(ready) == count, f"{len(ready)} of {count} Ready: {', '.join(ready) or 'none'}")
+        yield Check(
+            f"{role} nodes", len(ready) == count, f"{len(ready)} of {count} Ready: {', '.join(ready) or 'none'}"
+        )
     names = {node["name"] for node in plan["nodes"]}
     known = {n["metadata"]["name"].split(".")[0]: n for n in nodes}
     for node in plan["nodes"]:
@@ -101,16 +112,24 @@ def _cluster_version(kube: ClusterClient) -> Iterable[Check]:
     version = kube.cluster_version()
     ok = is_true(version, "Available") and not is_true(version, "Failing")
     desired = ((version.get("status") or {}).get("desired") or {}).get("version")
-    states = ", ".join(f"{k}={c['status']}" for k, c in conditions(version).items() if k in ("Available", "Failing", "Progressing"))
+    states = ", ".join(
+        f"{k}={c['status']}" for k, c in conditions(version).items() if k in ("Available", "Failing", "Progressing")
+    )
     yield Check("ClusterVersion", ok, f"{desired}: {states}")
 
 
 def _operators(kube: ClusterClient) -> Iterable[Check]:
     operators = kube.cluster_operators()
-    bad = [o["metadata"]["name"] for o in operators
-           if not is_true(o, "Available") or is_true(o, "Degraded") or is_true(o, "Progressing")]
-    yield Check("ClusterOperators", bool(operators) and not bad,
-                f"{len(operators) - len(bad)} of {len(operators)} stable" + (f"; not: {', '.join(bad)}" if bad else ""))
+    bad = [
+        o["metadata"]["name"]
+        for o in operators
+        if not is_true(o, "Available") or is_true(o, "Degraded") or is_true(o, "Progressing")
+    ]
+    yield Check(
+        "ClusterOperators",
+        bool(operators) and not bad,
+        f"{len(operators) - len(bad)} of {len(operators)} stable" + (f"; not: {', '.join(bad)}" if bad else ""),
+    )
 
 
 def _controller(kube: ClusterClient) -> Iterable[Check]:
@@ -121,7 +140,11 @@ def _controller(kube: ClusterClient) -> Iterable[Check]:
 def _pods(kube: ClusterClient) -> Iterable[Check]:
     pods = kube.pods()
     bad = [f"{name(pod)} {said}" for pod in pods if (said := trouble(pod))]
-    yield Check("pods", bool(pods) and not bad, f"{len(pods) - len(bad)} of {len(pods)} running or completed" + (f"; not: {', '.join(bad)}" if bad else ""))
+    yield Check(
+        "pods",
+        bool(pods) and not bad,
+        f"{len(pods) - len(bad)} of {len(pods)} running or completed" + (f"; not: {', '.join(bad)}" if bad else ""),
+    )
 
 
 def _resolve(name: str, family: int) -> set[str]:

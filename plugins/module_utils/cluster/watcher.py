@@ -91,15 +91,25 @@ class InstallWatcher:
 
     def _initialized(self) -> None:
         start = self.clock.time()
-        self.say("info", f"Waiting up to {go_duration(self.initialize_limit)} (until {_clock(start + self.initialize_limit)}) "
-                         f"for the cluster at {self.kube.server} to initialize...")
+        self.say(
+            "info",
+            f"Waiting up to {go_duration(self.initialize_limit)} (until {_clock(start + self.initialize_limit)}) "
+            f"for the cluster at {self.kube.server} to initialize...",
+        )
         last, stall = "", Stall(self.stall, self.clock)
         while True:
             version = self._kube(self.kube.cluster_version)
             if version:
                 if is_true(version, "Available") and is_false(version, "Failing") and is_false(version, "Progressing"):
                     return
-                last = next((conditions(version)[c].get("message", "") for c in ("Failing", "Progressing") if is_true(version, c)), last)
+                last = next(
+                    (
+                        conditions(version)[c].get("message", "")
+                        for c in ("Failing", "Progressing")
+                        if is_true(version, c)
+                    ),
+                    last,
+                )
                 self._still(last)
             now = self.clock.time()
             if now - start > self.initialize_limit:
@@ -107,7 +117,9 @@ class InstallWatcher:
             try:
                 self._check(stall, self._facts(last) if self.stall else set())
             except FatalError as error:
-                raise InstallFailed(f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}") from error
+                raise InstallFailed(
+                    f"failed to initialize the cluster: {error}: {last or 'the API does not answer'}"
+                ) from error
             self.clock.sleep(POLL)
 
     def _check(self, stall: Stall, facts: AbstractSet[Hashable]) -> None:
@@ -165,12 +177,18 @@ class InstallWatcher:
                 raise InstallFailed(f"failed to verify FIPS mode: {error}") from error
             if (rendered.get("spec") or {}).get("fips") is not True:
                 name = (rendered.get("metadata") or {}).get("name", "")
-                raise InstallFailed(f"FIPS was enabled in install-config but rendered MachineConfig {name} for {pool} pool has FIPS=false")
+                raise InstallFailed(
+                    f"FIPS was enabled in install-config but rendered MachineConfig {name} for {pool} pool has FIPS=false"
+                )
         self.say("info", "Verified FIPS mode is enabled on cluster")
 
     def _facts(self, version: str) -> AbstractSet[Hashable]:
         operators = self._kube(self.kube.cluster_operators) or []
-        said = {(o["metadata"]["name"], kind, c.get("status"), c.get("message")) for o in operators for kind, c in conditions(o).items()}
+        said = {
+            (o["metadata"]["name"], kind, c.get("status"), c.get("message"))
+            for o in operators
+            for kind, c in conditions(o).items()
+        }
         return {version, *said}
 
     def _still(self, message: str) -> None:
@@ -180,11 +198,18 @@ class InstallWatcher:
 
     def _stable(self) -> None:
         start = self.clock.time()
-        self.say("info", f"Waiting up to {go_duration(STABLE_LIMIT)} (until {_clock(start + STABLE_LIMIT)}) "
-                         "to ensure each cluster operator has finished progressing...")
+        self.say(
+            "info",
+            f"Waiting up to {go_duration(STABLE_LIMIT)} (until {_clock(start + STABLE_LIMIT)}) "
+            "to ensure each cluster operator has finished progressing...",
+        )
         while True:
             operators = self._kube(self.kube.cluster_operators)
-            moving = None if operators is None else [o["metadata"]["name"] for o in operators if not settled(o, self.clock.time())]
+            moving = (
+                None
+                if operators is None
+                else [o["metadata"]["name"] for o in operators if not settled(o, self.clock.time())]
+            )
             if operators and not moving:
                 self.say("info", "All cluster operators have completed progressing")
                 return

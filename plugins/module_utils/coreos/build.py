@@ -81,7 +81,14 @@ def rebuild(
         with new_file(output, overwrite, mode) as out:
             iso.write_fp(out)
         iso.close()
-    except (pycdlib.pycdlibexception.PyCdlibException, struct.error, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (
+        pycdlib.pycdlibexception.PyCdlibException,
+        struct.error,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ) as error:
         # For a corrupt image pycdlib also raises unintended exceptions.
         raise CoreosError(f"{source}: cannot be rebuilt: {error}") from None
 

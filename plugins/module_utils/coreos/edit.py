@@ -35,7 +35,9 @@ def _look(iso: LiveIso, dest: str) -> tuple[bool, str]:
         return False, ""
 
 
-def change(given: Mapping[str, Any], edit: Callable[[LiveIso], None], *, grow: bool = False, check: bool = False) -> dict[str, Any]:
+def change(
+    given: Mapping[str, Any], edit: Callable[[LiveIso], None], *, grow: bool = False, check: bool = False
+) -> dict[str, Any]:
     """Open the image at `path`, let `edit` change it, write it in place or to `dest` with `mode`; return a module's result.
 
     given: these three, `mode` in octal digits; grow: whether the image may become longer; check: write nothing. Raises `CoreosError`.

@@ -112,7 +112,14 @@ def write_over(path: str | os.PathLike[str], edits: Edits) -> None:
     with open(target, "r+b", buffering=0) as file:  # who may not write to the file may not replace it, either
         status = os.fstat(file.fileno())
         if stat.S_ISREG(status.st_mode):
-            write_new(file.fileno(), edits, target, overwrite=True, mode=stat.S_IMODE(status.st_mode), owner=(status.st_uid, status.st_gid))
+            write_new(
+                file.fileno(),
+                edits,
+                target,
+                overwrite=True,
+                mode=stat.S_IMODE(status.st_mode),
+                owner=(status.st_uid, status.st_gid),
+            )
             return
     write_in_place(target, edits)
 

@@ -211,7 +211,9 @@ def _content(config: dict[str, Any], found: list[str]) -> None:
     for index, unit in enumerate((config.get("systemd") or {}).get("units") or []):
         for number, dropin in enumerate(unit.get("dropins") or []):
             if not (dropin.get("name") or "").endswith(".conf"):
-                found.append(f"$.systemd.units[{index}].dropins[{number}].name: invalid drop-in name {dropin.get('name')!r}")
+                found.append(
+                    f"$.systemd.units[{index}].dropins[{number}].name: invalid drop-in name {dropin.get('name')!r}"
+                )
         if not _UNIT.fullmatch(unit.get("name") or ""):
             found.append(f"$.systemd.units[{index}].name: invalid unit name {unit.get('name')!r}")
         text = unit.get("contents") or ""

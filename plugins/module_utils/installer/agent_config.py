@@ -108,10 +108,12 @@ def check_unconfigured(config: dict[str, Any]) -> None:
     """Raise `InstallerError` when `config` has more than `unconfigured-ignition` takes: a rendezvousIP."""
     start = f"{FILENAME} for unconfigured-ignition workflow must not"
     if config.get("hosts"):
-        raise InstallerError(
-            f"{start} contain hosts. Hosts configuration should be provided via nmstateconfig.yaml"
-        )
-    for field, verb in (("additionalNTPSources", "contain"), ("bootArtifactsBaseURL", "contain"), ("minimalISO", "set")):
+        raise InstallerError(f"{start} contain hosts. Hosts configuration should be provided via nmstateconfig.yaml")
+    for field, verb in (
+        ("additionalNTPSources", "contain"),
+        ("bootArtifactsBaseURL", "contain"),
+        ("minimalISO", "set"),
+    ):
         if config.get(field):
             raise InstallerError(f"{start} {verb} {field}. Only rendezvousIP is allowed")
 
@@ -126,7 +128,9 @@ def hosts_of(
     baremetal = ((install_config or {}).get("platform", {}).get("baremetal") or {}).get("hosts") or []
     hosts = (config or {}).get("hosts") or []
     if baremetal and not profile.install_config_hosts:
-        log.warning(f"Platform.Baremetal.Hosts is ignored by release {profile.name}, which takes hosts from {FILENAME} alone")
+        log.warning(
+            f"Platform.Baremetal.Hosts is ignored by release {profile.name}, which takes hosts from {FILENAME} alone"
+        )
         baremetal = []
     if hosts:
         log.debug(f"Using hosts from {FILENAME}")

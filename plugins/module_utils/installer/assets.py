@@ -73,7 +73,7 @@ def _load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
     config = agent_config.load_agent_config(text, build.log)
     if "minimalISO" in config and not build.profile.minimal_iso:
         raise InstallerError(
-            f'failed to unmarshal {agent_config.FILENAME}: error unmarshaling JSON: while decoding JSON: json: unknown field '
+            f"failed to unmarshal {agent_config.FILENAME}: error unmarshaling JSON: while decoding JSON: json: unknown field "
             f'"minimalISO" (release {build.profile.name})'
         )
     _advise(build, advice.of_agent_config(config))
@@ -120,7 +120,9 @@ def _has_install_config(peek: Any) -> bool:
 
 def _has_networks(peek: Any) -> bool:
     config = (peek("Agent Config") or {}).get("Config", {})
-    return peek("Install Config") is not None or any(host.get("networkConfig") is not None for host in config.get("hosts", []))
+    return peek("Install Config") is not None or any(
+        host.get("networkConfig") is not None for host in config.get("hosts", [])
+    )
 
 
 def _infra_env_file(build: Build) -> dict[str, Any]:
@@ -213,7 +215,9 @@ def _make_registries(build: Build) -> dict[str, Any]:
     config = build["Install Config"]
     sources = _sources(config)
     repository = re.sub(r"(@|:(?=[^/]*$)).*", "", build.release_image)
-    if sources and not mirrors.mirrors_of(build.release_image, [{"source": s["source"], "mirrors": [""]} for s in sources]):
+    if sources and not mirrors.mirrors_of(
+        build.release_image, [{"source": s["source"], "mirrors": [""]} for s in sources]
+    ):
         # So upstream says of imageContentSources, too.
         build.log.warning(
             "The imageDigestSources configuration in install-config.yaml should have at least one source field matching "
@@ -298,7 +302,10 @@ def signers_of(build: Build) -> dict[str, dict[str, str]]:
 def _kubeconfig(build: Build) -> dict[str, str]:
     spec = build["ClusterDeployment Config"]["Config"]["spec"]
     text = credentials.kubeconfig(
-        spec["clusterName"], spec.get("baseDomain", ""), signers_of(build), build["Certificate (admin-kubeconfig-client)"]
+        spec["clusterName"],
+        spec.get("baseDomain", ""),
+        signers_of(build),
+        build["Certificate (admin-kubeconfig-client)"],
     )
     return {"File": text}
 

@@ -100,7 +100,9 @@ class Build:
         path = self.options.directory / name
         try:
             before: bytes | None = read_file(path)
-            same = before == content or (name == "auth/kubeconfig" and before is not None and credentials.trusts_more(before, content))
+            same = before == content or (
+                name == "auth/kubeconfig" and before is not None and credentials.trusts_more(before, content)
+            )
             same = same and path.stat().st_mode & 0o777 == mode
         except FileNotFoundError:
             before, same = None, False
@@ -161,9 +163,7 @@ class Build:
     @functools.cached_property
     def release_image(self) -> str:
         """The pullspec of the release: named by the environment, the directory's last one, or the lab payload."""
-        found = (
-            self.options.release_image or self.store.own.get("release_image") or self._payload.get("release") or ""
-        )
+        found = self.options.release_image or self.store.own.get("release_image") or self._payload.get("release") or ""
         if not found:
             raise InstallerError(
                 "no release image is known: set OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE to its pullspec, or build the "

@@ -98,9 +98,7 @@ def admin_client(ca: dict[str, str]) -> dict[str, str]:
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_id(key), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(_key_id(ca_key)), critical=False
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(_key_id(ca_key)), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     return {"key": _key_pem(key), "crt": certificate.public_bytes(serialization.Encoding.PEM).decode()}
@@ -125,7 +123,9 @@ def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]
             "kind": "Config",
             "preferences": {},
             "current-context": "admin",
-            "clusters": [{"name": cluster, "cluster": {"certificate-authority-data": b64(authorities), "server": server}}],
+            "clusters": [
+                {"name": cluster, "cluster": {"certificate-authority-data": b64(authorities), "server": server}}
+            ],
             "contexts": [{"name": "admin", "context": {"cluster": cluster, "user": "admin"}}],
             "users": [
                 {
@@ -163,7 +163,10 @@ def _b64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-NO_TOKENS = {"AuthType": "none", **dict.fromkeys(("PublicKey", "AgentAuthToken", "UserAuthToken", "WatcherAuthToken", "AuthTokenExpiry"), "")}
+NO_TOKENS = {
+    "AuthType": "none",
+    **dict.fromkeys(("PublicKey", "AgentAuthToken", "UserAuthToken", "WatcherAuthToken", "AuthTokenExpiry"), ""),
+}
 """Result of `tokens` for a service without authentication."""
 
 

@@ -134,7 +134,9 @@ def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
     if platform == "baremetal" and baseline == "None" and "baremetal" not in available:
         errors.invalid(at, more, "platform baremetal requires the baremetal capability")
     if "CloudCredential" not in available and platform not in ("baremetal", "none"):
-        errors.invalid(path, capabilities, "disabling CloudCredential capability available only for baremetal platforms")
+        errors.invalid(
+            path, capabilities, "disabling CloudCredential capability available only for baremetal platforms"
+        )
     if "CloudControllerManager" not in available:
         manager = (config["platform"].get("external") or {}).get("cloudControllerManager", "")
         if platform not in ("baremetal", "none", "external"):

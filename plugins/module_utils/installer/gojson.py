@@ -31,7 +31,9 @@ def loads(text: str) -> Any:
         _Scanner(text).check()
         # What is left is too many values, or a number that Python does not read.
         number = "number" in error.problem
-        raise JsonError("json: cannot unmarshal number into Go value of type float64" if number else error.problem) from None
+        raise JsonError(
+            "json: cannot unmarshal number into Go value of type float64" if number else error.problem
+        ) from None
 
 
 def dumps(value: Any, *, indent: bool = False) -> str:

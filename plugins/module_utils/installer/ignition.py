@@ -207,13 +207,23 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
         "WORKFLOW_TYPE": "install",
     }
     if build.profile.rendezvous_ui:
-        values |= {"AIUI_APP_API_URL": f"http://{host}:{Port.ASSISTED_SERVICE}/", "AIUI_URL": f"http://{host}:{Port.ASSISTED_UI}/"}
+        values |= {
+            "AIUI_APP_API_URL": f"http://{host}:{Port.ASSISTED_SERVICE}/",
+            "AIUI_URL": f"http://{host}:{Port.ASSISTED_UI}/",
+        }
     return ("#\n" if build.profile.rendezvous_header else "") + env_file(values)
 
 
 def _template_data(
-    build: Build, infra: dict[str, Any], pull_secret: dict[str, Any], release: str, *, mirrored: bool, bundle: str,
-    cluster: str, minimal: bool,
+    build: Build,
+    infra: dict[str, Any],
+    pull_secret: dict[str, Any],
+    release: str,
+    *,
+    mirrored: bool,
+    bundle: str,
+    cluster: str,
+    minimal: bool,
 ) -> dict[str, Any]:
     arch = infra["spec"].get("cpuArchitecture") or "x86_64"
     release_arch = arch

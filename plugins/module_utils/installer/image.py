@@ -67,7 +67,13 @@ def _override(build: Build, place: str) -> dict[str, str]:
                 return {"path": "", "identity": place}
             _download(build, place, path)
     if not path.is_file():
-        why = "is a directory, not an ISO image" if path.is_dir() else "not a regular file" if path.exists() else "no such file"
+        why = (
+            "is a directory, not an ISO image"
+            if path.is_dir()
+            else "not a regular file"
+            if path.exists()
+            else "no such file"
+        )
         raise InstallerError(f"failed to get base ISO image: {path}: {why}")
     status = path.stat()
     return {"path": str(path), "identity": f"{path.name}:{status.st_size}:{status.st_mtime_ns}"}
@@ -77,10 +83,15 @@ def _download(build: Build, url: str, target: Path) -> None:
     build.log.info("Downloading base ISO")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with urllib.request.build_opener().open(url, timeout=60) as response, files.new_file(target, overwrite=True, mode=0o644) as out:
+        with (
+            urllib.request.build_opener().open(url, timeout=60) as response,
+            files.new_file(target, overwrite=True, mode=0o644) as out,
+        ):
             shutil.copyfileobj(response, out, 2**20)
     except OSError as error:
-        raise InstallerError(f"failed to get base ISO image: {url}: {getattr(error, 'reason', files.explain(error))}") from error
+        raise InstallerError(
+            f"failed to get base ISO image: {url}: {getattr(error, 'reason', files.explain(error))}"
+        ) from error
 
 
 def _from_release(build: Build, arch: str) -> dict[str, str]:
@@ -246,9 +257,7 @@ def agent_iso(build: Build) -> None:
             _record(build, "iso", parts["fingerprint"], outputs)
     if parts["minimal"]:
         if parts["base_url"]:
-            build.log.info(
-                f"RootFS file created in: {rootfs.parent}. Upload it at {parts['base_url']}/{rootfs.name}"
-            )
+            build.log.info(f"RootFS file created in: {rootfs.parent}. Upload it at {parts['base_url']}/{rootfs.name}")
         build.log.info(f"Generated minimal ISO at {target}")
     else:
         build.log.info(f"Generated ISO at {target}.")

@@ -39,7 +39,9 @@ def names(install_config: dict[str, Any] | None) -> tuple[str, str]:
     return meta.get("name") or DEFAULT_NAME, meta.get("namespace", "")
 
 
-def proxy_of(install_config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile) -> dict[str, str]:
+def proxy_of(
+    install_config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile
+) -> dict[str, str]:
     """The proxy settings; noProxy gets the machine network of the rendezvous IP."""
     proxy = {key: value for key, value in (install_config.get("proxy") or {}).items() if value}
     ip = (agent_config or {}).get("rendezvousIP", "")
@@ -120,7 +122,10 @@ _ACI_STATUS = {"debugInfo": {"eventsURL": "", "logsURL": ""}, "progress": {"tota
 
 
 def agent_cluster_install(
-    config: dict[str, Any], agent_config: dict[str, Any] | None, hosts: list[dict[str, Any]], version: str,
+    config: dict[str, Any],
+    agent_config: dict[str, Any] | None,
+    hosts: list[dict[str, Any]],
+    version: str,
     profile: ReleaseProfile,
 ) -> dict[str, Any]:
     """The AgentClusterInstall of an install-config with defaults filled in."""
@@ -316,7 +321,11 @@ def check_agent_cluster_install(aci: dict[str, Any], profile: ReleaseProfile) ->
         needs = spec.get("provisionRequirements", {})
         hosts = needs.get("controlPlaneAgents", 0) + needs.get("workerAgents", 0)
         for index, entry in enumerate(networking.get("clusterNetwork", [])):
-            net, prefix, path = check.network(entry.get("cidr")), entry.get("hostPrefix", 0), f"{at}.clusterNetwork[{index}]"
+            net, prefix, path = (
+                check.network(entry.get("cidr")),
+                entry.get("hostPrefix", 0),
+                f"{at}.clusterNetwork[{index}]",
+            )
             if net is None:
                 errors.required(f"{path}.cidr", "error parsing the clusterNetwork CIDR")
                 continue
@@ -404,9 +413,7 @@ def load_cluster_image_set(text: str, release: str) -> dict[str, Any]:
     return found
 
 
-def infra_env(
-    config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile
-) -> dict[str, Any]:
+def infra_env(config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile) -> dict[str, Any]:
     """The InfraEnv of an install-config with defaults filled in."""
     cluster, namespace = names(config)
     spec: dict[str, Any] = {
@@ -448,9 +455,7 @@ def complete_infra_env(found: dict[str, Any], profile: ReleaseProfile) -> dict[s
     artifacts = dict.fromkeys(("initrd", "ipxeScript", "kernel", "rootfs"), "")
     if profile.discovery_ignition_url:
         artifacts["discoveryIgnitionURL"] = ""
-    found.setdefault(
-        "status", {"agentLabelSelector": {}, "bootArtifacts": artifacts, "debugInfo": {"eventsURL": ""}}
-    )
+    found.setdefault("status", {"agentLabelSelector": {}, "bootArtifacts": artifacts, "debugInfo": {"eventsURL": ""}})
     return found
 
 
@@ -551,9 +556,7 @@ def fencing_credentials(config: dict[str, Any], hosts: list[dict[str, Any]]) -> 
 
     Credentials for a MAC address are their host's; "" has those that name a host, which the service matches.
     """
-    by_mac = {
-        nic["macAddress"].lower(): str(number) for number, host in enumerate(hosts) for nic in host["interfaces"]
-    }
+    by_mac = {nic["macAddress"].lower(): str(number) for number, host in enumerate(hosts) for nic in host["interfaces"]}
     renamed = {"hostName": "hostname", "macAddress": "macaddress"}
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in (config["controlPlane"].get("fencing") or {}).get("credentials") or []:

@@ -64,7 +64,11 @@ def parse(text: str) -> list[dict[str, Any]]:
     found = []
     for entry in _tables(data, "registry"):
         mirrors = _tables(entry, "mirror")
-        texts = [entry.get("location", ""), entry.get("prefix", ""), *(mirror.get("location", "") for mirror in mirrors)]
+        texts = [
+            entry.get("location", ""),
+            entry.get("prefix", ""),
+            *(mirror.get("location", "") for mirror in mirrors),
+        ]
         if not all(isinstance(text, str) for text in texts):
             raise InstallerError(f"{FILENAME}: location and prefix must be strings")
         found.append(

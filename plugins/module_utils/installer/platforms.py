@@ -25,7 +25,9 @@ def validate(config: dict[str, Any], errors: FieldErrors) -> None:
     platform = platform_name(config)
     for other in given[1:]:
         errors.invalid(
-            "platform", platform, f'must only specify a single type of platform; cannot use both "{platform}" and "{other}"'
+            "platform",
+            platform,
+            f'must only specify a single type of platform; cannot use both "{platform}" and "{other}"',
         )
     section = config["platform"][platform] or {}
     path = f"platform.{platform}"
@@ -101,7 +103,12 @@ def _ipv4_first(section: dict[str, Any], path: str, errors: FieldErrors) -> None
 
 
 def _vip_list(
-    config: dict[str, Any], found: list[str], at: str, label: str, others: list[str], user_managed: bool,
+    config: dict[str, Any],
+    found: list[str],
+    at: str,
+    label: str,
+    others: list[str],
+    user_managed: bool,
     errors: FieldErrors,
 ) -> None:
     machine = [entry.get("cidr", "") for entry in config["networking"]["machineNetwork"]]
@@ -165,7 +172,9 @@ def _provisioning(config: dict[str, Any], section: dict[str, Any], errors: Field
         if why:
             errors.invalid(f"{path}.{name}", mac, why)
     if external and external.lower() == internal.lower():
-        errors.duplicate(f"{path}.provisioningMACAddress", "provisioning and external MAC addresses may not be identical")
+        errors.duplicate(
+            f"{path}.provisioningMACAddress", "provisioning and external MAC addresses may not be identical"
+        )
     seen: set[str] = set()
     for index, host in enumerate(hosts):
         at, bmc = f"{path}.hosts[{index}]", host.get("bmc") or {}
@@ -211,9 +220,7 @@ def _provisioning_network(config: dict[str, Any], section: dict[str, Any], path:
         errors.invalid(at, text, f"invalid CIDR address: {text}")
         return
     if section["provisioningNetwork"] == "Managed" and net.version == 6 and net.prefixlen < 64:
-        errors.invalid(
-            at, text, "provisioningNetworkCIDR mask must be greater than or equal to 64 for IPv6 networks"
-        )
+        errors.invalid(at, text, "provisioningNetworkCIDR mask must be greater than or equal to 64 for IPv6 networks")
     for entry in config["networking"]["machineNetwork"]:
         machine = check.network(entry.get("cidr"))
         if machine is not None and machine.version == net.version and machine.overlaps(net):  # type: ignore[arg-type]
@@ -388,7 +395,9 @@ def _failure_domain(path: str, domain: dict[str, Any], servers: list[str], error
     if len(tags) > 10:
         errors.invalid(f"{at}.tagIDs", tags, "a maximum of 10 tags are allowed")
     if not all(_TAG.fullmatch(tag) for tag in tags):
-        errors.invalid(f"{at}.tagIDs", tags, "tag ID must be in the format of urn:vmomi:InventoryServiceTag:<UUID>:GLOBAL")
+        errors.invalid(
+            f"{at}.tagIDs", tags, "tag ID must be in the format of urn:vmomi:InventoryServiceTag:<UUID>:GLOBAL"
+        )
     if not topology.get("networks"):
         errors.required(f"{at}.networks", "must specify a network")
     for field, required, form, wrong_form, wrong_datacenter in _PATHS:
@@ -422,7 +431,9 @@ def _nutanix(section: dict[str, Any], errors: FieldErrors) -> None:
     port = (central.get("endpoint") or {}).get("port", 0)
     if not 1 <= port <= 65535:
         errors.invalid(
-            f"{at}.endpoint.port", port, "The Prism Central endpoint port is invalid, must be in the range of 1 to 65535"
+            f"{at}.endpoint.port",
+            port,
+            "The Prism Central endpoint port is invalid, must be in the range of 1 to 65535",
         )
     for field in ("username", "password"):
         if not central.get(field):

@@ -85,13 +85,17 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
         outputs = _outputs(store, target, name)
         if name == "agent-config-template":
             _refuse_to_overwrite(options.directory, outputs)
-        outputs |= {path: file for path, file in store.outputs(store.remade()).items() if (options.directory / path).exists()}
+        outputs |= {
+            path: file for path, file in store.outputs(store.remade()).items() if (options.directory / path).exists()
+        }
         if not options.dry and name != "agent-config-template":
             store.announce(outputs)
         for path, (content, mode) in outputs.items():
             build.save(path, content, mode)
         if target.said is not None:
-            places = " and ".join(str(options.directory / part) if part else str(options.directory) for part in target.said)
+            places = " and ".join(
+                str(options.directory / part) if part else str(options.directory) for part in target.said
+            )
             log.info(f"{target.title} created in: {places}")
         if not options.dry and name != "agent-config-template":
             # Even if the next target fails: files of this run must not look like the user's in the next run.
@@ -114,7 +118,9 @@ def _refuse_to_overwrite(directory: Path, outputs: dict[str, tuple[bytes, int]])
     for name, (content, __) in outputs.items():
         path = directory / name
         if path.exists() and path.read_bytes() != content:
-            raise InstallerError(f"{path} exists already and is not the template: move it aside, or choose another directory")
+            raise InstallerError(
+                f"{path} exists already and is not the template: move it aside, or choose another directory"
+            )
 
 
 def _outputs(store: Store, target: Target, name: str) -> dict[str, tuple[bytes, int]]:

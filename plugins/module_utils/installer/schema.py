@@ -113,11 +113,20 @@ def _float(value: float) -> str:
     digits = repr(value).partition("e")[0].replace(".", "").replace("-", "").strip("0")
     mantissa, __, exponent = f"{value:.{max(len(digits), 1) - 1}e}".partition("e")
     # Without a precision, 'g' decides as for six digits.
-    return f"{mantissa}e{exponent}" if not -4 <= int(exponent) < 6 else f"{value:.{max(0, len(digits) - 1 - int(exponent))}f}"
+    return (
+        f"{mantissa}e{exponent}"
+        if not -4 <= int(exponent) < 6
+        else f"{value:.{max(0, len(digits) - 1 - int(exponent))}f}"
+    )
 
 
 def _decode(
-    value: Any, shape: Any, path: tuple[str | int, ...], owner: tuple[str, str], position: Positions, errors: list[str],
+    value: Any,
+    shape: Any,
+    path: tuple[str | int, ...],
+    owner: tuple[str, str],
+    position: Positions,
+    errors: list[str],
     strays: list[str],
 ) -> Any:
     """owner: the struct that has the field, and the names of fields on the way to it, as encoding/json reports them."""
@@ -131,7 +140,9 @@ def _decode(
     elif isinstance(shape, list):
         if isinstance(value, list):
             return [
-                _zero(shape[0]) if item is None else _decode(item, shape[0], (*path, index), owner, position, errors, strays)
+                _zero(shape[0])
+                if item is None
+                else _decode(item, shape[0], (*path, index), owner, position, errors, strays)
                 for index, item in enumerate(value)
             ]
     elif isinstance(value, dict):

@@ -32,7 +32,9 @@ def load(directory: Path) -> dict[str, Any]:
     except gojson.JsonError as error:
         raise StateError(f"{where}: {error}") from error
     if not isinstance(state, dict):
-        raise StateError(f"{where}: json: cannot unmarshal {gojson.kind(state)} into Go value of type map[string]json.RawMessage")
+        raise StateError(
+            f"{where}: json: cannot unmarshal {gojson.kind(state)} into Go value of type map[string]json.RawMessage"
+        )
     return state
 
 
@@ -63,7 +65,9 @@ def load_wait_for(directory: Path) -> WaitFor:
     state = load(directory)
     ip = (state.get("*image.Ignition") or {}).get("RendezvousIP", "")
     if not ip:
-        raise StateError(f"{nothing}: {directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first")
+        raise StateError(
+            f"{nothing}: {directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first"
+        )
     aci = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}
     spec = aci.get("spec") or {}
     version = str((spec.get("imageSetRef") or {}).get("name", "")).removeprefix("openshift-")

@@ -205,7 +205,11 @@ class Store:
 
     def remade(self) -> list[str]:
         """Names of the assets that were generated in this run although their files are in the directory."""
-        return [name for name in self._values if not self._found[name].source and (self._read.get(name) or name in self._left)]
+        return [
+            name
+            for name in self._values
+            if not self._found[name].source and (self._read.get(name) or name in self._left)
+        ]
 
     def announce(self, files: dict[str, tuple[bytes, int]]) -> None:
         """Keep in the state file which of `files` this run made, before they are written: if it is killed, they do not count as edits."""

@@ -55,7 +55,9 @@ def validate(config: dict[str, Any], build: Build) -> None:
         getattr(build.log, level)(text if profile.lower_config_paths else _go_notice(text))
     counts = replicas(config)
     arbiters = f", {counts['arbiter']} arbiter replicas," if profile.arbiter else ""
-    build.log.info(f"Configuration has {counts['master']} master replicas{arbiters} and {counts['worker']} worker replicas")
+    build.log.info(
+        f"Configuration has {counts['master']} master replicas{arbiters} and {counts['worker']} worker replicas"
+    )
     _topology(config, profile, counts, agent)
     errors += agent
     errors.check("invalid install-config configuration")
@@ -242,7 +244,9 @@ class _Entry:
             self._reserved(networking, net, profile, errors)
         return True
 
-    def _reserved(self, networking: dict[str, Any], net: check.Network, profile: ReleaseProfile, errors: FieldErrors) -> None:
+    def _reserved(
+        self, networking: dict[str, Any], net: check.Network, profile: ReleaseProfile, errors: FieldErrors
+    ) -> None:
         masquerade = profile.masquerade[net.version == 6]
         for name, reserved in (*_OVN_SUBNETS[net.version], ("masquerade subnet", masquerade)):
             if (name == _JOIN and net.version == 4 and join_subnet(networking)) or not _touch(
@@ -287,7 +291,9 @@ def _ovn_config(networking: dict[str, Any], errors: FieldErrors) -> None:
     kind = networking["networkType"]
     if kind.lower() != "ovnkubernetes":
         errors.invalid(
-            "networking.networkType", kind, "ovnKubernetesConfig may only be specified with the OVNKubernetes networkType"
+            "networking.networkType",
+            kind,
+            "ovnKubernetesConfig may only be specified with the OVNKubernetes networkType",
         )
     text = join_subnet(networking)
     if not text:
@@ -435,7 +441,9 @@ def _pool(path: str, pool: dict[str, Any], profile: ReleaseProfile, platform: st
         errors.unsupported(f"{path}.hyperthreading", pool["hyperthreading"], ("Disabled", "Enabled"))
     if pool["architecture"] not in profile.architectures:
         at = f"{path}.architecture"
-        errors.unsupported(at if profile.lower_config_paths else go_path(at), pool["architecture"], profile.architectures)
+        errors.unsupported(
+            at if profile.lower_config_paths else go_path(at), pool["architecture"], profile.architectures
+        )
     own = pool.get("platform")
     for name, value in own.items() if isinstance(own, dict) else ():
         if value is not None and name != platform:
@@ -472,7 +480,8 @@ def _fencing(
             _credential(f"{path}.credentials[{index}]", entry, seen, errors)
         if platform not in ("baremetal", "external", "none"):
             errors.forbidden(
-                path, f"fencing is only supported on baremetal, external or none platforms, instead {platform} platform was found"
+                path,
+                f"fencing is only supported on baremetal, external or none platforms, instead {platform} platform was found",
             )
     if counts["arbiter"] or not profile.arbiter:
         return
@@ -562,7 +571,11 @@ def _proxy(config: dict[str, Any], errors: FieldErrors) -> None:
         if " " in text:
             errors.invalid("proxy.noProxy", text, "noProxy must not have spaces")
         for index, item in enumerate(part.strip() for part in text.split(",")):
-            if check.address(item) is None and check.network(item) is None and check.domain_name(item.removeprefix(".")):
+            if (
+                check.address(item) is None
+                and check.network(item) is None
+                and check.domain_name(item.removeprefix("."))
+            ):
                 errors.invalid(
                     "proxy.noProxy", text,
                     "each element of noProxy must be a IP, CIDR or domain without wildcard characters, which is "
@@ -708,9 +721,7 @@ def _release_architecture(config: dict[str, Any], build: Build, errors: FieldErr
         )
 
 
-def _topology(
-    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors
-) -> None:
+def _topology(config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors) -> None:
     masters, arbiters = counts["master"], counts["arbiter"]
     platform = platform_name(config)
     dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")

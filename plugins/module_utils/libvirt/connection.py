@@ -31,7 +31,9 @@ def connect(uri: str = URI) -> Iterator[Any]:
     try:
         connection = libvirt.open(uri)
     except libvirt.libvirtError as error:
-        raise LabError(f"no connection to libvirt at {uri}: {error}: check that libvirtd is running and that you have access") from error
+        raise LabError(
+            f"no connection to libvirt at {uri}: {error}: check that libvirtd is running and that you have access"
+        ) from error
     try:
         yield connection
     except libvirt.libvirtError as error:

@@ -47,7 +47,13 @@ def render(
         {"type": domain_type},
         element("name", text=node["domain"]),
         element("uuid", text=node["uuid"]),
-        element("metadata", None, element(METADATA, {"cluster": owner.cluster, "mark": owner.mark, "name": node["name"], "role": node["role"]})),
+        element(
+            "metadata",
+            None,
+            element(
+                METADATA, {"cluster": owner.cluster, "mark": owner.mark, "name": node["name"], "role": node["role"]}
+            ),
+        ),
         element("memory", {"unit": "KiB"}, text=node["memory_mib"] * 1024),
         element("vcpu", text=node["vcpus"]),
         element(
@@ -61,7 +67,10 @@ def render(
         ),
         element("features", None, element("acpi"), element("apic"), *_translation(domain_type)),
         _cpu(domain_type),
-        element("clock", {"offset": "variable", "adjustment": clock_offset, "basis": "utc"} if clock_offset else {"offset": "utc"}),
+        element(
+            "clock",
+            {"offset": "variable", "adjustment": clock_offset, "basis": "utc"} if clock_offset else {"offset": "utc"},
+        ),
         element("on_poweroff", text="destroy"),
         element("on_reboot", text="restart"),
         element("on_crash", text="destroy"),
@@ -75,7 +84,9 @@ def render(
             element("serial", {"type": "pty"}, element("log", {"file": console, "append": "on"})),
             element("memballoon", {"model": "none"}),
             element("rng", {"model": "virtio"}, element("backend", {"model": "random"}, text="/dev/urandom")),
-            element("tpm", {"model": "tpm-crb"}, element("backend", {"type": "emulator", "version": "2.0"})) if node["tpm"] else None,
+            element("tpm", {"model": "tpm-crb"}, element("backend", {"type": "emulator", "version": "2.0"}))
+            if node["tpm"]
+            else None,
         ),
     )
 
@@ -90,7 +101,9 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
         name, ours = tree.findtext("name"), tree.findtext("uuid")
         domain = lookup(connection, "lookupByName", str(name))
         if domain is not None and (domain.UUIDString() != ours or mark_of(domain) != _mark(tree)):
-            raise LabError(f"domain {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER")
+            raise LabError(
+                f"domain {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER"
+            )
         diff = difference(defined(domain) if domain is not None else None, tree)
         if not diff:
             continue
@@ -189,7 +202,9 @@ def _cpu(domain_type: str) -> ET.Element:
     if domain_type == "kvm":
         return element("cpu", {"mode": "host-passthrough", "check": "none"})
     return element(
-        "cpu", {"mode": "custom", "match": "exact", "check": "none"}, element("model", {"fallback": "forbid"}, text=TCG_CPU)
+        "cpu",
+        {"mode": "custom", "match": "exact", "check": "none"},
+        element("model", {"fallback": "forbid"}, text=TCG_CPU),
     )
 
 

@@ -82,12 +82,16 @@ def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False)
         name, ours = tree.findtext("name"), tree.findtext("uuid")
         network = lookup(connection, "networkLookupByName", str(name))
         if network is not None and network.UUIDString() != ours:
-            raise LabError(f"network {name} exists in libvirt and was not made by this cluster: choose another name, or remove it")
+            raise LabError(
+                f"network {name} exists in libvirt and was not made by this cluster: choose another name, or remove it"
+            )
         diff = difference(ET.fromstring(network.XMLDesc(INACTIVE)) if network is not None else None, tree)
         if network is not None and network.isActive():
             if not diff:
                 if not _is_served(tree):
-                    changes.append({"before": "its dnsmasq is stopped\n", "after": "its dnsmasq is running\n", "name": name})
+                    changes.append(
+                        {"before": "its dnsmasq is stopped\n", "after": "its dnsmasq is running\n", "name": name}
+                    )
                     if not check:
                         _serve(network)
                 continue
@@ -117,7 +121,9 @@ def _is_served(tree: ET.Element) -> bool:
 def _serve(network: Any) -> None:
     """Let libvirt start the dnsmasq of an active network by changing a DNS entry."""
     for command in (3, 2):  # VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, _DELETE
-        network.update(command, 11, -1, "<txt name='agentlab' value='served'/>", 1)  # VIR_NETWORK_SECTION_DNS_TXT, AFFECT_LIVE
+        network.update(
+            command, 11, -1, "<txt name='agentlab' value='served'/>", 1
+        )  # VIR_NETWORK_SECTION_DNS_TXT, AFFECT_LIVE
 
 
 def remove(connection: Any, name: str, mark: str) -> bool:

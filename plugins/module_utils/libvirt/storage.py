@@ -21,7 +21,9 @@ def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool =
     ours = identity(mark, "pool", name)
     if found is not None:
         if found.UUIDString() != ours:
-            raise LabError(f"storage pool {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER")
+            raise LabError(
+                f"storage pool {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER"
+            )
         path = ET.fromstring(found.XMLDesc()).findtext("target/path")
         if path != directory:
             raise LabError(f"storage pool {name} exists in libvirt at {path}, not at {directory}: remove it first")
@@ -40,7 +42,9 @@ def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool =
 
 def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
     """Return those of `disks` that are not in `pool`; `LabError` for one with a different size."""
-    volumes = {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
+    volumes = (
+        {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
+    )
     absent = []
     for disk in disks:
         volume = volumes.get(disk["name"])

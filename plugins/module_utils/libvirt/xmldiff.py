@@ -12,7 +12,9 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 
-def element(tag: str, attributes: dict[str, Any] | None = None, *children: ET.Element | None, text: Any = None) -> ET.Element:
+def element(
+    tag: str, attributes: dict[str, Any] | None = None, *children: ET.Element | None, text: Any = None
+) -> ET.Element:
     """Return an element; attributes and children that are None are omitted."""
     made = ET.Element(tag, {name: str(value) for name, value in (attributes or {}).items() if value is not None})
     made.extend(child for child in children if child is not None)

@@ -17,7 +17,9 @@ def generate(text: str, command: str = "nmstatectl") -> list[tuple[str, str]]:
     if not shutil.which(command):
         raise NmstateError(f"{command} is not installed", "DependencyError")
     try:
-        done = subprocess.run([command, "gc", "-"], input=text, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+        done = subprocess.run(
+            [command, "gc", "-"], input=text, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+        )
     except subprocess.TimeoutExpired:
         raise NmstateError(f"{command} gc does not answer for {_TIMEOUT} s", "Timeout") from None
     if done.returncode:

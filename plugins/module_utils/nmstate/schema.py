@@ -124,7 +124,9 @@ def struct(
         if not isinstance(value, dict):
             raise NmstateError(f"{where}: expected a mapping, not {value!r}")
         given = {str(renamed.get(key, key)): content for key, content in value.items()}
-        known = {name: content for name, content in given.items() if content is not None or fields.get(name) in _NEVER_NULL}
+        known = {
+            name: content for name, content in given.items() if content is not None or fields.get(name) in _NEVER_NULL
+        }
         for missing in required:
             if missing not in known:
                 raise NmstateError(f"{where}: missing field `{missing}`")

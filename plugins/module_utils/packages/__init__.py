@@ -50,7 +50,9 @@ def missing(names: list[str]) -> list[str]:
         done = _run(["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *every], check=False)
         installed = {line.split()[0] for line in done.stdout.splitlines() if line.endswith(" installed")}
     else:
-        installed = {one for one in every if not _run(["rpm", "--query", "--whatprovides", one], check=False).returncode}
+        installed = {
+            one for one in every if not _run(["rpm", "--query", "--whatprovides", one], check=False).returncode
+        }
     return [alternatives[0] for alternatives in choices if installed.isdisjoint(alternatives)]
 
 
@@ -76,7 +78,13 @@ def _run(command: list[str], check: bool = True) -> subprocess.CompletedProcess[
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     try:
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=LIMIT, env=environment, stdin=subprocess.DEVNULL
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         raise PackageError(f"{command[0]}: there is no such program on this host") from None

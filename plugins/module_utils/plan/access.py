@@ -56,7 +56,11 @@ class Access:
 
     def resolver(self) -> str:
         """Return the command that makes this host resolve the cluster's names through the lab."""
-        bridge, server, domain = self.plan["networks"][0]["bridge"], self.plan["services"]["address"], self.plan["cluster"]["domain"]
+        bridge, server, domain = (
+            self.plan["networks"][0]["bridge"],
+            self.plan["services"]["address"],
+            self.plan["cluster"]["domain"],
+        )
         return f"resolvectl dns {bridge} {server}; resolvectl domain {bridge} ~{domain}"
 
 
@@ -71,7 +75,11 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
         ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
         ("ssh", access.ssh(plan["nodes"][0]["name"])),
         ("shell", access.verb("shell")),
-        *([("forward", access.verb("forward") + "  makes API, console and service reachable on 127.0.0.1")] if sandbox else []),
+        *(
+            [("forward", access.verb("forward") + "  makes API, console and service reachable on 127.0.0.1")]
+            if sandbox
+            else []
+        ),
         ("console", plan["endpoints"]["console"]["url"]),
         ("password", f"of kubeadmin: {run_dir}/auth/kubeadmin-password"),
         ("logs", logs),
@@ -79,6 +87,10 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     ]
     if not sandbox:
         rows.insert(1, ("names", access.resolver()))
-    where = "only in the lab's network, which these commands enter" if sandbox else "once this host resolves them through the lab's DNS"
+    where = (
+        "only in the lab's network, which these commands enter"
+        if sandbox
+        else "once this host resolves them through the lab's DNS"
+    )
     lines = [f"The cluster {cluster['name']} is installed. Its names and addresses work {where}:"]
     return [*lines, *(f"  {name:<10} {value}" for name, value in rows)]

@@ -21,12 +21,16 @@ def arguments(record: type, *, documented: bool = False) -> Options:
     """
     texts, needed = describe.fields(record) if documented else {}, required(record)
     return {
-        name: argument(wanted, texts.get(name, ""), required=name in needed, secret=name == "password", documented=documented)
+        name: argument(
+            wanted, texts.get(name, ""), required=name in needed, secret=name == "password", documented=documented
+        )
         for name, wanted in fields(record).items()
     }
 
 
-def argument(wanted: object, text: str = "", *, required: bool = False, secret: bool = False, documented: bool = False) -> dict[str, Any]:
+def argument(
+    wanted: object, text: str = "", *, required: bool = False, secret: bool = False, documented: bool = False
+) -> dict[str, Any]:
     """Return the option of one annotation; `list[Network]`, say. text: its description; secret: it must not be logged."""
     allowed = shape(wanted)
     found: dict[str, Any] = {"type": _TYPES[allowed.kind]}

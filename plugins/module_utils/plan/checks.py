@@ -150,7 +150,11 @@ def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if kind == "ssh" and not host:
         yield ("hypervisor", "host"), None, "a hypervisor of `kind: ssh` requires its name or address"
     if profile["hypervisor"]["route"] and profile["stack"] == "ipv6":
-        yield ("hypervisor", "route"), True, "a route supports IPv4 addresses only, and `stack: ipv6` has none: must be false"
+        yield (
+            ("hypervisor", "route"),
+            True,
+            "a route supports IPv4 addresses only, and `stack: ipv6` has none: must be false",
+        )
     if kind != "ssh" and host:
         yield ("hypervisor", "host"), host, f"requires `kind: ssh`, not {kind}"
 
@@ -331,7 +335,9 @@ def _check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield from _outside((*path, index), text, subnets)
     yield from _duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
     offsets = profile["network"]["offsets"]
-    taken = {str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.num_addresses}
+    taken = {
+        str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.num_addresses
+    }
     for path, text in given:
         owner = taken.get(str(ipaddress.ip_address(text)))
         if owner:
@@ -361,7 +367,12 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
     nics = [f"eth{index}" for index in range(1 + len(profile["extra_networks"]))]
     for index, fault in enumerate(profile["faults"]):
         path: Path = ("faults", index)
-        given = (("node", fault.get("node"), names), ("peer", fault.get("peer"), names), ("of", fault.get("of"), names), ("nic", fault.get("nic"), nics))
+        given = (
+            ("node", fault.get("node"), names),
+            ("peer", fault.get("peer"), names),
+            ("of", fault.get("of"), names),
+            ("nic", fault.get("nic"), nics),
+        )
         for key, value, known in given:
             if value is not None and value not in known:
                 near = difflib.get_close_matches(value, known, n=1)
@@ -370,15 +381,31 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
         if other and other == fault["node"]:
             yield (*path, "node"), other, "must differ from the other node of this fault"
         if fault["kind"] == "extra_host" and profile["addressing"] != "dhcp":
-            yield (*path, "kind"), fault["kind"], "requires `addressing: dhcp`: an unplanned machine has no static address"
+            yield (
+                (*path, "kind"),
+                fault["kind"],
+                "requires `addressing: dhcp`: an unplanned machine has no static address",
+            )
         if fault["kind"] == "arp_one_way" and profile["hypervisor"]["kind"] != "sandbox":
-            yield (*path, "kind"), fault["kind"], "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules"
+            yield (
+                (*path, "kind"),
+                fault["kind"],
+                "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules",
+            )
         if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
             yield (*path, "kind"), fault["kind"], "requires `release: {payload: lab}`: only its images can be modified"
         if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:
-            yield (*path, "node"), fault["node"], "is the rendezvous host, whose image has the service's own key: choose another node"
+            yield (
+                (*path, "node"),
+                fault["node"],
+                "is the rendezvous host, whose image has the service's own key: choose another node",
+            )
         if fault["kind"] == "wrong_token" and profile["boot"]["mode"] not in _OWN_IMAGE:
-            yield (*path, "kind"), fault["kind"], f"requires `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: in other modes all machines share one image"
+            yield (
+                (*path, "kind"),
+                fault["kind"],
+                f"requires `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: in other modes all machines share one image",
+            )
     extra = [index for index, fault in enumerate(profile["faults"]) if fault["kind"] == "extra_host"]
     for index in extra[1:]:
         yield ("faults", index, "kind"), "extra_host", "is a duplicate; remove one"

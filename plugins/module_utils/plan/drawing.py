@@ -48,7 +48,9 @@ _BOLD = (
     "59 72 37 72 84"
 )
 _MONO = 0.61
-_WIDTHS = {name: [int(value) / 100 for value in text.split()] for name, text in (("regular", _REGULAR), ("bold", _BOLD))}
+_WIDTHS = {
+    name: [int(value) / 100 for value in text.split()] for name, text in (("regular", _REGULAR), ("bold", _BOLD))
+}
 _SIZES = {"title": 20.0, "head": 14.0, "role": 11.0, "mono": 11.0, "tiny": 9.0}
 _HEAVY = {"title", "head", "label", "fault"}
 
@@ -78,7 +80,9 @@ class _Drawing:
         self.parts: list[str] = []
 
     def add(self, name: str, content: str = "", **attributes: Any) -> None:
-        given = "".join(f' {key.replace("__", ":").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items())
+        given = "".join(
+            f' {key.replace("__", ":").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items()
+        )
         self.parts.append(f"<{name}{given}>{content}</{name}>" if content else f"<{name}{given}/>")
 
     def text(self, x: float, y: float, line: Line, **attributes: Any) -> None:
@@ -93,7 +97,9 @@ class _Drawing:
             self.text(x, y + row * _LINE, line)
 
     def link(self, x1: float, y1: float, x2: float, y2: float, colour: str) -> None:
-        self.behind.append(f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{colour}" stroke-width="2"/>')
+        self.behind.append(
+            f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{colour}" stroke-width="2"/>'
+        )
 
 
 def svg(plan: Plan) -> str:
@@ -108,7 +114,10 @@ def svg(plan: Plan) -> str:
     boxes = (_lab_lines(plan), _cluster_lines(plan), _network_lines(plan))
     bars = [_bar_line(network) for network in networks]
     cards = [(_node_head(node, plan), _node_lines(node, plan)) for node in nodes]
-    card = max(_CARD, *(max(head[0].width + 24 + head[1].width, *(line.width for line in lines)) + 2 * _PAD for head, lines in cards))
+    card = max(
+        _CARD,
+        *(max(head[0].width + 24 + head[1].width, *(line.width for line in lines)) + 2 * _PAD for head, lines in cards),
+    )
     columns = min(len(nodes), _PER_ROW)
     wants = [max(_CARD, max(line.width for line in lines) + 2 * _PAD) for lines in boxes]
     inner = max(
@@ -152,7 +161,9 @@ def svg(plan: Plan) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y:g}" viewBox="0 0 {width} {y:g}" role="img" '
         f'aria-labelledby="title description">\n<title id="title">{escape(cluster["domain"])}: {escape(about.text)}</title>\n'
         f'<desc id="description">{escape(summary)}</desc>\n<style>{_STYLE}</style>\n'
-        f'<rect class="page" width="{width}" height="{y:g}"/>\n' + "\n".join([*drawing.behind, *drawing.parts]) + "\n</svg>\n"
+        f'<rect class="page" width="{width}" height="{y:g}"/>\n'
+        + "\n".join([*drawing.behind, *drawing.parts])
+        + "\n</svg>\n"
     )
 
 
@@ -190,7 +201,10 @@ def _network_lines(plan: Plan) -> list[Line]:
     return [
         Line("Cluster network", "label"),
         Line(installer["network_type"], "dim"),
-        *(Line(f"pods      {network['cidr']}, /{network['host_prefix']} per node", "mono") for network in installer["cluster_network"]),
+        *(
+            Line(f"pods      {network['cidr']}, /{network['host_prefix']} per node", "mono")
+            for network in installer["cluster_network"]
+        ),
         *(Line(f"services  {cidr}", "mono") for cidr in installer["service_network"]),
     ]
 
@@ -232,7 +246,9 @@ def _row(
             network, at = names.index(nic["network"]), x + 24 + position * 18
             drawing.link(at, bars + network * _BAR_STEP + _BAR, at, y, _colour(network))
         drawing.box(x, y, card, height, **{"class": "card"})
-        drawing.add("path", d=f"M{x:g} {y + 30:g} v-24 q0 -6 6 -6 h{card - 12:g} q6 0 6 6 v24 z", fill=_COLOURS[node["role"]])
+        drawing.add(
+            "path", d=f"M{x:g} {y + 30:g} v-24 q0 -6 6 -6 h{card - 12:g} q6 0 6 6 v24 z", fill=_COLOURS[node["role"]]
+        )
         drawing.text(x + _PAD, y + 20, name)
         drawing.text(x + card - _PAD, y + 20, role, text_anchor="end")
         drawing.lines(x + _PAD, y + 50, lines)
@@ -248,7 +264,9 @@ def _node_lines(node: Node, plan: Plan) -> list[Line]:
     disks = " + ".join(f"{disk['size_gib']}" for disk in node["disks"])
     many = len(node["disks"]) > 1
     lines = [
-        Line(f"{node['vcpus']} vCPU{'s' * (node['vcpus'] > 1)} · {node['memory_mib'] / 1024:g} GiB · {disks} GiB disk{'s' * many}"),
+        Line(
+            f"{node['vcpus']} vCPU{'s' * (node['vcpus'] > 1)} · {node['memory_mib'] / 1024:g} GiB · {disks} GiB disk{'s' * many}"
+        ),
         Line(f"{node['domain']} · {node['firmware']}{' · TPM' if node['tpm'] else ''}", "dim"),
     ]
     for nic in node["nics"]:
@@ -261,5 +279,7 @@ def _node_lines(node: Node, plan: Plan) -> list[Line]:
 
 
 def _fault(fault: Fault) -> str:
-    more = ", ".join(f"{key} {value}" for key, value in fault.items() if key not in ("kind", "node") and value is not None)
+    more = ", ".join(
+        f"{key} {value}" for key, value in fault.items() if key not in ("kind", "node") and value is not None
+    )
     return f"fault: {fault['kind']}{f' ({more})' if more else ''}"

@@ -108,11 +108,12 @@ KINDS: dict[str, Kind] = {
     "disk_lost": Kind(
         "the first disk is unplugged", "host ... is error: failed after 3 attempts", ("node",), ("node",), lasting=True
     ),
-    "service_down": Kind(
-        "a service of the lab stops", "the lab's ... does not answer", ("service",), ("service",)
-    ),
+    "service_down": Kind("a service of the lab stops", "the lab's ... does not answer", ("service",), ("service",)),
     "image_missing": Kind(
-        "the registry does not have the image of a component", "preparing fails, or a unit cannot pull", ("component",), ("component",)
+        "the registry does not have the image of a component",
+        "preparing fails, or a unit cannot pull",
+        ("component",),
+        ("component",),
     ),
     "component_fails": Kind(
         "the programs of a component exit with an error at once (lab payload)",
@@ -137,7 +138,9 @@ KINDS: dict[str, Kind] = {
         in_plan=True,
     ),
     "expired_token": Kind(
-        "the tokens of the image have expired when the machines boot it", "the service refuses this run's token", in_plan=True
+        "the tokens of the image have expired when the machines boot it",
+        "the service refuses this run's token",
+        in_plan=True,
     ),
     "boot_order": Kind(
         "the machine boots from its medium even if its disk was written",
@@ -146,11 +149,21 @@ KINDS: dict[str, Kind] = {
         ("node",),
         in_plan=True,
     ),
-    "dns_wildcard": Kind("a DNS wildcard resolves every name of the cluster's domain", "validation dns-wildcard-not-configured", in_plan=True),
-    "duplicate_hostname": Kind(
-        "the node has the host name of another node", "validation hostname-unique", ("node", "of"), ("node", "of"), in_plan=True
+    "dns_wildcard": Kind(
+        "a DNS wildcard resolves every name of the cluster's domain",
+        "validation dns-wildcard-not-configured",
+        in_plan=True,
     ),
-    "extra_host": Kind("an additional machine, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True),
+    "duplicate_hostname": Kind(
+        "the node has the host name of another node",
+        "validation hostname-unique",
+        ("node", "of"),
+        ("node", "of"),
+        in_plan=True,
+    ),
+    "extra_host": Kind(
+        "an additional machine, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True
+    ),
 }
 
 
@@ -198,6 +211,8 @@ def apply(plan: Plan) -> None:
     """Apply faults that are values of the plan; the others are read where machines and files are created."""
     for fault in plan["faults"]:
         if fault["kind"] == "dns_wildcard":
-            plan["networks"][0]["dns"]["wildcards"].append({"domain": plan["cluster"]["domain"], "ip": plan["services"]["address"]})
+            plan["networks"][0]["dns"]["wildcards"].append(
+                {"domain": plan["cluster"]["domain"], "ip": plan["services"]["address"]}
+            )
         elif fault["kind"] == "component_fails":
             plan["release"]["payload_overrides"][fault["component"]] = FAILS

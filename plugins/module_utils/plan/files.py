@@ -104,6 +104,11 @@ def _override(name: str, source: str) -> Iterator[Finding]:
     path = ("release", "payload_overrides", name)
     if name not in COMPONENTS:
         near = difflib.get_close_matches(name, COMPONENTS, n=1)
-        yield path, None, "no component of the release has this name; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMPONENTS)}")
+        yield (
+            path,
+            None,
+            "no component of the release has this name; "
+            + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMPONENTS)}"),
+        )
     elif source != FAILS and not Path(source).expanduser().is_dir() and not _PULLSPEC.fullmatch(source):
         yield path, source, "is neither a directory that exists, nor a pullspec with a digest (HOST/NAME@sha256:...)"

@@ -82,7 +82,8 @@ FORMATS: dict[str, Format] = {
     "mac": Format("a unicast MAC, such as 00:1a:2b:3c:4d:5e", MAC.pattern, _is_unicast),
     "uuid": Format("a UUID, such as 123e4567-e89b-42d3-a456-426614174000", test=_is_uuid),
     "bridge": Format(
-        "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}"
+        "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",
+        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}",
     ),
     "nic": Format("the name of an interface: eth0, eth1, ...", r"eth[0-9]{1,3}"),
     "file": Format("a path from the root or from home, such as ~/.ssh/id_rsa.pub", r"~?/.*"),
@@ -109,6 +110,8 @@ FORMATS: dict[str, Format] = {
     ),
     "duration": Format("a number, with or without ms, s, m or h, such as 5 or 30s", r"[0-9]+(ms|s|m|h)?"),
     # bcrypt, with which servers store passwords, has this limit.
-    "password": Format("at most 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72),
+    "password": Format(
+        "at most 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72
+    ),
     "line": Format("one line of printable characters", test=lambda text: bool(text.strip())),
 }

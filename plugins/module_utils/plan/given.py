@@ -19,7 +19,10 @@ def plan_of(given: Mapping[str, Any], hide: Hide) -> Plan:
         return short.plan(given)
     plan = checked(given["plan"])
     services = plan["services"]
-    passwords = {node["bmc"]["password"] for node in plan["nodes"]} | {services["registry"]["password"], services["bmc"]["password"]}
+    passwords = {node["bmc"]["password"] for node in plan["nodes"]} | {
+        services["registry"]["password"],
+        services["bmc"]["password"],
+    }
     hide(password for password in passwords if password)
     return plan
 
@@ -31,7 +34,9 @@ def plan_with_secrets(given: Mapping[str, Any], hide: Hide, *, check: bool) -> t
     """
     plan, text = plan_of(given, hide), given["secrets"]
     if not text and not check:
-        raise ValueError(f"secrets is missing: pass the content of {secrets.FILE} in the run directory, which the module plan writes")
+        raise ValueError(
+            f"secrets is missing: pass the content of {secrets.FILE} in the run directory, which the module plan writes"
+        )
     found = secrets.complete(plan, text or "{}", secrets.FILE)
     hide([found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()])
     return secrets.into(plan, found), found

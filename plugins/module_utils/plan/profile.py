@@ -48,7 +48,12 @@ class Source(NamedTuple):
 
 
 def load(
-    name: str | FilePath, folder: FilePath | None = None, cluster: str = "ostest", *, here: bool = False, files: bool = False
+    name: str | FilePath,
+    folder: FilePath | None = None,
+    cluster: str = "ostest",
+    *,
+    here: bool = False,
+    files: bool = False,
 ) -> Profile:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 

@@ -39,7 +39,11 @@ def page() -> str:
     parts = [_HEAD, "## Topologies\n", "\n".join(_topologies()), ""]
     for heading, record, defaults in _sections(Profile, "", DEFAULTS, set()):
         parts += [f"## {heading}\n", f"{describe.record(record)}\n", "\n".join(_rows(record, defaults)), ""]
-    parts += ["## Settings\n", "Keys of `settings`, with upstream's value and that of the lab payload.\n", "\n".join(_settings())]
+    parts += [
+        "## Settings\n",
+        "Keys of `settings`, with upstream's value and that of the lab payload.\n",
+        "\n".join(_settings()),
+    ]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -73,7 +77,14 @@ def _rows(record: type, defaults: Mapping[str, object]) -> Iterator[str]:
 
 
 def _type(allowed: Shape) -> str:
-    words = {"list": "list", "mapping": "mapping", "record": "mapping", "tagged": "mapping", "boolean": "true or false", "string": "string"}
+    words = {
+        "list": "list",
+        "mapping": "mapping",
+        "record": "mapping",
+        "tagged": "mapping",
+        "boolean": "true or false",
+        "string": "string",
+    }
     if allowed.choices:
         found = _names(allowed.choices)
     elif allowed.kind == "integer":
@@ -111,4 +122,6 @@ def _topologies() -> Iterator[str]:
 
 def _settings() -> Iterator[str]:
     for name, setting in SETTINGS.items():
-        yield from _wrapped(f"- `{name}` (upstream {setting.upstream or 'has none'}; lab {setting.lab}): {setting.meaning}.")
+        yield from _wrapped(
+            f"- `{name}` (upstream {setting.upstream or 'has none'}; lab {setting.lab}): {setting.meaning}."
+        )

@@ -54,9 +54,18 @@ def _about(plan: Plan, width: int) -> Any:
         *_labelled("API", plan["vips"]["api"]),
         *_labelled("ingress", plan["vips"]["ingress"]),
         ("services", services["host"]),
-        ("", f"registry {services['registry']['port']}, BMC {services['bmc']['port']}, HTTP {services['http']['port']}, DNS 53, NTP {services['ntp']['port']}"),
+        (
+            "",
+            f"registry {services['registry']['port']}, BMC {services['bmc']['port']}, HTTP {services['http']['port']}, DNS 53, NTP {services['ntp']['port']}",
+        ),
         *_labelled("settings", textwrap.wrap(settings, max(width - 16, 20), break_long_words=False)),
-        *_labelled("faults", [", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None) for fault in plan["faults"]]),
+        *_labelled(
+            "faults",
+            [
+                ", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None)
+                for fault in plan["faults"]
+            ],
+        ),
     )
     made = _table(("", ""), rows)
     made.show_header = False
@@ -96,7 +105,12 @@ def _nodes(plan: Plan) -> list[list[Any]]:
             "+".join(str(disk["size_gib"]) for disk in node["disks"]),
         )
         own = [
-            (nic["name"] if index == 0 else "", nic["network"] if index == 0 else "", nic["mac"] if index == 0 else "", address)
+            (
+                nic["name"] if index == 0 else "",
+                nic["network"] if index == 0 else "",
+                nic["mac"] if index == 0 else "",
+                address,
+            )
             for nic in node["nics"]
             for index, address in enumerate(f"{a['ip']}/{a['prefix']}" for a in nic["addresses"])
         ]
@@ -113,7 +127,10 @@ def _nodes(plan: Plan) -> list[list[Any]]:
         [_table((*about, *on), wide)],
         [_table(about, sizes), _table(("node", *on), cards)],
         [_table(about, sizes), _table(("node", *narrow), short)],
-        [_table(about, sizes), _table(("node", *(name for name in narrow if name != "MAC")), [(*card[:-2], card[-1]) for card in short])],
+        [
+            _table(about, sizes),
+            _table(("node", *(name for name in narrow if name != "MAC")), [(*card[:-2], card[-1]) for card in short]),
+        ],
     ]
     for tables in choices:
         tables[-1].caption = caption

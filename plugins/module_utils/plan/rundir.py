@@ -83,7 +83,9 @@ def prepare(
     if name is None:
         plan = load_plan(run_dir)
         if plan["cluster"]["name"] != cluster:
-            raise RunError(f"{run_dir / PLAN}: cluster.name is {plan['cluster']['name']!r}: this is the run directory of cluster {cluster!r}")
+            raise RunError(
+                f"{run_dir / PLAN}: cluster.name is {plan['cluster']['name']!r}: this is the run directory of cluster {cluster!r}"
+            )
         wanted = {}
         problems = [Problem.of(str(run_dir / PLAN), *finding) for finding in named.check(plan)] if files else []
         if problems:

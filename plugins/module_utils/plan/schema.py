@@ -57,7 +57,10 @@ def _of(wanted: object, text: str, default: object) -> Schema:
         found["items"] = _of(allowed.items, "", None)
     elif allowed.kind == "record":
         defaults = default if isinstance(default, dict) else {}
-        known = {name: (kind, describe.fields(allowed.record).get(name, ""), defaults.get(name)) for name, kind in fields(allowed.record).items()}
+        known = {
+            name: (kind, describe.fields(allowed.record).get(name, ""), defaults.get(name))
+            for name, kind in fields(allowed.record).items()
+        }
         return found | _object(known, required(allowed.record))
     elif allowed.tagged:
         return found | _tagged(allowed)

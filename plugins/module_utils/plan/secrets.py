@@ -88,8 +88,12 @@ def _load(text: str, name: str) -> dict[str, Any]:
     found = load_json(text, name=name)
     names = ("bmc", "registry", "registry_http")
     nodes = found.get("nodes", {}) if isinstance(found, dict) else None
-    if not isinstance(nodes, dict) or not all(isinstance(text, str) for text in (*(found.get(key, "") for key in names), *nodes.values())):
-        raise ValueError(f"{name}: passwords are a mapping of strings: {', '.join(names)}; correct the file, or remove it for new ones")
+    if not isinstance(nodes, dict) or not all(
+        isinstance(text, str) for text in (*(found.get(key, "") for key in names), *nodes.values())
+    ):
+        raise ValueError(
+            f"{name}: passwords are a mapping of strings: {', '.join(names)}; correct the file, or remove it for new ones"
+        )
     return found
 
 

@@ -20,7 +20,9 @@ class Setting(NamedTuple):
 
 SETTINGS: dict[str, Setting] = {
     "AGENT_NEXT_INSTRUCTION_SECONDS": Setting("60", "5", "service", "pause of an agent between two instructions"),
-    "STEP_REPEAT_SECONDS": Setting(None, "20", "service", "pause before an agent is given the same check again; upstream: at each poll"),
+    "STEP_REPEAT_SECONDS": Setting(
+        None, "20", "service", "pause before an agent is given the same check again; upstream: at each poll"
+    ),
     "HOST_MONITOR_INTERVAL": Setting("8s", "2s", "service", "pace of the host state machine"),
     "CLUSTER_MONITOR_INTERVAL": Setting("10s", "2s", "service", "pace of the cluster state machine"),
     "INSTALLER_POLL_SECONDS": Setting(None, "3", "installer", "waits for hosts, nodes and workers; upstream 5 to 30"),

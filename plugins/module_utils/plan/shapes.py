@@ -19,7 +19,14 @@ from .problems import Mismatch, Path
 
 Kind = Literal["string", "integer", "boolean", "list", "mapping", "record", "tagged", "any"]
 _SCALARS: dict[Any, Kind] = {str: "string", int: "integer", bool: "boolean", Any: "any"}
-_PYTHON: dict[Kind, type] = {"integer": int, "boolean": bool, "list": list, "mapping": Mapping, "record": Mapping, "tagged": Mapping}
+_PYTHON: dict[Kind, type] = {
+    "integer": int,
+    "boolean": bool,
+    "list": list,
+    "mapping": Mapping,
+    "record": Mapping,
+    "tagged": Mapping,
+}
 _MEANINGS: dict[Kind, str] = {"list": "a list", "mapping": "a mapping", "record": "a mapping", "tagged": "a mapping",
                               "integer": "an integer", "boolean": "true or false", "any": "anything"}  # fmt: skip
 
@@ -151,7 +158,9 @@ def _of_mapping(value: Mapping[object, object], allowed: Shape, path: Path) -> I
             yield from mismatches(item, allowed.items, (*path, key))
 
 
-def _of_record(value: Mapping[object, object], known: Mapping[str, object], needed: Collection[str], path: Path) -> Iterator[Mismatch]:
+def _of_record(
+    value: Mapping[object, object], known: Mapping[str, object], needed: Collection[str], path: Path
+) -> Iterator[Mismatch]:
     for key in value:
         if key not in known:
             yield _unknown(key, list(known), path)
@@ -160,7 +169,9 @@ def _of_record(value: Mapping[object, object], known: Mapping[str, object], need
             yield from mismatches(value[name], wanted, (*path, name))
         elif name in needed:
             allowed = shape(wanted)
-            yield Mismatch((*path, name), None, f"is missing: must be {allowed.meaning()}{', or null' if allowed.null else ''}")
+            yield Mismatch(
+                (*path, name), None, f"is missing: must be {allowed.meaning()}{', or null' if allowed.null else ''}"
+            )
 
 
 def _of_tagged(value: Mapping[object, object], tagged: Tagged, path: Path) -> Iterator[Mismatch]:

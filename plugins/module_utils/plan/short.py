@@ -182,7 +182,9 @@ def _network(given: Mapping[str, Any], cluster: str) -> Network:
         "domain": given.get("domain", f"{cluster}.test"),
         "subnets": [_subnet(entry) for entry in given["subnets"]],
         "dns": {"hosts": [], "wildcards": [], **given.get("dns", {})},
-        "reservations": [cast(Reservation, {"mac": None, "duid": None, **entry}) for entry in given.get("reservations", [])],
+        "reservations": [
+            cast(Reservation, {"mac": None, "duid": None, **entry}) for entry in given.get("reservations", [])
+        ],
     }
 
 

@@ -67,7 +67,11 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
     for name, found in hypervisor["uplink"].items():
         if found != uplink[name]:  # type: ignore[literal-required]
             wanted = uplink[name]  # type: ignore[literal-required]
-            yield ("hypervisor", "uplink", name), found, f"must be {wanted}: what removes the cluster finds it by the cluster's name"
+            yield (
+                ("hypervisor", "uplink", name),
+                found,
+                f"must be {wanted}: what removes the cluster finds it by the cluster's name",
+            )
     for name in ("networks", "nodes"):
         if not plan[name]:  # type: ignore[literal-required]
             yield (name,), None, "must not be empty"
@@ -84,7 +88,11 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
             yield ("nodes", index, "nics"), None, "must not be empty"
         for position, nic in enumerate(node["nics"]):
             if nic["network"] not in networks:
-                yield ("nodes", index, "nics", position, "network"), nic["network"], f"must be one of {', '.join(networks)}"
+                yield (
+                    ("nodes", index, "nics", position, "network"),
+                    nic["network"],
+                    f"must be one of {', '.join(networks)}",
+                )
     hosts = {node["name"]: [a["ip"] for nic in node["nics"] for a in nic["addresses"]] for node in plan["nodes"]}
     first, ip = plan["rendezvous"]["node"], plan["rendezvous"]["ip"]
     if first not in hosts:

@@ -60,7 +60,9 @@ def _masters(count: int, ocp: Size, lab: Size, *, least: int = 1, most: int = 5)
 
 TOPOLOGIES: dict[str, Topology] = {
     "sno": Topology("single node", "SNO", _masters(1, Size(8, 32768, 100), Size(2, 4096, 20))),
-    "snomin": Topology("single node, as small as it can be", "SNOMIN", _masters(1, Size(4, 32768, 100), Size(1, 4096, 20))),
+    "snomin": Topology(
+        "single node, as small as it can be", "SNOMIN", _masters(1, Size(4, 32768, 100), Size(1, 4096, 20))
+    ),
     "compact": Topology("three control-plane nodes", "COMPACT", _masters(3, Size(4, 32768, 100), Size(2, 3072, 20))),
     "ha": Topology(
         "three control-plane nodes and workers",
@@ -69,10 +71,16 @@ TOPOLOGIES: dict[str, Topology] = {
         worker=Group(2, Size(4, 16384, 100), Size(1, 2048, 20)),
     ),
     "4control": Topology(
-        "four control-plane nodes", "4CONTROL", _masters(4, Size(4, 24576, 100), Size(1, 3072, 20)), aliases=("4_masters",)
+        "four control-plane nodes",
+        "4CONTROL",
+        _masters(4, Size(4, 24576, 100), Size(1, 3072, 20)),
+        aliases=("4_masters",),
     ),
     "5control": Topology(
-        "five control-plane nodes", "5CONTROL", _masters(5, Size(4, 24576, 100), Size(1, 3072, 20)), aliases=("5_masters",)
+        "five control-plane nodes",
+        "5CONTROL",
+        _masters(5, Size(4, 24576, 100), Size(1, 3072, 20)),
+        aliases=("5_masters",),
     ),
     "tna": Topology(
         "two control-plane nodes and an arbiter",
@@ -88,6 +96,7 @@ TOPOLOGIES: dict[str, Topology] = {
         fencing=True,
     ),
 }
+
 
 def preset(name: str, payload: str) -> dict[str, dict[str, int]]:
     """Return what a profile starts from for a topology: count and size of each role."""

@@ -9,5 +9,7 @@ def warnings(plan: Plan) -> list[str]:
     """Return a sentence for each."""
     found = []
     if plan["hypervisor"]["route"] and plan["cluster"]["stack"] == "dualstack":
-        found.append("hypervisor.route reaches only the IPv4 addresses of this cluster; its IPv6 addresses are not reachable from the host")
+        found.append(
+            "hypervisor.route reaches only the IPv4 addresses of this cluster; its IPv6 addresses are not reachable from the host"
+        )
     return found

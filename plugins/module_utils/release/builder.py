@@ -33,10 +33,21 @@ class Builder:
 
     def __call__(self, *arguments: str) -> Any:
         """Return the JSON that the builder prints for `arguments`. Raises `PayloadError` when it fails."""
-        environment = {**os.environ, "PYTHONPATH": str(self.scratch), "XDG_CACHE_HOME": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(self.scratch),
+            "XDG_CACHE_HOME": str(self.cache),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         command = [sys.executable, "-m", PROGRAM, *arguments, "--json", "--progress"]
         with subprocess.Popen(
-            command, env=environment, cwd=self.scratch, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command,
+            env=environment,
+            cwd=self.scratch,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as process:
             lines = [self._say(line.rstrip()) for line in process.stderr or ()]
             printed = process.stdout.read() if process.stdout else ""

@@ -29,7 +29,9 @@ MOST_UNPACKED = 64 * 2**30
 MOST_NAME = 2**20
 """Bytes of an extended header, which tarfile reads into memory."""
 WHITEOUT = ".wh."
-_EXTENDED = frozenset({tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK})
+_EXTENDED = frozenset(
+    {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
+)
 
 
 class _Member(tarfile.TarInfo):
@@ -111,7 +113,9 @@ def hides(hidden: str, path: str) -> bool:
 def matches(path: str, patterns: list[str]) -> bool:
     """Return whether a path matches one of the patterns, with as many folders: `*` stays within one."""
     folders = path.count("/")
-    return bool(path) and any(folders == pattern.count("/") and fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+    return bool(path) and any(
+        folders == pattern.count("/") and fnmatch.fnmatchcase(path, pattern) for pattern in patterns
+    )
 
 
 def contents(archive: tarfile.TarFile, member: tarfile.TarInfo, limit: int) -> IO[bytes]:

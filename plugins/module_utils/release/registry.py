@@ -30,7 +30,9 @@ _MANIFESTS = ", ".join(
         "application/vnd.docker.distribution.manifest.v2+json",
     )
 )  # fmt: skip
-_PULLSPEC = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\](?::\d+)?|[^/]+)/(?P<path>[^@:]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?")
+_PULLSPEC = re.compile(
+    r"(?P<host>\[[0-9a-fA-F:]+\](?::\d+)?|[^/]+)/(?P<path>[^@:]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?"
+)
 _TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 

@@ -29,7 +29,9 @@ def by_name(name: str) -> ReleaseProfile:
     try:
         return RELEASES[name]
     except KeyError:
-        raise UnknownRelease(f"{name!r} is not a known release: use one of main, {', '.join(reversed(list(RELEASES)))}") from None
+        raise UnknownRelease(
+            f"{name!r} is not a known release: use one of main, {', '.join(reversed(list(RELEASES)))}"
+        ) from None
 
 
 def by_version(version: str) -> ReleaseProfile:

@@ -35,7 +35,10 @@ CONSOLE_ENDS = (
 )
 CONSOLE_REMARKS = (
     (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied"),
-    (re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE), "the release image can't be pulled"),
+    (
+        re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE),
+        "the release image can't be pulled",
+    ),
 )
 # Control sequences of consoles, which are invalid in XML.
 CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -135,14 +138,20 @@ def causes(facts: Facts) -> list[Cause]:
 def _services(facts: Facts) -> Iterator[Cause]:
     if error := facts.services.get("registry"):
         # Registered hosts may already have pulled their images.
-        yield Cause(f"the lab's registry does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again", LIKELY if facts.cluster else SURE)
+        yield Cause(
+            f"the lab's registry does not answer: {error}",
+            f"{facts.access.verb('prepare')}  # starts it again",
+            LIKELY if facts.cluster else SURE,
+        )
 
 
 def _other_services(facts: Facts) -> Iterator[Cause]:
     """Services that an installation does not need after the machines have booted."""
     for name in ("ntp", "bmc", "http"):
         if error := facts.services.get(name):
-            yield Cause(f"the lab's {name} does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again")
+            yield Cause(
+                f"the lab's {name} does not answer: {error}", f"{facts.access.verb('prepare')}  # starts it again"
+            )
 
 
 def _domains(facts: Facts) -> Iterator[Cause]:
@@ -151,12 +160,21 @@ def _domains(facts: Facts) -> Iterator[Cause]:
     for node in facts.plan["nodes"]:
         state = facts.domains.get(node["domain"])
         if state is None:
-            yield Cause(f"VM {node['domain']} does not exist", f"{facts.access.verbs('prepare', 'boot')}  # defines it and starts it", SURE)
+            yield Cause(
+                f"VM {node['domain']} does not exist",
+                f"{facts.access.verbs('prepare', 'boot')}  # defines it and starts it",
+                SURE,
+            )
         elif state == "paused":
-            yield Cause(f"VM {node['domain']} ({node['name']}) is paused", facts.access.virsh("resume", node["domain"]), LIKELY)
+            yield Cause(
+                f"VM {node['domain']} ({node['name']}) is paused", facts.access.virsh("resume", node["domain"]), LIKELY
+            )
         elif state != "running":
-            yield Cause(f"VM {node['domain']} ({node['name']}) is {state}",
-                        f"{facts.access.verb('boot')}  # starts it; for the reason see: {facts.access.console(node['domain'])}", SURE)
+            yield Cause(
+                f"VM {node['domain']} ({node['name']}) is {state}",
+                f"{facts.access.verb('boot')}  # starts it; for the reason see: {facts.access.console(node['domain'])}",
+                SURE,
+            )
 
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
@@ -179,38 +197,63 @@ def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], grace: flo
 def _node_zero(facts: Facts) -> Iterator[Cause]:
     address = facts.rendezvous_ip or facts.plan["rendezvous"]["ip"]
     if facts.refusal:
-        yield Cause(f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
-                    f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run", SURE)
+        yield Cause(
+            f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
+            f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run",
+            SURE,
+        )
     if facts.cluster is not None or facts.nodes is not None:
         return
     hopeless = any(unit.broken(name) for name, unit in facts.node_zero.items())
     for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].unhealthy(item[0])):
         if unit.unhealthy(name) or unit.state == "activating":
-            yield Cause(f"assisted-service never started: {name} on the rendezvous host {address} "
-                        + ("is still starting" if not unit.unhealthy(name) else "fails repeatedly" if unit.restarts else "has failed")
-                        + (f": {unit.said[:300]}" if unit.said else ""),
-                        facts.access.ssh(address, f"sudo journalctl --no-pager -u {name}"),
-                        SURE if hopeless and unit.unhealthy(name) else None)
-    holders = [n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address]
+            yield Cause(
+                f"assisted-service never started: {name} on the rendezvous host {address} "
+                + (
+                    "is still starting"
+                    if not unit.unhealthy(name)
+                    else "fails repeatedly"
+                    if unit.restarts
+                    else "has failed"
+                )
+                + (f": {unit.said[:300]}" if unit.said else ""),
+                facts.access.ssh(address, f"sudo journalctl --no-pager -u {name}"),
+                SURE if hopeless and unit.unhealthy(name) else None,
+            )
+    holders = [
+        n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address
+    ]
     holder = holders[0] if holders else None
     if not facts.node_zero:
         if holder is None:
-            yield Cause(f"rendezvousIP {address} is not the address of any node of the plan",
-                        f"set rendezvousIP in {facts.access.run_dir}/agent-config.yaml to the address of a control-plane node, then: "
-                        f"{facts.access.verbs('image', 'boot')}", SURE)
+            yield Cause(
+                f"rendezvousIP {address} is not the address of any node of the plan",
+                f"set rendezvousIP in {facts.access.run_dir}/agent-config.yaml to the address of a control-plane node, then: "
+                f"{facts.access.verbs('image', 'boot')}",
+                SURE,
+            )
         elif facts.reachable and not facts.reachable.get(holder):
-            yield Cause(f"the rendezvous host {holder} ({address}) does not answer on the network",
-                        facts.console(holder))
+            yield Cause(
+                f"the rendezvous host {holder} ({address}) does not answer on the network", facts.console(holder)
+            )
         else:
-            yield Cause(f"the assisted service at {address}:{Port.ASSISTED_SERVICE} never answered", facts.access.ssh(address, "sudo journalctl --no-pager -b"))
+            yield Cause(
+                f"the assisted service at {address}:{Port.ASSISTED_SERVICE} never answered",
+                facts.access.ssh(address, "sudo journalctl --no-pager -b"),
+            )
 
 
 def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
     """Return the plan's node of a host: by its network cards, else by name."""
-    cards = {nic.get("mac_address", "").lower() for nic in load_json(host.get("inventory") or "{}", name="inventory").get("interfaces") or ()}
+    cards = {
+        nic.get("mac_address", "").lower()
+        for nic in load_json(host.get("inventory") or "{}", name="inventory").get("interfaces") or ()
+    }
     nodes = [node for node in facts.plan["nodes"] if node["role"] != EXTRA]
     by_card = (node["name"] for node in nodes if cards & {nic["mac"] for nic in node["nics"]})
-    return next(by_card, None if cards else next((node["name"] for node in nodes if node["name"] == host_name(host)), None))
+    return next(
+        by_card, None if cards else next((node["name"] for node in nodes if node["name"] == host_name(host)), None)
+    )
 
 
 def _registered(facts: Facts) -> Iterator[Cause]:
@@ -223,42 +266,65 @@ def _registered(facts: Facts) -> Iterator[Cause]:
         if name in there:
             continue
         if said := facts.refused.get(name):
-            yield Cause(f"host {name} is refused by the assisted service: {said}",
-                        f"{facts.access.verb('boot')}  # boots it from this run's image if it was booted from another one", LIKELY)
+            yield Cause(
+                f"host {name} is refused by the assisted service: {said}",
+                f"{facts.access.verb('boot')}  # boots it from this run's image if it was booted from another one",
+                LIKELY,
+            )
         else:
-            yield Cause(f"host {name} never registered",
-                        f"{facts.console(name)}  # check that it reaches {facts.rendezvous_ip or facts.plan['rendezvous']['ip']}", LIKELY)
+            yield Cause(
+                f"host {name} never registered",
+                f"{facts.console(name)}  # check that it reaches {facts.rendezvous_ip or facts.plan['rendezvous']['ip']}",
+                LIKELY,
+            )
     for host in hosts:
         if _planned(facts, host) is None:
-            yield Cause(f"host {host_name(host)} is not part of this plan ({len(hosts)} hosts registered, {len(planned)} expected)",
-                        "power the extra machine off: the installation starts only with exactly the expected hosts", LIKELY)
+            yield Cause(
+                f"host {host_name(host)} is not part of this plan ({len(hosts)} hosts registered, {len(planned)} expected)",
+                "power the extra machine off: the installation starts only with exactly the expected hosts",
+                LIKELY,
+            )
 
 
 def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[tuple[str, float]]:
     """Yield messages of failing validations, or of some warnings among them, with their grace periods: hardware does not change."""
     for category, checks in load_json(thing.get("validations_info") or "{}", name="validations_info").items():
         for check in checks:
-            if check["status"] in ("failure", "error") and (check["id"] in warnings if warnings else check["id"] not in WARNINGS):
+            if check["status"] in ("failure", "error") and (
+                check["id"] in warnings if warnings else check["id"] not in WARNINGS
+            ):
                 yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
 def _preparation(facts: Facts) -> Iterator[Cause]:
     """The service retries indefinitely: the cluster falls back to ready, and is prepared again."""
-    if facts.nodes is not None or (facts.cluster or {}).get("status") not in ("ready", "insufficient", "preparing-for-installation"):
+    if facts.nodes is not None or (facts.cluster or {}).get("status") not in (
+        "ready",
+        "insufficient",
+        "preparing-for-installation",
+    ):
         return
     failed = Counter(match.groups() for event in facts.events if (match := PREPARING_FAILED.match(event["message"])))
     for (name, reason), times in failed.items():
         if times >= RESTARTS:
-            yield Cause(f"host {name} fails to prepare for the installation, repeatedly: {reason}",
-                        "fix the condition above; the service retries automatically", LIKELY)
+            yield Cause(
+                f"host {name} fails to prepare for the installation, repeatedly: {reason}",
+                "fix the condition above; the service retries automatically",
+                LIKELY,
+            )
 
 
 def _hosts(facts: Facts) -> Iterator[Cause]:
-    for host in sorted((facts.cluster or {}).get("hosts") or [], key=lambda host: host.get("status_info") == FAILED_WITH_CLUSTER):
+    for host in sorted(
+        (facts.cluster or {}).get("hosts") or [], key=lambda host: host.get("status_info") == FAILED_WITH_CLUSTER
+    ):
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
         if status in BROKEN:
-            yield Cause(f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
-                        f"ls {facts.access.run_dir}/report/hosts/{name}  # its logs, after  {facts.access.verb('gather')}", BROKEN[status])
+            yield Cause(
+                f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
+                f"ls {facts.access.run_dir}/report/hosts/{name}  # its logs, after  {facts.access.verb('gather')}",
+                BROKEN[status],
+            )
         elif status in ("insufficient", "pending-for-input"):
             for message, grace in _failing(host):
                 yield Cause(f"host {name} fails a validation: {message}", facts.again(), grace)
@@ -296,7 +362,9 @@ def _pods(facts: Facts) -> Iterator[Cause]:
     for pod in sorted(facts.pods, key=lambda pod: pod["metadata"].get("namespace") != NAMESPACE):
         if said := broken(pod):
             namespace, name = pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]
-            yield Cause(f"pod {pod_name(pod)}: {said}", facts.access.kubectl("describe", "pod", "-n", namespace, name), LIKELY)
+            yield Cause(
+                f"pod {pod_name(pod)}: {said}", facts.access.kubectl("describe", "pod", "-n", namespace, name), LIKELY
+            )
 
 
 def _joined(facts: Facts) -> Iterator[Cause]:
@@ -307,16 +375,17 @@ def _joined(facts: Facts) -> Iterator[Cause]:
     for host in (facts.cluster or {}).get("hosts") or []:
         name, stage = host_name(host), (host.get("progress") or {}).get("current_stage")
         if name not in there and stage and (not host.get("bootstrap") or stage == Stage.REBOOTING):
-            yield Cause(f"host {name} has not joined the cluster: its last stage is {stage}",
-                        facts.console(name))
+            yield Cause(f"host {name} has not joined the cluster: its last stage is {stage}", facts.console(name))
 
 
 def _operators(facts: Facts) -> Iterator[Cause]:
     for node in facts.nodes or []:
         ready = next((c for c in (node.get("status") or {}).get("conditions") or [] if c["type"] == "Ready"), None)
         if not ready or ready["status"] != "True":
-            yield Cause(f"node {node['metadata']['name']} is not Ready: {(ready or {}).get('message', 'no condition')}",
-                        facts.access.kubectl("describe", "node", node["metadata"]["name"]))
+            yield Cause(
+                f"node {node['metadata']['name']} is not Ready: {(ready or {}).get('message', 'no condition')}",
+                facts.access.kubectl("describe", "node", node["metadata"]["name"]),
+            )
     for message in operator_report(facts.operators or []):
         if message.level == "error" or " Progressing is " in message.text:
             yield Cause(message.text, facts.access.kubectl("get", "clusteroperators"))

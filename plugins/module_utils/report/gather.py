@@ -59,8 +59,13 @@ class Gatherer:
         """Collect everything, determine the causes, and write `summary.txt`."""
         _private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
-            ("run directory", self._run_dir), ("libvirt", self._libvirt), ("services", self._services),
-            ("consoles", self._consoles), ("assisted-service", self._service), ("OpenShift API", self._kube)]
+            ("run directory", self._run_dir),
+            ("libvirt", self._libvirt),
+            ("services", self._services),
+            ("consoles", self._consoles),
+            ("assisted-service", self._service),
+            ("OpenShift API", self._kube),
+        ]
         jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
         with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
             for (name, __), result in zip(jobs, pool.map(lambda job: _reason(job[1]), jobs), strict=True):
@@ -78,9 +83,16 @@ class Gatherer:
         if not lines:
             lines = ["No cause found: every source that answered is healthy."]
         if self.plan["faults"]:
-            asked = (", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None) for fault in self.plan["faults"])
+            asked = (
+                ", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None)
+                for fault in self.plan["faults"]
+            )
             lines += ["", "Faults of the profile:", *(f"     {line}" for line in (*asked, *self.injected))]
-        lines += ["", *(f"not gathered: {name}: {why}" for name, why in sorted(self.out.missing.items())), *sorted(self.out.files)]
+        lines += [
+            "",
+            *(f"not gathered: {name}: {why}" for name, why in sorted(self.out.missing.items())),
+            *sorted(self.out.files),
+        ]
         return "\n".join(lines) + "\n"
 
     def _write(self, name: str, text: str) -> None:
@@ -105,8 +117,17 @@ class Gatherer:
         self._write(name, json.dumps(what, indent=1, sort_keys=True))
 
     def _run_dir(self) -> None:
-        for pattern in ("*.yaml", "*.yml", "state.json", "rendezvousIP", ".openshift_install.log", "cluster-manifests/*",
-                        "mirror/*", "openshift/*", "logs/*.log"):
+        for pattern in (
+            "*.yaml",
+            "*.yml",
+            "state.json",
+            "rendezvousIP",
+            ".openshift_install.log",
+            "cluster-manifests/*",
+            "mirror/*",
+            "openshift/*",
+            "logs/*.log",
+        ):
             for path in sorted(self.run_dir.glob(pattern)):
                 self._copy_file(f"run/{path.relative_to(self.run_dir)}", path)
 
@@ -116,14 +137,19 @@ class Gatherer:
             self._write(f"libvirt/{name}.xml", run("virsh", "-c", "qemu:///system", "dumpxml", name))
         for network in self.plan["networks"]:
             for command, suffix in (("net-dumpxml", "xml"), ("net-dhcp-leases", "leases")):
-                self._write(f"libvirt/{network['name']}.{suffix}", run("virsh", "-c", "qemu:///system", command, network["name"]))
+                self._write(
+                    f"libvirt/{network['name']}.{suffix}",
+                    run("virsh", "-c", "qemu:///system", command, network["name"]),
+                )
 
     def _services(self) -> None:
         self.facts.services = services.errors(self.plan)
         for path in sorted(self.services.glob("*/log")):
             self._copy_file(f"services/{path.parent.name}.log", path)
         log = self.services / "faults/log"
-        self.injected = [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
+        self.injected = (
+            [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
+        )
 
     def _consoles(self) -> None:
         for path in sorted(Path(self.plan["hypervisor"]["console_dir"]).glob("*.log")):
@@ -143,7 +169,9 @@ class Gatherer:
             record = self.run_dir / "logs"
             if not (record / "cluster.json").exists():
                 raise RuntimeError(str(error)) from error
-            cluster, events = (load_json(read_file(record / f"{name}.json"), name=f"{name}.json") for name in ("cluster", "events"))
+            cluster, events = (
+                load_json(read_file(record / f"{name}.json"), name=f"{name}.json") for name in ("cluster", "events")
+            )
         self.facts.cluster, self.facts.events = cluster, events
         self._json("assisted/cluster.json", cluster)
         self._json("assisted/events.json", events)
@@ -199,7 +227,9 @@ def _reason(job: Callable[[], None]) -> str:
     try:
         job()
     except subprocess.CalledProcessError as error:
-        return (error.stderr if isinstance(error.stderr, str) else error.stderr.decode(errors="replace")).strip() or str(error)
+        return (
+            error.stderr if isinstance(error.stderr, str) else error.stderr.decode(errors="replace")
+        ).strip() or str(error)
     except (subprocess.SubprocessError, OSError, RuntimeError, ClusterError, tarfile.TarError) as error:
         return str(error)
     return ""

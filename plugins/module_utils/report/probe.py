@@ -17,10 +17,26 @@ PACE = 10.0
 _BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
 # Units are queried by ssh, which loads the rendezvous host: not while it may be booting, and rarely.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
-SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=10",
-       "-o", "LogLevel=ERROR")
-NODE_ZERO_UNITS = ("assisted-service-pod", "assisted-service-db", "assisted-service", "agent-register-cluster",
-                   "agent-register-infraenv", "apply-host-config", "start-cluster-installation")
+SSH = (
+    "ssh",
+    "-o",
+    "StrictHostKeyChecking=no",
+    "-o",
+    "UserKnownHostsFile=/dev/null",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "LogLevel=ERROR",
+)
+NODE_ZERO_UNITS = (
+    "assisted-service-pod",
+    "assisted-service-db",
+    "assisted-service",
+    "agent-register-cluster",
+    "agent-register-infraenv",
+    "apply-host-config",
+    "start-cluster-installation",
+)
 # A line per unit: name, state, restarts, and for a stopped one the last error of the program itself, not of systemd and
 # podman. Few processes: each takes an emulated machine tenths of a second, while it is busy with the installation.
 _ASK_UNITS = r"""
@@ -36,9 +52,7 @@ report() {
 done
 """.replace("@", " ".join(f"{unit}.service" for unit in NODE_ZERO_UNITS))
 # Messages of start-agent.sh and the agent before they stop trying.
-_ASK_REFUSAL = (
-    "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
-)
+_ASK_REFUSAL = "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
 
 
 def run(*command: str, limit: float = 30) -> str:
@@ -48,7 +62,13 @@ def run(*command: str, limit: float = 30) -> str:
 
 def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
     """Return the ssh command prefix for a node; batch: never prompt."""
-    return (*SSH, *(("-o", "BatchMode=yes") if batch else ()), "-i", str(run_dir / "ssh" / "id_ecdsa"), f"core@{address}")
+    return (
+        *SSH,
+        *(("-o", "BatchMode=yes") if batch else ()),
+        "-i",
+        str(run_dir / "ssh" / "id_ecdsa"),
+        f"core@{address}",
+    )
 
 
 def domain_states(plan: Plan) -> dict[str, str] | None:

@@ -32,7 +32,9 @@ def of_run(run_dir: Path) -> list[str]:
                 found.update(of_document(document))
     with contextlib.suppress(OSError, DocumentError):
         own = load_json((run_dir / _OWN).read_bytes(), name=_OWN)
-        found.update(of_document({"kind": "Secret", "data": {**own.pop("nodes", {}), **own}} if isinstance(own, dict) else None))
+        found.update(
+            of_document({"kind": "Secret", "data": {**own.pop("nodes", {}), **own}} if isinstance(own, dict) else None)
+        )
     return sorted(found)
 
 
@@ -43,7 +45,9 @@ def of_document(data: Any) -> Iterator[str]:
         key, value = pending.pop()
         if isinstance(value, dict):
             for name, inner in value.items():
-                all_secret = value.get("kind") == "Secret" and name in ("data", "stringData") and isinstance(inner, dict)
+                all_secret = (
+                    value.get("kind") == "Secret" and name in ("data", "stringData") and isinstance(inner, dict)
+                )
                 pending += [("password", leaf) for leaf in inner.values()] if all_secret else [(str(name), inner)]
         elif isinstance(value, list):
             pending += [(key, inner) for inner in value]
@@ -52,7 +56,12 @@ def of_document(data: Any) -> Iterator[str]:
                 pending.append(("", load_json(value, name=key)))
         elif isinstance(value, str) and (within := _IN_URL.findall(value)):
             yield from within
-        elif isinstance(value, str | int) and not isinstance(value, bool) and is_secret_key(key) and not is_innocent(str(value)):
+        elif (
+            isinstance(value, str | int)
+            and not isinstance(value, bool)
+            and is_secret_key(key)
+            and not is_innocent(str(value))
+        ):
             yield str(value)
             plain = _decoded(str(value))
             if plain:

@@ -84,7 +84,11 @@ class Lab:
     def arp_one_way(self, fault: Fault) -> str:
         between = f"ether saddr {self.mac(fault['peer'])} ether daddr {self.mac(fault['node'])}"
         table = f"agentlab-{fault['peer']}-{fault['node']}"
-        rules = ["type filter hook forward priority 0", f"{between} arp operation reply drop", f"{between} icmpv6 type nd-neighbor-advert drop"]
+        rules = [
+            "type filter hook forward priority 0",
+            f"{between} arp operation reply drop",
+            f"{between} icmpv6 type nd-neighbor-advert drop",
+        ]
         run("nft", "-f", "-", given="\n".join([f"table bridge {table} {{", "chain forward {", *rules, "}", "}", ""]))
         return table
 
@@ -93,7 +97,10 @@ class Lab:
 
     def eject(self, fault: Fault) -> list[str]:
         """Also remove it from the definition, so that it does not come back after a power cycle."""
-        out = [self._eject(self.domain(fault), change, *which) for change, *which in (("--config", "--inactive"), ("--live",))]
+        out = [
+            self._eject(self.domain(fault), change, *which)
+            for change, *which in (("--config", "--inactive"), ("--live",))
+        ]
         if not out[-1]:
             raise FaultError(f"{self.domain(fault)} has no medium")
         return out[-1]
@@ -126,7 +133,9 @@ class Lab:
         try:
             program = {
                 "argv": (there / "cmdline").read_bytes().decode().split("\0")[:-1],
-                "environment": dict(e.split("=", 1) for e in (there / "environ").read_bytes().decode().split("\0") if "=" in e),
+                "environment": dict(
+                    e.split("=", 1) for e in (there / "environ").read_bytes().decode().split("\0") if "=" in e
+                ),
                 "log": os.readlink(there / "fd/1"),
                 "digest": note["digest"],
             }
@@ -187,7 +196,9 @@ def run(*command: str, given: str = "") -> str:
     """Return the output of a command; FaultError with its error output if it fails."""
     environment = {**os.environ, "LIBVIRT_DEFAULT_URI": "qemu:///system", "LC_ALL": "C"}
     try:
-        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, env=environment, check=False)
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=60, env=environment, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FaultError(f"{command[0]}: {error}") from error
     if done.returncode:

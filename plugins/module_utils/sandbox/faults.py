@@ -29,13 +29,19 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     state = base / NAME / "state.json"
     config = {
         "faults": faults,
-        "nodes": {n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}} for n in plan["nodes"]},
+        "nodes": {
+            n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}}
+            for n in plan["nodes"]
+        },
         "api": {"url": url, "headers": dict(headers)},
         "processes": str(directory),
         "registry": plan["services"]["registry"]["storage"],
         "state": str(state),
     }
-    files = {base / NAME / "faultd.py": (inspect.getsource(faultd), 0o644), base / NAME / "config.json": (json.dumps(config, indent=1) + "\n", 0o600)}
+    files = {
+        base / NAME / "faultd.py": (inspect.getsource(faultd), 0o644),
+        base / NAME / "config.json": (json.dumps(config, indent=1) + "\n", 0o600),
+    }
     running = processes.find(directory, NAME)
     new = any(not path.exists() or path.read_text() != text for path, (text, __) in files.items())
     if running and not new:
@@ -49,4 +55,10 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
             state.unlink(missing_ok=True)
         argv = [sys.executable, "-I", *(str(path) for path in files)]
         processes.launch(directory, processes.Program(NAME, argv, base / NAME / "log", {}, tuple(files)))
-    return [{"name": NAME, "before": "running with different settings\n" if running else "stopped\n", "after": f"running, {len(faults)} faults\n"}]
+    return [
+        {
+            "name": NAME,
+            "before": "running with different settings\n" if running else "stopped\n",
+            "after": f"running, {len(faults)} faults\n",
+        }
+    ]

@@ -40,7 +40,9 @@ def listen(targets: Sequence[Target]) -> list[socket.socket]:
         except OSError as error:
             for one in made:
                 one.close()
-            raise LabError(f"port {target.local} for {target.name}: {error.strerror}; omit the number for a free one") from error
+            raise LabError(
+                f"port {target.local} for {target.name}: {error.strerror}; omit the number for a free one"
+            ) from error
     return made
 
 

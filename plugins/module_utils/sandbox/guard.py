@@ -43,7 +43,10 @@ def services_on_host(plan: Plan) -> str:
     gateways = [ipaddress.ip_address(subnet["gateway"]) for subnet in plan["networks"][0]["subnets"]]
     ports = ", ".join(str(plan["services"][name]["port"]) for name in ("registry", "bmc", "http", "ntp"))
     families = (f"{'ip' if gateway.version == 4 else 'ip6'} daddr {gateway}" for gateway in gateways)
-    rules = (f"iifname != {{ {bridges} }} {family} meta l4proto {{ tcp, udp }} th dport {{ {ports} }} drop" for family in families)
+    rules = (
+        f"iifname != {{ {bridges} }} {family} meta l4proto {{ tcp, udp }} th dport {{ {ports} }} drop"
+        for family in families
+    )
     return _chain("input", tuple(rules))
 
 

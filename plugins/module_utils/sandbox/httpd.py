@@ -13,14 +13,21 @@ from collections.abc import Awaitable, Callable
 def is_served(host: str, own: str) -> bool:
     """Return whether `Host` is an address, a name of one label, or the server's own name."""
     name = host if host.count(":") > 1 else host.partition(":")[0]
-    return name.startswith("[") or name.replace(".", "").isdigit() or "." not in name or name.lower().rstrip(".") == own.lower()
+    return (
+        name.startswith("[")
+        or name.replace(".", "").isdigit()
+        or "." not in name
+        or name.lower().rstrip(".") == own.lower()
+    )
 
 
 def main(root: str, port: int, own: str, addresses: list[str]) -> None:
     from aiohttp import web
 
     @web.middleware
-    async def guard(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+    async def guard(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
         if not is_served(request.headers.get("Host", ""), own):
             raise web.HTTPMisdirectedRequest(text=f"{request.host} is not a name of this server\n")
         return await handler(request)

@@ -76,7 +76,19 @@ def attempt(accelerator: str, limit: float = LIMIT_SECONDS) -> str | None:
         disk, errors = Path(scratch) / "disk", Path(scratch) / "errors"
         disk.write_bytes(fat_disk(efi_program()))
         command = [
-            *(qemu, "-accel", accelerator, "-machine", "q35", "-m", "128", "-nodefaults", "-display", "none", "-no-reboot"),
+            *(
+                qemu,
+                "-accel",
+                accelerator,
+                "-machine",
+                "q35",
+                "-m",
+                "128",
+                "-nodefaults",
+                "-display",
+                "none",
+                "-no-reboot",
+            ),
             *(["-cpu", "host"] if accelerator == "kvm" else []),
             *_firmware(Path(scratch)),
             *("-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,bootindex=1"),

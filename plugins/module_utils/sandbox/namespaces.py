@@ -113,7 +113,12 @@ def missing_programs() -> dict[str, str]:
 
 
 def ensure(
-    who: owner.Caller, netns: str, state_dir: Path, resolver: list[str], search: str, kvm: Callable[[], bool] = lambda: False
+    who: owner.Caller,
+    netns: str,
+    state_dir: Path,
+    resolver: list[str],
+    search: str,
+    kvm: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Create the sandbox of a cluster unless it is running; return whether it was created.
 

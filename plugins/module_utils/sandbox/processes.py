@@ -107,7 +107,11 @@ def _environment(pid: int) -> bytes:
 def _laid_out(process: Running) -> bytes:
     """Return the environment of a process that may just have started: the kernel lays it out a moment after execve(2) has succeeded."""
     deadline = time.monotonic() + EXEC_SECONDS
-    while not (environment := _environment(process.pid)) and runs(process.pid, process.start) and time.monotonic() < deadline:
+    while (
+        not (environment := _environment(process.pid))
+        and runs(process.pid, process.start)
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.005)
     return environment
 

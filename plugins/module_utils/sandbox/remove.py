@@ -29,8 +29,12 @@ def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -
     """
     unknown = sorted({item["kind"] for item in created} - KINDS)
     if unknown:
-        raise LabError(f"state.json lists {', '.join(unknown)}, which this version cannot remove: known are {', '.join(sorted(KINDS))}")
-    directories = {item["name"]: owner.marked(Path(item["name"]), who) for item in created if item["kind"] == "state_dir"}
+        raise LabError(
+            f"state.json lists {', '.join(unknown)}, which this version cannot remove: known are {', '.join(sorted(KINDS))}"
+        )
+    directories = {
+        item["name"]: owner.marked(Path(item["name"]), who) for item in created if item["kind"] == "state_dir"
+    }
     for name in directories:
         host.refuse_damaged(Path(name).parent)
     # Without a state directory the mark comes from state.json.
@@ -55,10 +59,16 @@ def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -
     return removed
 
 
-def _sandbox(created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool) -> list[Item]:
+def _sandbox(
+    created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool
+) -> list[Item]:
     removed = []
     for item in created:
-        if item["kind"] == "uplink" and found.mark and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):
+        if (
+            item["kind"] == "uplink"
+            and found.mark
+            and (uplink.exists(item["name"]) if check else uplink.remove(item["name"]))
+        ):
             removed.append(item)
     for item in created:
         if item["kind"] != "sandbox":
@@ -71,7 +81,9 @@ def _sandbox(created: Sequence[Item], directories: dict[str, owner.Owner | None]
     return removed
 
 
-def _carried(created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool) -> list[Item]:
+def _carried(
+    created: Sequence[Item], directories: dict[str, owner.Owner | None], found: owner.Owner, check: bool
+) -> list[Item]:
     removed = [item for item in reversed(created) if item["kind"] == "service" and _service(item, directories, check)]
     for item in created:
         if item["kind"] == "uplink" and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):

@@ -106,7 +106,9 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
         for path, (content, mode) in service.files.items():
             write_atomic(path, content, mode)
         if owner := port_owner(service.port, service.transport):
-            raise LabError(f"{name}: port {service.port}/{service.transport} is used by {owner}: stop it, or choose another port")
+            raise LabError(
+                f"{name}: port {service.port}/{service.transport} is used by {owner}: stop it, or choose another port"
+            )
         processes.launch(directory, service.program)
     if not check:
         for name, service in services.items():
@@ -117,7 +119,12 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
 def errors(plan: Plan) -> dict[str, str]:
     """Return why each service that `plan`'s nodes need does not answer: an error message, or an empty string."""
     wanted = plan["services"]
-    ports = {"bmc": wanted["bmc"]["port"], "registry": wanted["registry"]["port"], "http": wanted["http"]["port"], "ntp": wanted["ntp"]["port"]}
+    ports = {
+        "bmc": wanted["bmc"]["port"],
+        "registry": wanted["registry"]["port"],
+        "http": wanted["http"]["port"],
+        "ntp": wanted["ntp"]["port"],
+    }
     address, found = wanted["address"], {}
     for name in NAMES:
         used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}
@@ -168,7 +175,9 @@ def _wait(name: str, service: Service, directory: Path) -> None:
             ended = processes.find(directory, name) is None
             if ended or time.monotonic() > deadline:
                 what = "exited" if ended else f"does not answer after {HEALTH_SECONDS:.0f} s ({error})"
-                raise LabError(f"{name}: {what}: {processes.log_tail(service.program.log) or 'its log is empty'}") from error
+                raise LabError(
+                    f"{name}: {what}: {processes.log_tail(service.program.log) or 'its log is empty'}"
+                ) from error
         time.sleep(0.05)
 
 
@@ -193,7 +202,10 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
     files = {
         base / "emulator.py": (simulator.source(), 0o644),
         base / "httpd.py": (inspect.getsource(httpd), 0o644),
-        base / "emulator.conf": ("".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()), 0o644),
+        base / "emulator.conf": (
+            "".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()),
+            0o644,
+        ),
         **_protected(base, settings, tls),
     }
     program = processes.Program(
@@ -259,7 +271,15 @@ def _protected(base: Path, settings: Registry | BmcService, tls: Mapping[str, st
 def _http(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Service:
     port = plan["services"]["http"]["port"]
     files = {base / "httpd.py": (inspect.getsource(httpd), 0o644)}
-    argv = [sys.executable, "-I", f"{base}/httpd.py", plan["services"]["http"]["root"], str(port), plan["services"]["host"], *([] if private else addresses)]
+    argv = [
+        sys.executable,
+        "-I",
+        f"{base}/httpd.py",
+        plan["services"]["http"]["root"],
+        str(port),
+        plan["services"]["host"],
+        *([] if private else addresses),
+    ]
     return Service(
         processes.Program("http", argv, base / "log", {}, tuple(files)),
         files,

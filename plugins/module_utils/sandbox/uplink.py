@@ -27,7 +27,9 @@ from .host import shared
 FILE = "uplink.json"
 
 
-def resolvers(files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))) -> list[str]:
+def resolvers(
+    files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf")),
+) -> list[str]:
     """Return the host's name servers that are reachable from other namespaces."""
     for path in files:
         try:
@@ -50,7 +52,10 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise LabError(f"hypervisor.egress and hypervisor.route need {program} on this host: install {package}")
     four = [
-        (network, subnet["cidr"]) for network in plan["networks"] for subnet in network["subnets"] if subnet["family"] == "ipv4"
+        (network, subnet["cidr"])
+        for network in plan["networks"]
+        for subnet in network["subnets"]
+        if subnet["family"] == "ipv4"
     ]
     wanted: dict[str, Any] = {
         "link": pair["link"],
@@ -93,7 +98,9 @@ def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`."""
     name = plan["hypervisor"]["uplink"]["table"]
     if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
-        raise LabError("nft, which protects BMCs, registry and files of the lab from neighbours, is not installed on this hypervisor: install nftables")
+        raise LabError(
+            "nft, which protects BMCs, registry and files of the lab from neighbours, is not installed on this hypervisor: install nftables"
+        )
     if _quiet("nft", "list", "table", "inet", name):
         return []
     text = guard.table(name, guard.services_on_host(plan))

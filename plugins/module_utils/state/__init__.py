@@ -65,7 +65,7 @@ def load(run_dir: Path) -> State:
         return {"owner": None, "created": [], "stages": {}}
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
-            f"{path}: not a state file ({error}): expected {{\"created\": [...], \"stages\": {{...}}}}. Restore it, or move it aside: "
+            f'{path}: not a state file ({error}): expected {{"created": [...], "stages": {{...}}}}. Restore it, or move it aside: '
             "`agentlab destroy PROFILE`, with the profile of the cluster, then removes everything with its mark"
         ) from error
 

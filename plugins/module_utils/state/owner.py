@@ -79,7 +79,9 @@ def from_fact(data: Mapping[str, Any]) -> Caller:
     try:
         return Caller(_owner(data["owner"]), adopt=bool(data.get("adopt")), remote=bool(data.get("remote")))
     except (KeyError, TypeError, ValueError) as error:
-        raise OwnerError(f"owner: must be the fact agentlab_owner, which the role agentlab.ocp.plan sets ({error})") from error
+        raise OwnerError(
+            f"owner: must be the fact agentlab_owner, which the role agentlab.ocp.plan sets ({error})"
+        ) from error
 
 
 def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
@@ -91,7 +93,9 @@ def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
     state_dir = Path(given["plan"]["hypervisor"]["state_dir"])
     found = verify(state_dir, who)
     if found is None and not check:
-        raise OwnerError(f"{state_dir / FILE}: there is no cluster {who.owner.cluster}: agentlab prepare --cluster {who.owner.cluster}")
+        raise OwnerError(
+            f"{state_dir / FILE}: there is no cluster {who.owner.cluster}: agentlab prepare --cluster {who.owner.cluster}"
+        )
     return found or who.owner
 
 
@@ -109,7 +113,11 @@ def caller(plan: Mapping[str, Any], run_dir: Path, *, adopt: bool = False) -> Ca
     mark = str(recorded["mark"]) if recorded else ""
     remote = plan["hypervisor"]["kind"] == "ssh"
     name = plan["cluster"]["name"]
-    return Caller(Owner(name, os.path.realpath(run_dir), uid, user, socket.gethostname(), digest, mark), adopt=adopt, remote=remote)
+    return Caller(
+        Owner(name, os.path.realpath(run_dir), uid, user, socket.gethostname(), digest, mark),
+        adopt=adopt,
+        remote=remote,
+    )
 
 
 def read(state_dir: Path) -> Owner | None:
@@ -162,7 +170,9 @@ def check(found: Owner, state_dir: Path, who: Caller) -> None:
 def refuse_foreign(state_dir: Path) -> None:
     """Raise `OwnerError` for a directory with files that agentlab did not make."""
     if state_dir.is_symlink() or (state_dir.exists() and not state_dir.is_dir()):
-        raise OwnerError(f"{state_dir} is not a directory: choose another directory (hypervisor.state_dir) or cluster name")
+        raise OwnerError(
+            f"{state_dir} is not a directory: choose another directory (hypervisor.state_dir) or cluster name"
+        )
     if read(state_dir) is None and _entries(state_dir):
         raise OwnerError(
             f"{state_dir} is not empty, and agentlab did not create it ({FILE} is missing in it): "

@@ -63,7 +63,10 @@ def _nullable(node: Any) -> None:
         if node.get("type") == "array":
             node["x-nullable"] = True
             if isinstance(node.get("items"), dict):  # Go reads null as an element without a value
-                node["items"] = {**({"allOf": [node["items"]]} if "$ref" in node["items"] else node["items"]), "x-nullable": True}
+                node["items"] = {
+                    **({"allOf": [node["items"]]} if "$ref" in node["items"] else node["items"]),
+                    "x-nullable": True,
+                }
         if node.get("additionalProperties") == {"type": "object"}:  # any value, in Go
             node["additionalProperties"] = True
         if isinstance(node.get("properties"), dict):
@@ -84,7 +87,9 @@ def _nullable(node: Any) -> None:
 def _renamed(node: Any) -> None:
     """The description calls `numa-resources` what the service calls `numaresources`."""
     if isinstance(node, dict) and isinstance(node.get("enum"), list):
-        node["enum"] += [name.replace("numa-resources", "numaresources") for name in node["enum"] if "numa-resources" in str(name)]
+        node["enum"] += [
+            name.replace("numa-resources", "numaresources") for name in node["enum"] if "numa-resources" in str(name)
+        ]
     for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         _renamed(value)
 
@@ -113,7 +118,12 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
     document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     error = {"description": "Error.", "schema": {"$ref": "#/definitions/refusal"}}
     refusal = {"description": "Refused.", "schema": {"$ref": "#/definitions/infra_error"}}
-    document["definitions"]["refusal"] = {"type": "object", "x-nullable": True, "required": ["code"], "properties": {"code": {}}}
+    document["definitions"]["refusal"] = {
+        "type": "object",
+        "x-nullable": True,
+        "required": ["code"],
+        "properties": {"code": {}},
+    }
     document["definitions"]["platform_type"]["x-nullable"] = True
     _renamed(document)
     if not schemes:
@@ -140,7 +150,9 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
     return document
 
 
-def run(served: Served, folder: Path, parameters: dict[str, str], *options: str, tokens: dict[str, str] | None = None) -> str:
+def run(
+    served: Served, folder: Path, parameters: dict[str, str], *options: str, tokens: dict[str, str] | None = None
+) -> str:
     """One bounded, seeded run; its report when it found nothing, else the test fails with it."""
     description = folder / "description.json"
     description.write_text(json.dumps(amended(DESCRIPTION, tokens is not None)))
@@ -171,7 +183,9 @@ def run(served: Served, folder: Path, parameters: dict[str, str], *options: str,
         *options,
     ]
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200 + 2 * SECONDS, check=False, env=environment)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=1200 + 2 * SECONDS, check=False, env=environment
+    )
     assert done.returncode == 0, done.stdout[-100000:] + done.stderr[-2000:]
     assert served.process is not None
     assert served.process.poll() is None

@@ -106,8 +106,12 @@ def refusal(data: Path, *options: str) -> str:
 def test_one_line_says_why_it_does_not_start(served: Served, tmp_path: Path) -> None:
     served.start()
     address = served.url.removeprefix("http://")
-    assert refusal(tmp_path / "other", "--listen", address).endswith(f"cannot listen on http://{address}: Address already in use")
-    assert refusal(served.data, "--listen", "127.0.0.1:0").endswith("assisted-service.sqlite: another service has it open")
+    assert refusal(tmp_path / "other", "--listen", address).endswith(
+        f"cannot listen on http://{address}: Address already in use"
+    )
+    assert refusal(served.data, "--listen", "127.0.0.1:0").endswith(
+        "assisted-service.sqlite: another service has it open"
+    )
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "assisted-service.sqlite").write_text("no database" * 1000)

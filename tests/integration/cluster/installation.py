@@ -246,7 +246,9 @@ class Installation:
         path = f"/clusters/{cluster['id']}"
         await lab.until(path, lambda c: len(c["hosts"]) == len(agents))
         for agent, role in zip(agents, self.roles.values(), strict=True):
-            await lab.call("PATCH", agent.path, {"host_role": role, "node_labels": [{"key": "zone", "value": role}]}, 201)
+            await lab.call(
+                "PATCH", agent.path, {"host_role": role, "node_labels": [{"key": "zone", "value": role}]}, 201
+            )
         await lab.until(path, lambda c: c["status"] == "ready")
         await lab.call("POST", f"{path}/actions/install", status=202)
         while True:

@@ -58,7 +58,9 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
 
     until("the controller has completed", lambda: phases()["assisted-installer-controller"] == "Succeeded")
     until("every pod works", lambda: not any(map(trouble, lab.objects("pods", "-A"))))
-    assert {phases()[name] for name in ("etcd-master", "kube-apiserver-master", "machine-config-server-master")} == {"Running"}
+    assert {phases()[name] for name in ("etcd-master", "kube-apiserver-master", "machine-config-server-master")} == {
+        "Running"
+    }
 
 
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
@@ -72,12 +74,17 @@ def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
     until("the logs are complete", lambda: run.cluster.get("logs_info") == "completed")
     [report] = [fields["report"] for name, fields in run.events if name == "cluster_operator_report"]
     known = {"name": "config-operator", "status": "progressing", "status_info": "Deploying config-operator 4.22.0-lab"}
-    assert known in json.loads(report) or known | {"status": "available", "status_info": "config-operator is available"} in json.loads(report)
+    assert known in json.loads(report) or known | {
+        "status": "available",
+        "status_info": "config-operator is available",
+    } in json.loads(report)
     [archive] = (tmp_path / "service").rglob("controller.tar.gz")
     with tarfile.open(archive) as logs:
         assert logs.getnames() == ["assisted-installer-controller.logs", "must-gather.tar.gz"]
         log = logs.extractfile("assisted-installer-controller.logs")
-        assert log is not None and b"Stopped waiting for cluster operators to be available: context canceled" in log.read()
+        assert (
+            log is not None and b"Stopped waiting for cluster operators to be available: context canceled" in log.read()
+        )
 
 
 @pytest.mark.parametrize("lab", ["192.168.111.5"], indirect=True)

@@ -53,7 +53,13 @@ class Lab:
     def play(self, verb: str, *options: str) -> tuple[int, str]:
         """Run a playbook; return (number of changed tasks, output)."""
         result = subprocess.run(
-            self.command(verb, *options), capture_output=True, text=True, timeout=TIMEOUT, env=self.environment(), cwd=ROOT, check=False
+            self.command(verb, *options),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            env=self.environment(),
+            cwd=ROOT,
+            check=False,
         )
         assert result.returncode == 0, result.stdout + result.stderr
         line = next(line for line in result.stdout.splitlines() if "changed=" in line)
@@ -61,7 +67,11 @@ class Lab:
 
     def environment(self) -> dict[str, str]:
         # The run's own summary has no numbers; the recap does.
-        return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default"}
+        return {
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
+        }
 
     def inside(self) -> list[str]:
         """Return the start of a command line that runs the rest in the cluster's sandbox."""
@@ -109,7 +119,9 @@ def lab(base: Path, host: namespaces.Running) -> Iterator[Any]:
 
     yield factory
     for one in made:
-        subprocess.run(one.command("destroy"), capture_output=True, timeout=TIMEOUT, env=one.environment(), cwd=ROOT, check=False)
+        subprocess.run(
+            one.command("destroy"), capture_output=True, timeout=TIMEOUT, env=one.environment(), cwd=ROOT, check=False
+        )
 
 
 TRACES = r"""
@@ -131,6 +143,8 @@ def traces(host: namespaces.Running) -> Any:
     """Return what can be seen of a lab on `host`."""
 
     def look() -> str:
-        return subprocess.run([*namespaces.enter(host), "sh", "-c", TRACES], capture_output=True, text=True, check=False).stdout
+        return subprocess.run(
+            [*namespaces.enter(host), "sh", "-c", TRACES], capture_output=True, text=True, check=False
+        ).stdout
 
     return look

@@ -183,7 +183,17 @@ class World:
             child = self.process({})
             self.foreign["a process that sandbox.json names"] = lambda: child.poll() is None
         if kind in ("ours", "foreign"):
-            path.write_text(json.dumps({"cluster": self.name, "netns": name, "pid": child.pid, "start": processes.start_time(child.pid), "work": "/x"}))
+            path.write_text(
+                json.dumps(
+                    {
+                        "cluster": self.name,
+                        "netns": name,
+                        "pid": child.pid,
+                        "start": processes.start_time(child.pid),
+                        "work": "/x",
+                    }
+                )
+            )
         elif kind == "junk":
             path.write_text(self.chance.choice(JUNK))
 
@@ -203,14 +213,31 @@ class World:
         kind = self.choose("state.json", whole=5, lost=2, damaged=2, ownerless=1)
         path = self.run_dir / state.FILE
         if kind == "damaged":
-            path.write_text(self.chance.choice([*JUNK, "[{}]", "[1]", '{"created": [{}], "stages": {}}', '{"created": [], "stages": {}, "owner": 5}']))
+            path.write_text(
+                self.chance.choice(
+                    [
+                        *JUNK,
+                        "[{}]",
+                        "[1]",
+                        '{"created": [{}], "stages": {}}',
+                        '{"created": [], "stages": {}, "owner": 5}',
+                    ]
+                )
+            )
         elif kind != "lost":
             record = None if kind == "ownerless" or not mark else {"mark": mark}
             path.write_text(json.dumps({"owner": record, "created": self.items(), "stages": {}}))
 
     def items(self) -> list[state.Item]:
         names = [("sandbox", f"agentlab-{self.name}")] if self.sandbox else []
-        names += [("state_dir", str(self.place)), ("network", "net"), ("pool", "store"), ("domain", "vm"), ("service", "bmc"), ("service", "http")]
+        names += [
+            ("state_dir", str(self.place)),
+            ("network", "net"),
+            ("pool", "store"),
+            ("domain", "vm"),
+            ("service", "bmc"),
+            ("service", "http"),
+        ]
         return [{"kind": kind, "name": name, "host": "hypervisor"} for kind, name in names]
 
     def destroy(self) -> None:
@@ -241,10 +268,17 @@ def check_world(world: World) -> tuple[str, list[str]]:
     left = {what for what, there in world.ours.items() if there()}
     if refusal:
         wrong += [f"refused, but {what} was removed" for what in before - left]
-        wrong += [] if "/" in refusal and any(word in refusal for word in REMEDY) else [f"neither a file nor a remedy: {refusal}"]
+        wrong += (
+            []
+            if "/" in refusal and any(word in refusal for word in REMEDY)
+            else [f"neither a file nor a remedy: {refusal}"]
+        )
         return f"refused: {refusal}", wrong
     wrong += [f"{what} is left" for what in left]
-    if not any(what.startswith(("the parent", "another", "files in", "the target")) for what in world.foreign) and world.parent.exists():
+    if (
+        not any(what.startswith(("the parent", "another", "files in", "the target")) for what in world.foreign)
+        and world.parent.exists()
+    ):
         rest = [entry.name for entry in world.parent.iterdir()]
         wrong += [f"left in the parent: {rest}"] if rest != [world.place.name] else []
     return "removed", wrong
@@ -263,7 +297,9 @@ def main(base: Path, seed: str, number: int) -> None:
         remove.connect = connect  # type: ignore[assignment]
         finders = {method: kind for kind, method in remove.FINDERS.items()}
 
-        def lookup(__: Any, method: str, name: str, world: World = world, finders: dict[str, str] = finders) -> Object | None:
+        def lookup(
+            __: Any, method: str, name: str, world: World = world, finders: dict[str, str] = finders
+        ) -> Object | None:
             found = world.objects.get((finders[method], name))
             return found if found and found.there else None
 
@@ -274,7 +310,16 @@ def main(base: Path, seed: str, number: int) -> None:
             outcome, wrong = check_world(world)
         finally:
             world.end()
-        print(json.dumps({"state": " ".join(["sandbox" if world.sandbox else "local", *world.said]), "outcome": outcome, "wrong": wrong}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "state": " ".join(["sandbox" if world.sandbox else "local", *world.said]),
+                    "outcome": outcome,
+                    "wrong": wrong,
+                }
+            ),
+            flush=True,
+        )
         shutil.rmtree(world.parent, ignore_errors=True)
 
 

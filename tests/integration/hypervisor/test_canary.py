@@ -60,11 +60,18 @@ def canaries() -> Canaries:
 @pytest.fixture
 def agentlab(tmp_path: Path, canaries: Canaries) -> Iterator[Any]:
     """Runs a verb with `-vvv`; returns what it printed, and removes the cluster in the end."""
-    environment = {**os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1]), "ANSIBLE_NOCOLOR": "1"}
+    environment = {
+        **os.environ,
+        "AGENTLAB_RUNS": str(tmp_path / "runs"),
+        "AGENTLAB_VENV": str(Path(sys.executable).parents[1]),
+        "ANSIBLE_NOCOLOR": "1",
+    }
 
     def run(verb: str, *options: str, ok: bool = True) -> str:
         command = [str(ROOT / "bin/agentlab"), verb, *options, "--cluster", CLUSTER]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path
+        )
         assert not ok or done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -109,13 +116,25 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     said = {verb: agentlab(verb, source, "-vvv") for verb in ("prepare", "configure")}
     extra = run_dir / "openshift/99-canary.yaml"
     extra.parent.mkdir(exist_ok=True)
-    text = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "canary"}, "stringData": {"key": canaries.new("extra manifest")}}
+    text = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "canary"},
+        "stringData": {"key": canaries.new("extra manifest")},
+    }
     extra.write_text(yaml.safe_dump(text))
     extra.chmod(0o600)
     canaries.read(run_dir)
     said["image"] = agentlab("image", "-vvv", *image_options(tmp_path))
     canaries.read(run_dir)
-    made = {"auth/kubeadmin-password", "kubeconfig", "ssh/id_ecdsa", "tls/ca.key", "secrets.json bmc", "password of registry.example.test"}
+    made = {
+        "auth/kubeadmin-password",
+        "kubeconfig",
+        "ssh/id_ecdsa",
+        "tls/ca.key",
+        "secrets.json bmc",
+        "password of registry.example.test",
+    }
     assert made <= set(canaries.known)
     assert any(name.startswith("state ") for name in canaries.known), "tokens of the agents"
     images = list(run_dir.glob("*.iso"))
@@ -126,7 +145,9 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     said["image again"] = agentlab("image", "-vvv", "--diff", *image_options(tmp_path))
     (run_dir / "logs").mkdir(exist_ok=True)
     # What programs of a run could have said, to be gathered: each canary as itself and in the words of its kind.
-    lines = [f"level=debug msg={value} password={value} https://u:{value}@192.0.2.1/" for value in canaries.known.values()]
+    lines = [
+        f"level=debug msg={value} password={value} https://u:{value}@192.0.2.1/" for value in canaries.known.values()
+    ]
     (run_dir / "logs/wait-for.log").write_text("\n".join(lines))
     console = tmp_path / "state" / CLUSTER / "console"
     console.mkdir(parents=True, exist_ok=True)
@@ -142,12 +163,24 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     assert {verb: canaries.found(text) for verb, text in said.items()} == {verb: [] for verb in said}
     assert watch.seen == set()
     report = [path for path in (run_dir / "report").rglob("*") if path.is_file()]
-    assert {path.name for path in report} >= {"summary.txt", "plan.yaml", "install-config.yaml", "wait-for.log", f"{CLUSTER}_master_0.log", "registry.log"}
+    assert {path.name for path in report} >= {
+        "summary.txt",
+        "plan.yaml",
+        "install-config.yaml",
+        "wait-for.log",
+        f"{CLUSTER}_master_0.log",
+        "registry.log",
+    }
     for path in report:
         assert canaries.found_in(path) == [], path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     for path in run_dir.rglob("*"):
         inside = str(path.relative_to(run_dir))
-        if path.is_file() and path != run_dir / "logs/wait-for.log" and not inside.startswith("report/") and canaries.found(path.read_text(errors="replace")):
+        if (
+            path.is_file()
+            and path != run_dir / "logs/wait-for.log"
+            and not inside.startswith("report/")
+            and canaries.found(path.read_text(errors="replace"))
+        ):
             assert PRIVATE.match(inside), f"{inside} has {canaries.found(path.read_text(errors='replace'))}"
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path

@@ -51,10 +51,20 @@ def faulty(lab: Any) -> Any:
     """A single node, booted from an image of a few hundred bytes, with faults."""
 
     def make(*faults: dict[str, Any]) -> Any:
-        one = lab("agtest", {"faults": [{**({"node": "master-0"} if fault["kind"] != "service_down" else {}), **fault} for fault in faults]})
+        one = lab(
+            "agtest",
+            {
+                "faults": [
+                    {**({"node": "master-0"} if fault["kind"] != "service_down" else {}), **fault} for fault in faults
+                ]
+            },
+        )
         one.play("prepare")
         guest.iso(one.run_dir / "agent.x86_64.iso", "an image")
-        state = {"*image.Ignition": {"RendezvousIP": "192.168.111.1"}, "*gencrypto.AuthConfig": {"WatcherAuthToken": "token"}}
+        state = {
+            "*image.Ignition": {"RendezvousIP": "192.168.111.1"},
+            "*gencrypto.AuthConfig": {"WatcherAuthToken": "token"},
+        }
         (one.run_dir / ".openshift_install_state.json").write_text(json.dumps(state))
         (one.run_dir / "service.json").write_text(json.dumps({"id": "c", "status": "insufficient", "hosts": []}))
         program = one.run_dir / "service.py"
@@ -76,24 +86,39 @@ def log(one: Any) -> str:
 
 
 def test_from_the_boot_on(faulty: Any, guests: None) -> None:
-    one = faulty({"kind": "link_down"}, {"kind": "mtu", "mtu": 1300}, {"kind": "service_down", "service": "ntp", "seconds": 3}, {"kind": "eject"})
+    one = faulty(
+        {"kind": "link_down"},
+        {"kind": "mtu", "mtu": 1300},
+        {"kind": "service_down", "service": "ntp", "seconds": 3},
+        {"kind": "eject"},
+    )
     mac = one.plan["nodes"][0]["nics"][0]["mac"]
     until(lambda: log(one).count(" begins ") == 4, log(one))
     assert "down" in domain(one, "domif-getlink", mac)
     device = next(line.split()[0] for line in domain(one, "domiflist").splitlines() if mac in line)
     assert one.enter("cat", f"/sys/class/net/{device}/mtu").strip() == "1300"
     for which in ("--details", "--inactive"):
-        assert "agent" not in domain(one, "domblklist", which), "the medium is out, and will be when the power comes back"
+        assert "agent" not in domain(one, "domblklist", which), (
+            "the medium is out, and will be when the power comes back"
+        )
     until(lambda: "service_down ntp ends" in log(one), log(one))
     assert one.play("prepare")[0] == 0  # the service that came back is known as the lab's
     assert (one.state_dir / "processes/faults.json").exists()
 
 
 def test_at_their_moments(faulty: Any, guests: None) -> None:
-    one = faulty({"kind": "pause", "when": "known", "seconds": 4}, {"kind": "disk_lost", "when": "Installing"},
-                 {"kind": "power_off", "when": "Writing image to disk", "seconds": 2})
+    one = faulty(
+        {"kind": "pause", "when": "known", "seconds": 4},
+        {"kind": "disk_lost", "when": "Installing"},
+        {"kind": "power_off", "when": "Writing image to disk", "seconds": 2},
+    )
     service = one.run_dir / "service.json"
-    host = {"status": "known", "requested_hostname": "master-0", "progress": {}, "progress_stages": ["Installing", "Writing image to disk"]}
+    host = {
+        "status": "known",
+        "requested_hostname": "master-0",
+        "progress": {},
+        "progress_stages": ["Installing", "Writing image to disk"],
+    }
 
     def tell(**more: Any) -> None:
         service.write_text(json.dumps({"id": "c", "status": "installing", "hosts": [host | more]}))
@@ -117,12 +142,16 @@ def test_one_does_not_receive_from_the_other(lab: Any) -> None:
     script = "\n".join(
         f"ip netns add n{i}; ip link add v{i} type veth peer name eth0 netns n{i}; ip link set v{i} master agtestbm up\n"
         f"ip -n n{i} link set eth0 address {mac} up; ip -n n{i} address add 192.168.111.{50 + i}/24 dev eth0"
-        for i, mac in enumerate(macs))
+        for i, mac in enumerate(macs)
+    )
     one.enter("sh", "-ec", script)
     (one.run_dir / "probe.py").write_text(PROBE)
 
     def hears(asking: str, address: str) -> bool:
-        return one.enter("ip", "netns", "exec", asking, sys.executable, str(one.run_dir / "probe.py"), address).strip() == "heard"
+        return (
+            one.enter("ip", "netns", "exec", asking, sys.executable, str(one.run_dir / "probe.py"), address).strip()
+            == "heard"
+        )
 
     assert hears("n1", "192.168.111.50")
     config = {"nodes": {f"master-{i}": {"nics": {"eth0": mac}} for i, mac in enumerate(macs)}}

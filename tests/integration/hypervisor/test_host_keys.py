@@ -44,7 +44,11 @@ def server(tmp_path: Path) -> Iterator[int]:
 
 def prepare(tmp_path: Path, port: int, known: str, more: str = "") -> subprocess.CompletedProcess[str]:
     (tmp_path / "known").write_text(known)
-    profile = {"topology": "sno", "stack": "ipv4", "hypervisor": {"kind": "ssh", "host": "127.0.0.1", "state_dir": str(tmp_path / "state")}}
+    profile = {
+        "topology": "sno",
+        "stack": "ipv4",
+        "hypervisor": {"kind": "ssh", "host": "127.0.0.1", "state_dir": str(tmp_path / "state")},
+    }
     (tmp_path / "p.yml").write_text(yaml.safe_dump(profile))
     environment = {
         **os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "ANSIBLE_REMOTE_PORT": str(port), "ANSIBLE_PRIVATE_KEY_FILE": str(tmp_path / "user"),

@@ -39,7 +39,10 @@ def test_prepare_again_and_destroy(lab: Any, traces: Any) -> None:
     assert one.play("prepare")[0] == 0
     print(f"prepare {first:.1f} s, again {time.monotonic() - begin:.1f} s")
     assert one.play("prepare", "--check", "--diff")[0] == 0
-    assert one.enter("getent", "ahosts", "x.apps.agtest.test.metalkube.org").split()[0] in {"192.168.111.4", "fd2e:6f44:5dd8:c956::4"}
+    assert one.enter("getent", "ahosts", "x.apps.agtest.test.metalkube.org").split()[0] in {
+        "192.168.111.4",
+        "fd2e:6f44:5dd8:c956::4",
+    }
     assert one.play("destroy")[0] == 2
     assert traces() == before
     assert not one.parent.exists()
@@ -97,7 +100,11 @@ def test_interrupted_anywhere(lab: Any, traces: Any, verb: str) -> None:
     generator = random.Random(os.environ.get("AGENTLAB_SEED", "1"))
     for __ in range(4):
         process = subprocess.Popen(
-            one.command(verb), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=one.environment()
+            one.command(verb),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=one.environment(),
         )
         time.sleep(generator.uniform(0.5, seconds))
         workers = descendants(process.pid)
@@ -183,7 +190,11 @@ def test_a_host_that_is_a_chroot(base: Path, host: namespaces.Running) -> None:
 def test_changed_definition_is_seen_and_fixed(lab: Any) -> None:
     one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
     one.play("prepare")
-    one.enter("sh", "-c", "virsh dumpxml --inactive agtest_master_0 | sed 's/4194304/2097152/g' > /tmp/x.xml && virsh define /tmp/x.xml")
+    one.enter(
+        "sh",
+        "-c",
+        "virsh dumpxml --inactive agtest_master_0 | sed 's/4194304/2097152/g' > /tmp/x.xml && virsh define /tmp/x.xml",
+    )
     changed, output = one.play("prepare", "--check", "--diff")
     assert changed == 1
     assert re.search(r"-.*2097152.*\n\+.*4194304", output)
@@ -211,7 +222,9 @@ def test_taken_port_is_named(lab: Any) -> None:
     time.sleep(1)
     result = subprocess.run(one.command("prepare"), capture_output=True, text=True, env=one.environment(), check=False)
     assert result.returncode != 0
-    assert re.search(r"http: port 8089/tcp is used by pid \d+ \(.*python3 -m http.server 8089\)", result.stdout), result.stdout
+    assert re.search(r"http: port 8089/tcp is used by pid \d+ \(.*python3 -m http.server 8089\)", result.stdout), (
+        result.stdout
+    )
 
 
 def test_bmc_boots_the_image_and_a_reboot_in_the_guest_the_disk(lab: Any, guests: None) -> None:
@@ -274,7 +287,18 @@ def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
 
     def status(path: str, user: str = f"admin:{password}") -> str:
         url = f"https://192.168.111.1:8000/redfish/v1{path}"
-        form = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", str(one.run_dir / "tls" / "ca.crt"), "-u", user]
+        form = [
+            "curl",
+            "-s",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "--cacert",
+            str(one.run_dir / "tls" / "ca.crt"),
+            "-u",
+            user,
+        ]
         return one.enter(*form, url)
 
     assert status(f"/Systems/{ours}") == "200"
@@ -326,7 +350,9 @@ def test_way_out_and_way_in(lab: Any, host: namespaces.Running, traces: Any) -> 
         assert one.play("prepare")[0] == 0
         fetch = ["curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}"]
         assert one.enter(*fetch, "http://192.0.2.80/") == "200"
-        way_in = subprocess.run([*namespaces.enter(host), *fetch, "http://192.168.111.1:8089/"], capture_output=True, text=True, check=False)
+        way_in = subprocess.run(
+            [*namespaces.enter(host), *fetch, "http://192.168.111.1:8089/"], capture_output=True, text=True, check=False
+        )
         assert way_in.stdout == "200"
         one.play("destroy")
         assert traces() == before
@@ -338,5 +364,7 @@ def test_way_out_and_way_in(lab: Any, host: namespaces.Running, traces: Any) -> 
 def wait_for(console: Path, line: str) -> None:
     deadline = time.monotonic() + BOOT_SECONDS
     while line not in (console.read_text(errors="replace") if console.exists() else ""):
-        assert time.monotonic() < deadline, f"{line!r} is not in {console}: {console.read_text(errors='replace')[-500:]}"
+        assert time.monotonic() < deadline, (
+            f"{line!r} is not in {console}: {console.read_text(errors='replace')[-500:]}"
+        )
         time.sleep(0.2)

@@ -18,7 +18,12 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import proces
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 GATEWAY, LAN_HOST, LAN_NEIGHBOUR = "192.168.111.1", "192.0.2.1", "192.0.2.2"
 PORTS = {"bmc": 8000, "registry": 5000, "http": 8089, "ntp": 10123}
-NETWORK = {"name": "nbbm", "bridge": "nbbm", "nat": False, "subnets": [{"family": "ipv4", "cidr": "192.168.111.0/24", "gateway": GATEWAY}]}
+NETWORK = {
+    "name": "nbbm",
+    "bridge": "nbbm",
+    "nat": False,
+    "subnets": [{"family": "ipv4", "cidr": "192.168.111.0/24", "gateway": GATEWAY}],
+}
 SERVER = """
 import socket, sys, threading
 def serve(port):
@@ -56,7 +61,11 @@ class Place:
         return self(sys.executable, "-c", program, *arguments)
 
     def serve(self) -> None:
-        self.servers.append(subprocess.Popen(["ip", "netns", "exec", self.name, sys.executable, "-c", SERVER, *map(str, PORTS.values())]))
+        self.servers.append(
+            subprocess.Popen(
+                ["ip", "netns", "exec", self.name, sys.executable, "-c", SERVER, *map(str, PORTS.values())]
+            )
+        )
         for port in PORTS.values():
             for __ in range(100):
                 if self.reaches("127.0.0.1", port):
@@ -111,14 +120,24 @@ def plan(tmp_path: Path, **hypervisor: Any) -> str:
 def connect(places: dict[str, Place], tmp_path: Path, **hypervisor: bool) -> None:
     (tmp_path / "nb").mkdir(exist_ok=True)
     pid = places["sandbox"].keeper.pid
-    running = {"cluster": "nb", "netns": places["sandbox"].name, "pid": pid, "start": processes.start_time(pid), "work": str(tmp_path / "nb/work")}
+    running = {
+        "cluster": "nb",
+        "netns": places["sandbox"].name,
+        "pid": pid,
+        "start": processes.start_time(pid),
+        "work": str(tmp_path / "nb/work"),
+    }
     text = plan(tmp_path, **hypervisor)
     assert places["host"].python(ENSURE, text, json.dumps(running)).strip() == "1"
     assert places["host"].python(ENSURE, text, json.dumps(running)).strip() == "0"
 
 
-@pytest.mark.parametrize("hypervisor", [{"egress": True}, {"route": True}, {"egress": True, "route": True}], ids="-".join)
-def test_only_this_host_reaches_a_sandbox(places: dict[str, Place], tmp_path: Path, hypervisor: dict[str, bool]) -> None:
+@pytest.mark.parametrize(
+    "hypervisor", [{"egress": True}, {"route": True}, {"egress": True, "route": True}], ids="-".join
+)
+def test_only_this_host_reaches_a_sandbox(
+    places: dict[str, Place], tmp_path: Path, hypervisor: dict[str, bool]
+) -> None:
     neighbour, host, sandbox = places.values()
     sandbox.serve()
     connect(places, tmp_path, **hypervisor)
@@ -129,7 +148,10 @@ def test_only_this_host_reaches_a_sandbox(places: dict[str, Place], tmp_path: Pa
         assert not neighbour.reaches(inside, port)
         assert not neighbour.reaches(GATEWAY, port)
     # A host that masquerades what it forwards, as those with containers do, changes nothing.
-    host("nft", "add table ip theirs; add chain ip theirs post { type nat hook postrouting priority 100; }; add rule ip theirs post masquerade")
+    host(
+        "nft",
+        "add table ip theirs; add chain ip theirs post { type nat hook postrouting priority 100; }; add rule ip theirs post masquerade",
+    )
     assert not neighbour.reaches(GATEWAY, PORTS["bmc"]) and not neighbour.reaches(inside, PORTS["bmc"])
 
 

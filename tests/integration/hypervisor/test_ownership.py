@@ -24,7 +24,14 @@ Agentlab = Callable[..., subprocess.CompletedProcess[str]]
 def test_generated_states(base: Path, host: namespaces.Running) -> None:
     seed = os.environ.get("AGENTLAB_SEED", "1")
     (base / "states").mkdir()
-    command = [*namespaces.enter(host), sys.executable, str(Path(__file__).with_name("states.py")), str(base / "states"), seed, str(STATES)]
+    command = [
+        *namespaces.enter(host),
+        sys.executable,
+        str(Path(__file__).with_name("states.py")),
+        str(base / "states"),
+        seed,
+        str(STATES),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
@@ -38,16 +45,36 @@ def checkout(base: Path, host: namespaces.Running) -> Callable[[str], Agentlab]:
     """Gives `agentlab` as it is called in a checkout, which has run directories of its own."""
 
     def of(name: str) -> Agentlab:
-        env = {**os.environ, "AGENTLAB_RUNS": str(base / name / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
+        env = {
+            **os.environ,
+            "AGENTLAB_RUNS": str(base / name / "runs"),
+            "AGENTLAB_VENV": str(Path(sys.executable).parents[1]),
+        }
 
-        def agentlab(verb: str, *options: str, user: str = "", profile: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+        def agentlab(
+            verb: str, *options: str, user: str = "", profile: dict[str, Any] | None = None
+        ) -> subprocess.CompletedProcess[str]:
             given = []
             if profile is not None:
                 path = base / f"{name}.yml"
-                path.write_text(yaml.safe_dump({**profile, "hypervisor": {"state_dir": str(base / "state"), **profile.get("hypervisor", {})}}))
+                path.write_text(
+                    yaml.safe_dump(
+                        {**profile, "hypervisor": {"state_dir": str(base / "state"), **profile.get("hypervisor", {})}}
+                    )
+                )
                 given = [str(path)]
-            command = [*namespaces.enter(host), str(ROOT / "bin/agentlab"), verb, *given, "--cluster", "agtest", *options]
-            return subprocess.run(command, capture_output=True, text=True, env={**env, "SUDO_UID": user}, timeout=300, check=False)
+            command = [
+                *namespaces.enter(host),
+                str(ROOT / "bin/agentlab"),
+                verb,
+                *given,
+                "--cluster",
+                "agtest",
+                *options,
+            ]
+            return subprocess.run(
+                command, capture_output=True, text=True, env={**env, "SUDO_UID": user}, timeout=300, check=False
+            )
 
         return agentlab
 
@@ -72,7 +99,9 @@ def test_two_checkouts_and_one_name(checkout: Callable[[str], Agentlab], base: P
     refused += [other("exec", "--", "true"), other("shell")]
     for done in refused:
         assert done.returncode in (1, 2) and "Traceback" not in done.stderr, done
-        assert mine in done.stderr and theirs in done.stderr and "agentlab prepare --adopt --cluster agtest" in done.stderr, done.stderr
+        assert (
+            mine in done.stderr and theirs in done.stderr and "agentlab prepare --adopt --cluster agtest" in done.stderr
+        ), done.stderr
     for done in (one("prepare", user="1001"), one("destroy", user="1001"), one("exec", "--", "true", user="1001")):
         assert done.returncode in (1, 2) and "(uid 1001)" in done.stderr, done
     assert "agtest_master_0" in one("exec", "--", "virsh", "list", "--all", "--name").stdout
@@ -99,9 +128,13 @@ def test_a_directory_of_others(checkout: Callable[[str], Agentlab], base: Path, 
     one, profile = checkout("a"), {"hypervisor": {"kind": kind}}
     for __ in range(2):
         done = one("prepare", profile=profile)
-        assert done.returncode == 2 and f"{base}/state/agtest is not empty, and agentlab did not create it" in done.stderr, done.stderr
+        assert (
+            done.returncode == 2 and f"{base}/state/agtest is not empty, and agentlab did not create it" in done.stderr
+        ), done.stderr
     done = one("destroy", profile=profile)
-    assert done.returncode == 2 and f"{base}/state/agtest is not removed: it has files but no owner.json" in done.stderr, done.stderr
+    assert (
+        done.returncode == 2 and f"{base}/state/agtest is not removed: it has files but no owner.json" in done.stderr
+    ), done.stderr
     assert photo.read_text() == "mine" and traces() == before
 
 
@@ -121,9 +154,13 @@ def test_two_clusters_in_one_playbook(base: Path) -> None:
     project, user = base / "project", base / "user"
     project.mkdir()
     user.mkdir()
-    (project / "site.yml").write_text(play % ("one", "sno_ipv4") + play % ("two", "compact_ipv4") + play % ("one", "sno_ipv4"))
+    (project / "site.yml").write_text(
+        play % ("one", "sno_ipv4") + play % ("two", "compact_ipv4") + play % ("one", "sno_ipv4")
+    )
     playbook = [str(Path(sys.executable).parent / "ansible-playbook"), str(project / "site.yml")]
-    done = subprocess.run(playbook, cwd=user, env={**os.environ, "PWD": str(user)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        playbook, cwd=user, env={**os.environ, "PWD": str(user)}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     for name, topology in (("one", "sno"), ("two", "compact")):
         run_dir = user / "runs" / name
@@ -143,14 +180,19 @@ def playbook(folder: Path, name: str, *options: str, **variables: str) -> subpro
 def test_playbooks_need_no_inventory(base: Path) -> None:
     """The hypervisor comes from the plan. In check mode, so nothing is made."""
     done = playbook(base, "agentlab.ocp.prepare", "--check", profile="sno_ipv4", cluster="agtest")
-    assert done.returncode == 0 and re.search(r"^hypervisor .*failed=0", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert done.returncode == 0 and re.search(r"^hypervisor .*failed=0", done.stdout, re.MULTILINE), (
+        done.stdout + done.stderr
+    )
     assert list(base.iterdir()) == []
 
 
 def test_playbooks_of_two_clusters(base: Path) -> None:
     """Each gets the connection, the directory and the plan of its own; a fact cache changes nothing."""
     imports = [
-        {"ansible.builtin.import_playbook": "agentlab.ocp.gather", "vars": {"agentlab_cluster": name, "agentlab_profile": profile}}
+        {
+            "ansible.builtin.import_playbook": "agentlab.ocp.gather",
+            "vars": {"agentlab_cluster": name, "agentlab_profile": profile},
+        }
         for name, profile in (("agone", "sno_ipv4"), ("agtwo", "compact_ipv4"), ("agone", "sno_ipv4"))
     ]
     seen = {
@@ -158,7 +200,9 @@ def test_playbooks_of_two_clusters(base: Path) -> None:
         "gather_facts": False,
         "tasks": [
             {
-                "ansible.builtin.debug": {"msg": "SEEN {{ agentlab_sandbox }} {{ agentlab_run_dir }} {{ agentlab_plan.cluster.name }}"},
+                "ansible.builtin.debug": {
+                    "msg": "SEEN {{ agentlab_sandbox }} {{ agentlab_run_dir }} {{ agentlab_plan.cluster.name }}"
+                },
             }
         ],
     }
@@ -181,5 +225,8 @@ def test_a_play_without_its_hosts_fails(base: Path) -> None:
 def test_a_relative_run_directory_is_refused(base: Path) -> None:
     """Ansible looks for relative paths in several places."""
     done = playbook(base, "agentlab.ocp.plan", profile="sno_ipv4", run_dir="runs/x")
-    assert done.returncode == 2 and f"agentlab_run_dir is 'runs/x': must be an absolute path, such as {base}/runs/x" in done.stdout
+    assert (
+        done.returncode == 2
+        and f"agentlab_run_dir is 'runs/x': must be an absolute path, such as {base}/runs/x" in done.stdout
+    )
     assert list(base.iterdir()) == []

@@ -34,7 +34,11 @@ def refused(base: Path, host: namespaces.Running) -> Iterator[Any]:
         given = []
         if profile is not None:
             path = base / "profile.yml"
-            path.write_text(yaml.safe_dump({**profile, "hypervisor": {"state_dir": str(base / "state"), **profile.get("hypervisor", {})}}))
+            path.write_text(
+                yaml.safe_dump(
+                    {**profile, "hypervisor": {"state_dir": str(base / "state"), **profile.get("hypervisor", {})}}
+                )
+            )
             given = [str(path)]
         done = agentlab(verb, *given, *options)
         assert done.returncode == status, done.stdout + done.stderr
@@ -54,7 +58,8 @@ def test_a_subnet_that_the_host_has_a_route_to(refused: Any, host: namespaces.Ru
     enter(host, "ip", "link", "set", "br9", "up")
     assert refused("prepare", {"hypervisor": {"route": True}}) == (
         "first failure: Create the sandbox [hypervisor]: 192.168.111.0/24 overlaps with this host's route to 192.168.111.0/24 by br9: "
-        "choose other networks, or hypervisor.route: false")
+        "choose other networks, or hypervisor.route: false"
+    )
 
 
 def test_a_subnet_that_another_bridge_has(refused: Any, host: namespaces.Running) -> None:
@@ -63,17 +68,23 @@ def test_a_subnet_that_another_bridge_has(refused: Any, host: namespaces.Running
     enter(host, "ip", "link", "set", "br9", "up")
     said = refused("prepare", {"hypervisor": {"kind": "local"}})
     assert said == (
-        "first failure: Create the networks [hypervisor]: network agtestbm: 192.168.111.0/24 is in use on this host by br9: choose another (network.ipv4)")
+        "first failure: Create the networks [hypervisor]: network agtestbm: 192.168.111.0/24 is in use on this host by br9: choose another (network.ipv4)"
+    )
 
 
 def test_a_port_that_another_process_has(refused: Any, host: namespaces.Running) -> None:
-    other = subprocess.Popen([*namespaces.enter(host), sys.executable, "-m", "http.server", "5000", "--bind", "0.0.0.0"], stderr=subprocess.DEVNULL)
+    other = subprocess.Popen(
+        [*namespaces.enter(host), sys.executable, "-m", "http.server", "5000", "--bind", "0.0.0.0"],
+        stderr=subprocess.DEVNULL,
+    )
     try:
         said = refused("prepare", {"hypervisor": {"kind": "local"}})
     finally:
         other.terminate()
         other.wait()
-    assert said.startswith("first failure: Start BMCs, registry, file server and time server [hypervisor]: registry: port 5000/tcp is used by pid ")
+    assert said.startswith(
+        "first failure: Start BMCs, registry, file server and time server [hypervisor]: registry: port 5000/tcp is used by pid "
+    )
     assert said.endswith("http.server 5000 --bind 0.0.0.0): stop it, or choose another port")
 
 
@@ -93,7 +104,15 @@ def test_a_bmc_that_refuses_and_an_image_that_is_not_there(refused: Any, base: P
 def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
     refused("prepare", {}, 0)
     guest.iso(base / "runs" / CLUSTER / "agent.x86_64.iso", "an image")
-    refused("exec", None, 0, "--", "sh", "-c", f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1")
+    refused(
+        "exec",
+        None,
+        0,
+        "--",
+        "sh",
+        "-c",
+        f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1",
+    )
     said = refused("boot")
     assert said == f"     Next: {ROOT}/bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's stopped services"
     failure = json.loads((base / "runs" / CLUSTER / "logs/failure.json").read_text())["message"]
@@ -105,7 +124,8 @@ def test_files_that_are_not_there_or_are_invalid(refused: Any, base: Path) -> No
     assert refused("plan", {"stak": "ipv4"}) == f"{base}/profile.yml:3:1: stak: unknown field; did you mean `stack`?"
     missing = {"installer": {"pull_secret_file": "/nowhere/pull-secret.json"}}
     assert refused("configure", missing) == (
-        f"{base}/profile.yml:4:3: installer.pull_secret_file is '/nowhere/pull-secret.json': cannot be read: No such file or directory")
+        f"{base}/profile.yml:4:3: installer.pull_secret_file is '/nowhere/pull-secret.json': cannot be read: No such file or directory"
+    )
 
 
 def test_an_iso_that_cannot_be_read(tmp_path: Path) -> None:
@@ -113,6 +133,12 @@ def test_an_iso_that_cannot_be_read(tmp_path: Path) -> None:
     junk = tmp_path / "junk.iso"
     junk.write_bytes(b"no ISO" * 10000)
     for path, reason in ((junk, "not an ISO"), (tmp_path / "none.iso", "No such file or directory")):
-        done = subprocess.run([ROOT / "bin/agentlab", "iso", "ignition", "show", path], capture_output=True, text=True, env=env, check=False)
+        done = subprocess.run(
+            [ROOT / "bin/agentlab", "iso", "ignition", "show", path],
+            capture_output=True,
+            text=True,
+            env=env,
+            check=False,
+        )
         assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
         assert str(path) in done.stderr and reason in done.stderr

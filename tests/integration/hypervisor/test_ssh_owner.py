@@ -39,7 +39,12 @@ def server(base: Path, host: namespaces.Running) -> Iterator[Path]:
     (folder / "config").write_text(
         f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
         f"  GlobalKnownHostsFile /dev/null\n")  # fmt: skip
-    command = [*namespaces.enter(host), "sh", "-c", f"mkdir -p -m 0755 /run/sshd; exec {SSHD} -D -e -f {shlex.quote(str(folder / 'sshd_config'))}"]
+    command = [
+        *namespaces.enter(host),
+        "sh",
+        "-c",
+        f"mkdir -p -m 0755 /run/sshd; exec {SSHD} -D -e -f {shlex.quote(str(folder / 'sshd_config'))}",
+    ]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log)
     try:
@@ -69,15 +74,27 @@ def checkout(base: Path, host: namespaces.Running, server: Path) -> Callable[[st
             "ANSIBLE_SSH_ARGS": f"-F {server} -o ControlMaster=no", "ANSIBLE_NOCOLOR": "1",
         }  # fmt: skip
 
-        def agentlab(verb: str, *options: str, user: str = "", profile: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+        def agentlab(
+            verb: str, *options: str, user: str = "", profile: dict[str, Any] | None = None
+        ) -> subprocess.CompletedProcess[str]:
             given = []
             if profile is not None:
                 path = base / f"{name}.yml"
                 hypervisor = {"kind": "ssh", "host": "127.0.0.1", "user": "root", "state_dir": str(base / "state")}
                 path.write_text(yaml.safe_dump({**profile, "hypervisor": hypervisor}))
                 given = [str(path)]
-            command = [*namespaces.enter(host), str(ROOT / "bin/agentlab"), verb, *given, "--cluster", "agtest", *options]
-            return subprocess.run(command, capture_output=True, text=True, env={**env, "SUDO_UID": user}, timeout=300, check=False)
+            command = [
+                *namespaces.enter(host),
+                str(ROOT / "bin/agentlab"),
+                verb,
+                *given,
+                "--cluster",
+                "agtest",
+                *options,
+            ]
+            return subprocess.run(
+                command, capture_output=True, text=True, env={**env, "SUDO_UID": user}, timeout=300, check=False
+            )
 
         return agentlab
 
@@ -94,22 +111,37 @@ def test_another_checkout_or_user_is_refused_by_every_verb(checkout: Callable[[s
     mine, theirs = f"run directory {base}/a/runs/agtest", f"run directory {base}/b/runs/agtest"
     verbs = ("prepare", "configure", "image", "boot", "wait", "validate", "gather", "deploy", "destroy")
     wrong = []
-    for verb, options in [*((verb, ()) for verb in verbs), ("power", ("master-0",)), ("power", ("master-0", "off")), ("console", ("master-0",))]:
+    for verb, options in [
+        *((verb, ()) for verb in verbs),
+        ("power", ("master-0",)),
+        ("power", ("master-0", "off")),
+        ("console", ("master-0",)),
+    ]:
         done = other(verb, *options, profile=sno if verb in verbs else None)
-        if done.returncode not in (1, 2) or not all(text in done.stderr for text in (mine, theirs, "agentlab prepare --adopt --cluster agtest")):
+        if done.returncode not in (1, 2) or not all(
+            text in done.stderr for text in (mine, theirs, "agentlab prepare --adopt --cluster agtest")
+        ):
             wrong.append((verb, done.returncode, done.stdout[-2000:], done.stderr[-2000:]))
         # Nothing was made in its run directory but what a plan is.
-        assert not (base / "b/runs/agtest/state.json").exists() and not (base / "b/runs/agtest/install-config.yaml").exists(), verb
+        assert (
+            not (base / "b/runs/agtest/state.json").exists()
+            and not (base / "b/runs/agtest/install-config.yaml").exists()
+        ), verb
     for verb in ("configure", "wait", "destroy"):
         done = one(verb, user="1001")
         if done.returncode not in (1, 2) or "(uid 1001)" not in done.stderr:
             wrong.append((verb, done.returncode, done.stdout[-2000:], done.stderr[-2000:]))
     assert not wrong
-    assert sorted((base / "state").rglob("*")) == made and json.loads((base / "state/agtest/owner.json").read_text()) == marker
+    assert (
+        sorted((base / "state").rglob("*")) == made
+        and json.loads((base / "state/agtest/owner.json").read_text()) == marker
+    )
 
     assert one("configure").returncode == 0
     done = one("console", "master-0")
-    assert done.returncode == 1 and "cannot open" in done.stderr and "sudo" not in done.stderr, done.stderr  # it has not booted
+    assert done.returncode == 1 and "cannot open" in done.stderr and "sudo" not in done.stderr, (
+        done.stderr
+    )  # it has not booted
     done = one("destroy")
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (base / "state").exists()
@@ -124,5 +156,9 @@ def test_a_hypervisor_that_is_away_keeps_no_one_from_the_run_directory(
     assert done.returncode == 0 and (base / "a/runs/agtest/install-config.yaml").exists(), done.stdout + done.stderr
     assert "ignored" in done.stdout and "Connection refused" in done.stdout
     done = one("power", "master-0")
-    assert done.returncode == 1 and "cannot be asked whose cluster agtest is" in done.stderr and "Connection refused" in done.stderr, done.stderr
+    assert (
+        done.returncode == 1
+        and "cannot be asked whose cluster agtest is" in done.stderr
+        and "Connection refused" in done.stderr
+    ), done.stderr
     assert one("prepare", profile=sno).returncode != 0

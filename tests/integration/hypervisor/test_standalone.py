@@ -17,10 +17,22 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 NETWORKS = [
     {
         "name": "agtest0",
-        "subnets": [{"cidr": "192.168.250.0/24", "dhcp": {"start": "192.168.250.10", "end": "192.168.250.99", "lease_minutes": 60}}],
+        "subnets": [
+            {
+                "cidr": "192.168.250.0/24",
+                "dhcp": {"start": "192.168.250.10", "end": "192.168.250.99", "lease_minutes": 60},
+            }
+        ],
     }
 ]
-NODES = [{"name": "one", "memory_mib": 256, "disks": [{"size_gib": 1}, {"size_gib": 2, "bus": "scsi"}], "nics": [{"network": "agtest0"}]}]
+NODES = [
+    {
+        "name": "one",
+        "memory_mib": 256,
+        "disks": [{"size_gib": 1}, {"size_gib": 2, "bus": "scsi"}],
+        "nics": [{"network": "agtest0"}],
+    }
+]
 
 
 class Play:
@@ -31,14 +43,32 @@ class Play:
 
     def __call__(self, roles: list[str], *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
         shared = {"agentlab_cluster": "agtest", "agentlab_boot_image": str(self.base / "none.iso")}
-        own = {f"agentlab_{role}_state_dir": str(self.base / "state" / "agtest") for role in ("networks", "nodes", "boot", "destroy")}
+        own = {
+            f"agentlab_{role}_state_dir": str(self.base / "state" / "agtest")
+            for role in ("networks", "nodes", "boot", "destroy")
+        }
         given = {f"agentlab_{name}": value for name, value in variables.items()}
         play = {"hosts": "localhost", "gather_facts": False, "roles": [f"agentlab.ocp.{role}" for role in roles],
                 "vars": {**shared, **own, **given, "ansible_python_interpreter": sys.executable}}  # fmt: skip
         (self.base / "play.yml").write_text(yaml.safe_dump([play]))
-        command = [*self.enter, str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", *options]
+        command = [
+            *self.enter,
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            "-i",
+            "localhost,",
+            "-c",
+            "local",
+            *options,
+        ]
         environment = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default"}
-        return subprocess.run([*command, str(self.base / "play.yml")], cwd=self.base, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [*command, str(self.base / "play.yml")],
+            cwd=self.base,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def changed(self, *given: Any, **variables: Any) -> int:
         done = self(*given, **variables)
@@ -47,7 +77,9 @@ class Play:
         return int(found[1])
 
     def virsh(self, *arguments: str) -> list[str]:
-        return subprocess.run([*self.enter, "virsh", *arguments, "--name"], capture_output=True, text=True, check=True).stdout.split()
+        return subprocess.run(
+            [*self.enter, "virsh", *arguments, "--name"], capture_output=True, text=True, check=True
+        ).stdout.split()
 
 
 @pytest.fixture
@@ -77,8 +109,16 @@ def test_networks_and_nodes_without_a_plan(play: Play, base: Path) -> None:
 @pytest.mark.parametrize(
     ("role", "lines", "message"),
     [
-        ("networks", [{"name": "a network", "subnets": []}], "networks: 0.name is 'a network': must be the name of a bridge"),
-        ("networks", [{"name": "n", "subnets": [{"cidr": "192.168.250.1/24"}]}], "networks: 0.subnets.0.cidr is '192.168.250.1/24': must be a network"),
+        (
+            "networks",
+            [{"name": "a network", "subnets": []}],
+            "networks: 0.name is 'a network': must be the name of a bridge",
+        ),
+        (
+            "networks",
+            [{"name": "n", "subnets": [{"cidr": "192.168.250.1/24"}]}],
+            "networks: 0.subnets.0.cidr is '192.168.250.1/24': must be a network",
+        ),
         ("nodes", [{"name": "one", "vcpus": 0}], "nodes: 0.vcpus is 0: must be from 1 to"),
         ("nodes", [{"name": "one", "memory": 1}], "Unsupported parameters"),
     ],

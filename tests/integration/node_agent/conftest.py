@@ -41,7 +41,11 @@ class Lab:
     def exec(self, name: str, *argv: str | Path, check: bool = True, binds: dict[Path, str] | None = None,
              env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:  # fmt: skip
         return subprocess.run(
-            self.command(name, *argv, binds=binds), capture_output=True, text=True, check=check, env={**os.environ, **(env or {})}
+            self.command(name, *argv, binds=binds),
+            capture_output=True,
+            text=True,
+            check=check,
+            env={**os.environ, **(env or {})},
         )
 
     def command(self, name: str, *argv: str | Path, binds: dict[Path, str] | None = None) -> list[str]:

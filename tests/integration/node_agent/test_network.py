@@ -20,9 +20,7 @@ def test_inventory(lab: Lab) -> None:
         "flags": ["up", "broadcast", "multicast", "running"],
         "ipv4_addresses": ["192.0.2.10/27"], "ipv6_addresses": ["2001:db8::a/64"],
     }  # fmt: skip
-    assert {"interface": "eth0", "destination": "192.0.2.0", "family": 2} in json.loads(
-        done.stdout
-    )["routes"]
+    assert {"interface": "eth0", "destination": "192.0.2.0", "family": 2} in json.loads(done.stdout)["routes"]
 
 
 def test_connectivity(lab: Lab) -> None:
@@ -34,7 +32,10 @@ def test_connectivity(lab: Lab) -> None:
     assert time.monotonic() - started < 10
     found = {one["host_id"]: one for one in report["remote_hosts"]}
     good = found["b"]
-    assert [(link["remote_ip_address"], link["successful"]) for link in good["l3_connectivity"]] == [("192.0.2.11", True), ("2001:db8::b", True)]
+    assert [(link["remote_ip_address"], link["successful"]) for link in good["l3_connectivity"]] == [
+        ("192.0.2.11", True),
+        ("2001:db8::b", True),
+    ]
     assert not any("packet_loss_percentage" in link for link in good["l3_connectivity"])
     assert all(0 < link["average_rtt_ms"] < 50 for link in good["l3_connectivity"])
     common = {"outgoing_nic": "eth0", "remote_mac": lab.macs["b"], "successful": True}
@@ -43,7 +44,10 @@ def test_connectivity(lab: Lab) -> None:
         {**common, "outgoing_ip_address": "2001:db8::a", "remote_ip_address": "2001:db8::b"},
     ]
     assert good["mtu_report"] is None
-    assert found["nobody"]["l3_connectivity"] == [{"remote_ip_address": "192.0.2.20"}, {"remote_ip_address": "2001:db8::20"}]
+    assert found["nobody"]["l3_connectivity"] == [
+        {"remote_ip_address": "192.0.2.20"},
+        {"remote_ip_address": "2001:db8::20"},
+    ]
     assert found["nobody"]["l2_connectivity"] is None
     assert ["successful" in link for link in found["other"]["l2_connectivity"]] == [False]
 
@@ -54,7 +58,9 @@ def test_dhcpv6_address(lab: Lab) -> None:
         for name in ("a", "b"):
             ip("-n", lab.ns(name), *command.format("add").replace("::e", "::f" if name == "b" else "::e").split())
     try:
-        nics = json.loads(lab.exec("a", lab.programs / "inventory", "--with-journal-logging=false").stdout)["interfaces"]
+        nics = json.loads(lab.exec("a", lab.programs / "inventory", "--with-journal-logging=false").stdout)[
+            "interfaces"
+        ]
         assert "2001:db8:1::e/64" in next(nic for nic in nics if nic["name"] == "eth0")["ipv6_addresses"]
         report = lab.program("a", "connectivity_check", [lab.peer("b", "2001:db8:1::f")])["remote_hosts"][0]
         assert report["l2_connectivity"][0]["outgoing_ip_address"] == "2001:db8:1::e"
@@ -74,14 +80,24 @@ def test_address_conflict(lab: Lab) -> None:
         for name in ("b", "c"):
             ip("-n", lab.ns(name), "addr", "del", "192.0.2.30/27", "dev", "eth0")
     links = report["remote_hosts"][0]["l2_connectivity"]
-    assert [(link["remote_mac"], link.get("successful", False)) for link in links] == [(lab.macs["b"], True), (lab.macs["c"], False)]
+    assert [(link["remote_mac"], link.get("successful", False)) for link in links] == [
+        (lab.macs["b"], True),
+        (lab.macs["c"], False),
+    ]
 
 
 def test_mtu(lab: Lab) -> None:
-    hosts = [lab.peer("b", "192.0.2.11", "2001:db8::b"), lab.peer("d", "192.0.2.13", "2001:db8::d"), lab.peer("x", "192.0.2.20")]
+    hosts = [
+        lab.peer("b", "192.0.2.11", "2001:db8::b"),
+        lab.peer("d", "192.0.2.13", "2001:db8::d"),
+        lab.peer("x", "192.0.2.20"),
+    ]
     report = lab.program("c", "connectivity_check", hosts)
     found = {one["host_id"]: one["mtu_report"] or [] for one in report["remote_hosts"]}
-    assert [(entry["remote_ip_address"], entry["mtu_successful"]) for entry in found["d"]] == [("192.0.2.13", True), ("2001:db8::d", True)]
+    assert [(entry["remote_ip_address"], entry["mtu_successful"]) for entry in found["d"]] == [
+        ("192.0.2.13", True),
+        ("2001:db8::d", True),
+    ]
     assert [entry.get("mtu_successful") for entry in found["b"]] == [None, None]
     assert found["x"] == []
 
@@ -91,7 +107,9 @@ def test_free_addresses(lab: Lab) -> None:
     taken = {f"192.0.2.{n}" for n in (1, 10, 11, 12, 13)}
     assert answer["network"] == "192.0.2.0/27"
     assert set(answer["free_addresses"]) == {f"192.0.2.{n}" for n in range(32)} - taken
-    bad = lab.exec("a", lab.programs / "free_addresses", "--with-journal-logging=false", '["192.0.2.5/24"]', check=False)
+    bad = lab.exec(
+        "a", lab.programs / "free_addresses", "--with-journal-logging=false", '["192.0.2.5/24"]', check=False
+    )
     assert bad.returncode == 255 and "Network 192.0.2.5/24 is not a valid CIDR" in bad.stderr
 
 
@@ -130,12 +148,16 @@ def test_dhcp(lab: Lab, dnsmasq: Path) -> None:
         assert first["api_vip_address"] == "192.0.2.28"
         assert first["ingress_vip_address"] in {"192.0.2.24", "192.0.2.25", "192.0.2.26"}
         lease = first["ingress_vip_lease"]
-        assert re.match(r'lease \{\n  interface "ingress";\n  fixed-address 192\.0\.2\.2[456];\n  option subnet-mask 255', lease)
+        assert re.match(
+            r'lease \{\n  interface "ingress";\n  fixed-address 192\.0\.2\.2[456];\n  option subnet-mask 255', lease
+        )
         assert "option dhcp-server-identifier 192.0.2.1;" in lease and re.search(r"expire \d \d{4}/\d\d/\d\d ", lease)
         assert 'option host-name "00-1a-4a-00-00-02-ingress";' in lease
         assert (folder / "lease-ingress").read_text().strip() == lease
         request |= {"api_vip_lease": first["api_vip_lease"], "ingress_vip_lease": lease.replace('"ingress"', '"x"')}
-        ip("-n", lab.ns("b"), "link", "add", "link", "eth0", "name", "api", "type", "macvlan")  # of a run that was killed
+        ip(
+            "-n", lab.ns("b"), "link", "add", "link", "eth0", "name", "api", "type", "macvlan"
+        )  # of a run that was killed
         again = lab.program("b", "dhcp_lease_allocate", request, binds=binds)
         assert again["ingress_vip_address"] == first["ingress_vip_address"]
     finally:
@@ -167,7 +189,9 @@ def ntp(lab: Lab) -> Iterator[dict[str, Path]]:
     for name, text in {"gw": "local stratum 8\nallow all\n", "a": "cmdallow 127.0.0.1\n"}.items():
         run[name].mkdir(mode=0o700)
         (lab.tmp / f"{name}.conf").write_text(f"{text}pidfile {run[name]}/pid\n")
-        lab.daemon(name, "chronyd", "-x", "-u", "root", "-d", "-f", lab.tmp / f"{name}.conf", binds={run[name]: "/run/chrony"})
+        lab.daemon(
+            name, "chronyd", "-x", "-u", "root", "-d", "-f", lab.tmp / f"{name}.conf", binds={run[name]: "/run/chrony"}
+        )
     time.sleep(1)
     yield run
     if made:

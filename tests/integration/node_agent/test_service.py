@@ -43,7 +43,11 @@ def api(lab: Lab, tmp_path: Path) -> Iterator[Any]:
                  "headers={'Content-Type':'application/json'});print(u.urlopen(r,timeout=20).read().decode())"  # fmt: skip
         data = json.dumps(body) if body is not None else ""
         done = subprocess.run(
-            lab.command("gw", sys.executable, "-c", script, BASE + API + path, method), input=data, capture_output=True, text=True, check=False
+            lab.command("gw", sys.executable, "-c", script, BASE + API + path, method),
+            input=data,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr[-500:] + (tmp_path / "service.log").read_text()[-2000:]
         return json.loads(done.stdout)
@@ -61,7 +65,9 @@ def test_discovery(lab: Lab, api: Any, tmp_path: Path) -> None:
     secret = '{"auths":{"registry.example":{"auth":"dXNlcjpwYXNz"}}}'
     common = {"openshift_version": VERSION, "pull_secret": secret, "cpu_architecture": "x86_64"}
     vips = {"api_vips": [{"ip": "192.0.2.5"}], "ingress_vips": [{"ip": "192.0.2.6"}]}
-    cluster = api("POST", "/clusters", {**common, **vips, "name": "ostest", "base_dns_domain": "test", "control_plane_count": 3})
+    cluster = api(
+        "POST", "/clusters", {**common, **vips, "name": "ostest", "base_dns_domain": "test", "control_plane_count": 3}
+    )
     infra_env = api("POST", "/infra-envs", {**common, "name": "ie", "cluster_id": cluster["id"]})
     resolv = tmp_path / "resolv.conf"
     resolv.write_text("nameserver 192.0.2.1\noptions timeout:1 attempts:1\n")
@@ -83,7 +89,9 @@ def test_discovery(lab: Lab, api: Any, tmp_path: Path) -> None:
             good = {ident: succeeded(host) & wanted for ident, host in hosts.items()}
             if len(hosts) == 3 and all(found == wanted for found in good.values()):
                 break
-            assert time.monotonic() < deadline, json.dumps({i: host.get("validations_info") for i, host in hosts.items()})[:6000]
+            assert time.monotonic() < deadline, json.dumps(
+                {i: host.get("validations_info") for i, host in hosts.items()}
+            )[:6000]
             time.sleep(1)
     finally:
         for agent in agents:
@@ -96,7 +104,9 @@ def test_discovery(lab: Lab, api: Any, tmp_path: Path) -> None:
         others = {one["host_id"]: one for one in report["remote_hosts"]}
         assert set(others) == set(ids.values()) - {ident}
         for one in others.values():
-            assert one["l2_connectivity"] and all(link["successful"] for link in one["l2_connectivity"] + one["l3_connectivity"])
+            assert one["l2_connectivity"] and all(
+                link["successful"] for link in one["l2_connectivity"] + one["l3_connectivity"]
+            )
     assert socket.gethostname() == json.loads(host["inventory"])["hostname"]
 
 

@@ -33,7 +33,11 @@ def find() -> Path | None:
 def without(value: Any, empty: tuple[Any, ...]) -> Any:
     """A body without fields that say nothing: to a decoder in Go null, and the zero value of an optional field, are as good as absent."""
     if isinstance(value, dict):
-        return {name: without(entry, empty) for name, entry in value.items() if isinstance(entry, bool) or entry not in empty}
+        return {
+            name: without(entry, empty)
+            for name, entry in value.items()
+            if isinstance(entry, bool) or entry not in empty
+        }
     if isinstance(value, list):
         return [without(entry, empty) for entry in value if entry is not None]
     return value
@@ -126,10 +130,16 @@ class Description:
         schema = answers.get(status, {"schema": {"$ref": "#/definitions/error"}}).get("schema")
         if status >= 400:
             # What the framework refuses has the shape that the description has for who may not call; of some refusals there is no word.
-            refusal = {"type": "object", "required": ["code", "message"], "properties": {"code": {"type": "integer"}, "message": {"type": "string"}}}
+            refusal = {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
+            }
             if answer is not None:
                 both = self.schema([{"$ref": "#/definitions/error"}], True)
-                jsonschema.Draft4Validator({"anyOf": [*both, {**refusal, "additionalProperties": False}]}).validate(answer)
+                jsonschema.Draft4Validator({"anyOf": [*both, {**refusal, "additionalProperties": False}]}).validate(
+                    answer
+                )
         elif schema is None:
             assert answer in (None, "", b""), f"{method} {path}: an answer without body is described, found {answer!r}"
         elif schema.get("type") != "file":
@@ -138,7 +148,10 @@ class Description:
     def allows(self, method: str, path: str, body: Any) -> bool:
         for parameter in self.operation(method, path).get("parameters", ()):
             if parameter["in"] == "body":
-                return any(self._holds(parameter["schema"], form) for form in (body, without(body, (None,)), without(body, (None, "", 0))))
+                return any(
+                    self._holds(parameter["schema"], form)
+                    for form in (body, without(body, (None,)), without(body, (None, "", 0)))
+                )
         return True
 
     def _holds(self, schema: Any, value: Any) -> bool:

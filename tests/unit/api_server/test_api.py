@@ -57,7 +57,10 @@ def test_every_step_has_a_producer() -> None:
     ("kind", "text", "value"),
     [
         *(("bool", text, value) for text, value in (("true", True), ("yes", True), ("0", False), ("maybe", False))),
-        ("int", "-3", -3), ("enum(a|b)", "b", "b"), ("str", "x", "x"), ("csv(enum(a|b))", "a,b", "a,b"),
+        ("int", "-3", -3),
+        ("enum(a|b)", "b", "b"),
+        ("str", "x", "x"),
+        ("csv(enum(a|b))", "a,b", "a,b"),
     ],
 )
 def test_query_values(kind: str, text: str, value: Any) -> None:

@@ -38,7 +38,15 @@ def forgeries() -> list[str]:
     public = base64.b64decode(KEY)
     __, others = auth.make_tokens()
     head, claims, sign = TOKENS["userAuth"].split(".")
-    found = [others["userAuth"], f"{head}.{claims}.{'A' * 86}", f"{head}.{claims}.", f"{head}.{claims}", f"{head}.{claims}.{sign}.{sign}", "..", "é.é.é"]
+    found = [
+        others["userAuth"],
+        f"{head}.{claims}.{'A' * 86}",
+        f"{head}.{claims}.",
+        f"{head}.{claims}",
+        f"{head}.{claims}.{sign}.{sign}",
+        "..",
+        "é.é.é",
+    ]
     for name in ("none", "None", "", "HS256", "RS256", "ES384", "ES512", "es256", None, ["ES256"], {}):
         text = encoded({"alg": name, "typ": "JWT"}) + "." + claims
         for raw in (b"", hmac.new(public, text.encode(), hashlib.sha256).digest(), bytes(64), b"\1" * 256):
@@ -56,7 +64,9 @@ async def test_every_operation_asks_for_its_schemes(tmp_path: Path) -> None:
     async with Lab(tmp_path, LOCAL) as lab:
         for template, operations in DESCRIPTION.document["paths"].items():
             for method, operation in operations.items():
-                wanted = {name for entry in operation.get("security", DESCRIPTION.document["security"]) for name in entry} & set(auth.HEADERS)
+                wanted = {
+                    name for entry in operation.get("security", DESCRIPTION.document["security"]) for name in entry
+                } & set(auth.HEADERS)
                 path = BASE + re.sub(r"\{\w+\}", unknown, template)
                 for header in (*auth.HEADERS, ""):
                     for scheme in auth.HEADERS:
@@ -74,7 +84,15 @@ async def test_every_operation_asks_for_its_schemes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("claims", "status"),
-    [({}, 0), ({"exp": 4e9}, 0), ({"exp": 1}, 401), ({"nbf": 4e9}, 401), ({"iat": 4e9}, 401), ({"iat": 1, "nbf": 1}, 0), ({"exp": "no"}, 401)],
+    [
+        ({}, 0),
+        ({"exp": 4e9}, 0),
+        ({"exp": 1}, 401),
+        ({"nbf": 4e9}, 401),
+        ({"iat": 4e9}, 401),
+        ({"iat": 1, "nbf": 1}, 0),
+        ({"exp": "no"}, 401),
+    ],
 )
 def test_times_of_a_token(claims: dict[str, object], status: int) -> None:
     key, tokens = auth.make_tokens(claims)

@@ -243,7 +243,10 @@ async def test_configure_reports_what_is_missing(tmp_path: Path, environment: di
 async def test_import(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = tmp_path / "clusterconfig"
     folder.mkdir()
-    endpoint = {"url": "https://192.168.111.5:22623/config/worker", "ca_certificate": base64.b64encode(self_signed().encode()).decode()}
+    endpoint = {
+        "url": "https://192.168.111.5:22623/config/worker",
+        "ca_certificate": base64.b64encode(self_signed().encode()).decode(),
+    }
     (folder / "worker-ignition-endpoint.json").write_text(json.dumps(endpoint))
     (folder / "import-cluster-config.json").write_text('{"networking": {"userManagedNetworking": true}}')
     manifests(tmp_path / "manifests")

@@ -30,7 +30,9 @@ class Service:
     def call(self, method: str, path: str, body: Any = None) -> Any:
         path = urllib.parse.urlsplit(path).path
         if method == "GET":
-            return self.objects.get(path) or ([] if path in self.objects or path.endswith("/manifests") else self.objects["/clusters"][0])
+            return self.objects.get(path) or (
+                [] if path in self.objects or path.endswith("/manifests") else self.objects["/clusters"][0]
+            )
         self.made.append((method, path, body))
         if path in self.objects:
             self.objects[path].append({**body, "id": f"id-of{path}"})
@@ -67,7 +69,12 @@ def test_our_client_asks_for_the_same(profile: dict[str, Any], tmp_path: Path) -
 
 
 async def test_our_service_takes_it(profile: dict[str, Any], tmp_path: Path) -> None:
-    release = {"openshift_version": "4.22.0-lab", "version": "4.22.0-lab", "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"]}
+    release = {
+        "openshift_version": "4.22.0-lab",
+        "version": "4.22.0-lab",
+        "cpu_architecture": "x86_64",
+        "cpu_architectures": ["x86_64"],
+    }
     image = profile["requests"][0]["body"]["ocp_release_image"]
     environment = {"RELEASE_IMAGES": json.dumps([{**release, "url": image}]), "TNA_CLUSTERS_SUPPORT": "true"}
     async with Lab(tmp_path / "state", environment) as lab:

@@ -102,7 +102,9 @@ async def test_checkpoints_lose_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     store.close()
 
 
-async def test_requests_are_acknowledged_when_the_disk_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_are_acknowledged_when_the_disk_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with Lab(tmp_path) as lab:
         power = Power(lab.engine.store, monkeypatch)
         clusters = await asyncio.gather(*(lab.cluster(name=f"c{number}") for number in range(20)))
@@ -112,7 +114,9 @@ async def test_requests_are_acknowledged_when_the_disk_has_them(tmp_path: Path, 
         await lab.call("PATCH", f"/clusters/{clusters[3]['id']}", {"name": "renamed"})
         await lab.call("DELETE", f"/clusters/{clusters[5]['id']}", status=204)
         found = power.lost(tmp_path / "lost")
-        assert {name for name, cluster in found.kinds["cluster"].items()} == {cluster["id"] for cluster in clusters} - {clusters[5]["id"]}
+        assert {name for name, cluster in found.kinds["cluster"].items()} == {cluster["id"] for cluster in clusters} - {
+            clusters[5]["id"]
+        }
         assert found.kinds["cluster"][clusters[3]["id"]]["name"] == "renamed" and agent.id in found.kinds["host"]
         # Reading does not wait for a flush.
         before = power.flushes
@@ -142,7 +146,10 @@ async def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def fields_of(store: Store) -> dict[str, Any]:
-    return {kind: {ident: dict(document) for ident, document in documents.items()} for kind, documents in store.kinds.items()}
+    return {
+        kind: {ident: dict(document) for ident, document in documents.items()}
+        for kind, documents in store.kinds.items()
+    }
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -189,7 +196,9 @@ def test_any_refused_change_is_undone(tmp_path: Path, seed: int) -> None:
             files = {name: content for name, content in {**files, **pending_files}.items() if content is not None}
         assert dict(store.files("o")) == files
         assert store.db.execute("SELECT count(*) FROM event").fetchone() == (events,)
-    assert [list(documents) for documents in store.kinds.values()] == [list(documents) for documents in committed.values()]
+    assert [list(documents) for documents in store.kinds.values()] == [
+        list(documents) for documents in committed.values()
+    ]
     store.close()
     again = Store(tmp_path / "x.db")
     assert fields_of(again) == committed
@@ -215,7 +224,9 @@ async def test_a_refused_request_is_not_done_later(tmp_path: Path) -> None:
 
         store._write = full  # type: ignore[method-assign]
         await unavailable(lab, "PATCH", path, {"name": "refused"})
-        await unavailable(lab, "POST", "/clusters", {"name": "refused", "openshift_version": "4.22.0-lab", "pull_secret": PULL_SECRET})
+        await unavailable(
+            lab, "POST", "/clusters", {"name": "refused", "openshift_version": "4.22.0-lab", "pull_secret": PULL_SECRET}
+        )
         await unavailable(lab, "POST", f"{path}/manifests", {"file_name": "refused.yaml", "content": "YTogMQo="})
         await unavailable(lab, "PATCH", agent.path, {"host_name": "refused"})
         await unavailable(lab, "DELETE", agent.path)

@@ -24,7 +24,10 @@ from .lab import Lab
 STEPS = 100
 #: Instructions that may run without a pause; a window of 1,000 events has about 40,000.
 MOST = 150_000
-CLUSTERS, HOSTS = [str(uuid.UUID(int=number)) for number in range(3)], [str(uuid.UUID(int=number)) for number in range(10, 40)]
+CLUSTERS, HOSTS = (
+    [str(uuid.UUID(int=number)) for number in range(3)],
+    [str(uuid.UUID(int=number)) for number in range(10, 40)],
+)
 
 
 def make(number: int) -> dict[str, Any]:
@@ -69,7 +72,11 @@ class Slices:
 
 def expected(made: list[dict[str, Any]], gone: set[str], wanted: Filter) -> list[dict[str, Any]]:
     def takes(event: dict[str, Any]) -> bool:
-        by_host = not (wanted.hosts or wanted.cluster_level) or event["host_id"] in wanted.hosts or bool(wanted.cluster_level and event["host_id"] is None)
+        by_host = (
+            not (wanted.hosts or wanted.cluster_level)
+            or event["host_id"] in wanted.hosts
+            or bool(wanted.cluster_level and event["host_id"] is None)
+        )
         return (
             (not wanted.cluster_id or event["cluster_id"] == wanted.cluster_id) and (not wanted.infra_env_id or event["infra_env_id"] == wanted.infra_env_id)
             and by_host and (wanted.deleted_hosts or event["host_id"] not in gone) and wanted.message.lower() in event["message"].lower()
@@ -105,7 +112,12 @@ async def test_any_question_is_answered(tmp_path: Path, seed: int, monkeypatch: 
         for descending in (False, True):
             ordered = good[::-1] if descending else good
             found = await ask(store, wanted, descending=descending, limit=limit, offset=offset)
-            assert found == (ordered[offset:] if limit < 0 else ordered[offset : offset + limit]), (wanted, limit, offset, descending)
+            assert found == (ordered[offset:] if limit < 0 else ordered[offset : offset + limit]), (
+                wanted,
+                limit,
+                offset,
+                descending,
+            )
         match draw.randrange(12):
             case 0:
                 gone.add(host := draw.choice(HOSTS))
@@ -159,7 +171,13 @@ async def test_no_question_holds_the_loop(tmp_path: Path) -> None:
     for wanted in (Filter(), one, Filter(infra_env_id=CLUSTERS[1]), Filter(hosts=tuple(HOSTS[:3])), Filter(message="nothing"), Filter(message="hosts"),
                    Filter(cluster_id=CLUSTERS[2], message="nothing"), Filter(hosts=(HOSTS[3],), message="9"), Filter(severities=("critical",))):  # fmt: skip
         await store.count_events(wanted)
-        for options in ({}, {"descending": True}, {"limit": 10, "offset": 29_000}, {"limit": 200, "descending": True}, {"limit": 5, "offset": 10**9}):
+        for options in (
+            {},
+            {"descending": True},
+            {"limit": 10, "offset": 29_000},
+            {"limit": 200, "descending": True},
+            {"limit": 5, "offset": 10**9},
+        ):
             async for _page in store.event_pages(wanted, **options):
                 pass
     # What was deleted is removed in pieces as well.
@@ -169,7 +187,9 @@ async def test_no_question_holds_the_loop(tmp_path: Path) -> None:
     assert await ask(store, one) == []
     while store.sweep():
         await asyncio.sleep(0)
-    assert store.db.execute("SELECT count(*) FROM event").fetchone()[0] == len([event for event in made if event["cluster_id"] != CLUSTERS[0]])
+    assert store.db.execute("SELECT count(*) FROM event").fetchone()[0] == len(
+        [event for event in made if event["cluster_id"] != CLUSTERS[0]]
+    )
     assert slices.end() < MOST
     store.close()
 
@@ -190,7 +210,9 @@ async def test_texts_are_those_of_the_documents(tmp_path: Path) -> None:
         store.event({**make(1), "message": message, "props": message, "host_id": ""}, cluster_level=False)
     store.commit()
     texts = [text async for page in store.event_texts(Filter()) for text in page]
-    assert texts == [json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in await ask(store, Filter())]
+    assert texts == [
+        json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in await ask(store, Filter())
+    ]
 
 
 async def test_a_long_list_is_no_work_for_the_garbage_collector(tmp_path: Path) -> None:

@@ -177,7 +177,9 @@ async def test_fault_in_discovery(tmp_path: Path, fault: str) -> None:
                 "The cluster has hosts that are not ready to install.",
             )
             refusal = await lab.call("POST", f"/clusters/{cluster['id']}/actions/install", status=409)
-            assert refusal["reason"].startswith("Cluster is not ready for installation, Cluster is not ready for install validation_info={")
+            assert refusal["reason"].startswith(
+                "Cluster is not ready for installation, Cluster is not ready for install validation_info={"
+            )
 
 
 async def test_extra_host(tmp_path: Path) -> None:
@@ -323,7 +325,10 @@ async def test_media_lost_after_an_error(tmp_path: Path) -> None:
         await agent.reply({"step_type": "install", "step_id": "x"}, None, code=125)
         await agent.reply({"step_type": "inventory", "step_id": "x"}, None, code=256)
         host = await lab.call("GET", agent.path)
-        assert (host["status"], host["status_info"]) == ("error", f"Failed - {MEDIA_DISCONNECTED}. installation command failed")
+        assert (host["status"], host["status_info"]) == (
+            "error",
+            f"Failed - {MEDIA_DISCONNECTED}. installation command failed",
+        )
 
 
 async def test_installer_cannot_start(tmp_path: Path) -> None:

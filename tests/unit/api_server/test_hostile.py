@@ -258,7 +258,12 @@ async def test_logs_go_to_their_place(tmp_path: Path) -> None:
         code, raw, headers = await lab.raw("GET", path, params={"logs_type": "host", "host_id": agent.id})
         assert (code, raw) == (200, b"logs")
         assert headers["Content-Length"] == "4"
-        for name, value in {"Range": "bytes=0-1", "If-None-Match": "*", "If-Match": '"x"', "If-Modified-Since": "Wed, 21 Oct 2037 07:28:00 GMT"}.items():
+        for name, value in {
+            "Range": "bytes=0-1",
+            "If-None-Match": "*",
+            "If-Match": '"x"',
+            "If-Modified-Since": "Wed, 21 Oct 2037 07:28:00 GMT",
+        }.items():
             part = await lab.raw("GET", path, params={"logs_type": "host", "host_id": agent.id}, headers={name: value})
             assert part[:2] == (200, b"logs"), name
         assert "evil" in headers["Content-Disposition"]
@@ -294,7 +299,9 @@ async def test_logs_of_upstream(tmp_path: Path) -> None:
             await uploaded(lab, cluster["id"], agent, b"logs of %d" % index)
         code, raw, headers = await lab.raw("GET", f"/clusters/{cluster['id']}/logs")
         assert (code, headers["Content-Type"]) == (200, "application/octet-stream")
-        code, __, headers = await lab.raw("GET", f"/clusters/{cluster['id']}/logs", params={"logs_type": "host", "host_id": agent.id})
+        code, __, headers = await lab.raw(
+            "GET", f"/clusters/{cluster['id']}/logs", params={"logs_type": "host", "host_id": agent.id}
+        )
         assert code == 200 and len(headers["Content-Disposition"]) < 300
     with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
         found = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
@@ -325,11 +332,17 @@ async def test_huge_bodies(tmp_path: Path) -> None:
         agent = Agent(lab, infra_env["id"], 0)
         await agent.register()
         large = json.dumps({"current_stage": "Installing", "progress_info": "x" * limits.MAX_NOTICE}).encode()
-        reply = json.dumps({"step_type": "inventory", "step_id": "x", "exit_code": 0, "output": " " * limits.MAX_REPLY}).encode()
+        reply = json.dumps(
+            {"step_type": "inventory", "step_id": "x", "exit_code": 0, "output": " " * limits.MAX_REPLY}
+        ).encode()
         kind = {"Content-Type": "application/json"}
         for method, path, raw in (("PUT", "progress", large), ("POST", "instructions", reply)):
             packed = {**kind, "Content-Encoding": "gzip"}
-            for headers, data in ((kind, raw), (packed, gzip.compress(raw)), (packed, gzip.compress(bytes(2 * limits.MAX_REPLY)))):
+            for headers, data in (
+                (kind, raw),
+                (packed, gzip.compress(raw)),
+                (packed, gzip.compress(bytes(2 * limits.MAX_REPLY))),
+            ):
                 code, answer, __ = await lab.raw(method, f"{agent.path}/{path}", data=data, headers=headers)
                 assert code == 400 and b"larger than" in answer, answer[:300]
         assert "inventory" not in await lab.call("GET", agent.path)
@@ -341,7 +354,11 @@ async def test_huge_inventory_is_no_burden_to_others(tmp_path: Path) -> None:
         infra_env = await lab.infra_env(cluster["id"])
         hostile, other = (Agent(lab, infra_env["id"], index) for index in range(2))
         nics = [
-            {"name": f"eth{i}", "mac_address": "52:54:00:00:00:01", "ipv4_addresses": [f"10.{i >> 8}.{i & 255}.{j}/8" for j in range(4)]}
+            {
+                "name": f"eth{i}",
+                "mac_address": "52:54:00:00:00:01",
+                "ipv4_addresses": [f"10.{i >> 8}.{i & 255}.{j}/8" for j in range(4)],
+            }
             for i in range(10_000)
         ]
         hostile.inventory |= {"interfaces": nics}
@@ -349,7 +366,11 @@ async def test_huge_inventory_is_no_burden_to_others(tmp_path: Path) -> None:
             await agent.register()
             await agent.poll()
         await lab.until(hostile.path, lambda host: host["status"] == "insufficient")
-        while not (asked := [step for step in (await other.poll())["instructions"] if step["step_type"] == "connectivity-check"]):
+        while not (
+            asked := [
+                step for step in (await other.poll())["instructions"] if step["step_type"] == "connectivity-check"
+            ]
+        ):
             await asyncio.sleep(0.02)
         [peer] = json.loads(asked[0]["args"][0])
         assert peer["host_id"] == hostile.id
@@ -466,7 +487,9 @@ async def doors_of(service: app.Service) -> AsyncIterator[int]:
     runner = web.AppRunner(service.app(), access_log=None)
     await runner.setup()
     assert runner.server is not None
-    server = await asyncio.get_running_loop().create_server(functools.partial(service.connections.open, runner.server), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(
+        functools.partial(service.connections.open, runner.server), "127.0.0.1", 0
+    )
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -485,7 +508,12 @@ async def test_callers_that_never_finish(tmp_path: Path, monkeypatch: pytest.Mon
     service = app.Service(Engine(config, Store(config.state_file)))
     async with doors_of(service) as port, asyncio.timeout(30):
         hung = []
-        for said in (b"", b"GET / HTTP/1.1\r\nX-A: ", POST + b"Content-Length: 9\r\n\r\n{", POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
+        for said in (
+            b"",
+            b"GET / HTTP/1.1\r\nX-A: ",
+            POST + b"Content-Length: 9\r\n\r\n{",
+            POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+        ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(said)
             hung.append((reader, writer, said))

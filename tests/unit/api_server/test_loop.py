@@ -50,7 +50,9 @@ async def watched() -> AsyncIterator[Callable[[], float]]:
 
 def filled(pattern: str, most: int = LARGE, values: int = 190_000) -> str:
     """A JSON list of a pattern, as long as may be."""
-    count = min(values // max(1, pattern.count(",") + pattern.count("[") + pattern.count("{") + 1), most // (len(pattern) + 1))
+    count = min(
+        values // max(1, pattern.count(",") + pattern.count("[") + pattern.count("{") + 1), most // (len(pattern) + 1)
+    )
     return "[" + ",".join([pattern] * count) + "]"
 
 
@@ -59,7 +61,12 @@ def body(**texts: str) -> str:
 
 
 def cluster(**more: str) -> tuple[str, str, str]:
-    given = {"name": '"ostest"', "openshift_version": json.dumps(VERSION), "base_dns_domain": '"test.example"', "pull_secret": json.dumps(PULL_SECRET)}
+    given = {
+        "name": '"ostest"',
+        "openshift_version": json.dumps(VERSION),
+        "base_dns_domain": '"test.example"',
+        "pull_secret": json.dumps(PULL_SECRET),
+    }
     return "POST", "/clusters", body(**{**given, **more})
 
 
@@ -107,7 +114,11 @@ async def test_bodies_of_users(tmp_path: Path, kind: str) -> None:
             code, answer, __ = await lab.raw(method, path, data=raw, headers={"Content-Type": "application/json"})
             if kind in ("one large network", "ignition"):
                 files = f"/infra-envs/{json.loads(answer)['id']}/downloads/"
-                for file in ("files?file_name=discovery.ign", "files?file_name=static-network-config", "minimal-initrd"):
+                for file in (
+                    "files?file_name=discovery.ign",
+                    "files?file_name=static-network-config",
+                    "minimal-initrd",
+                ):
                     code, answer, __ = await lab.raw("GET", files + file)
                     assert code in (200, 204)
             assert code in (200, 201, 204, 400)
@@ -127,7 +138,13 @@ L2 = {
     "outgoing_nic": "eth0", "outgoing_ip_address": "192.168.111.20", "remote_ip_address": "192.168.111.21", "remote_mac": "52:54:00:00:00:01",
     "successful": True,
 }  # fmt: skip
-L3 = {"outgoing_nic": "eth0", "remote_ip_address": "192.168.111.21", "successful": True, "average_rtt_ms": 0.3, "packet_loss_percentage": 0}
+L3 = {
+    "outgoing_nic": "eth0",
+    "remote_ip_address": "192.168.111.21",
+    "successful": True,
+    "average_rtt_ms": 0.3,
+    "packet_loss_percentage": 0,
+}
 REPLIES: dict[str, tuple[str, Callable[[], Any]]] = {
     "connectivity": ("connectivity-check", lambda: report({"l2_connectivity": many(L2, 10_000), "l3_connectivity": many(L3, 10_000)})),
     "peers": ("connectivity-check", lambda: {"remote_hosts": many({"host_id": "$HOST", "l3_connectivity": [L3]}, 15_000)}),
@@ -153,6 +170,8 @@ async def test_replies_of_agents(tmp_path: Path, kind: str) -> None:
         raw = json.dumps({"step_type": step, "step_id": "x", "exit_code": 0, "output": output}).encode()
         assert len(raw) < limits.MAX_REPLY
         async with watched() as longest:
-            code, __, __ = await lab.raw("POST", f"{agent.path}/instructions", data=raw, headers={"Content-Type": "application/json"})
+            code, __, __ = await lab.raw(
+                "POST", f"{agent.path}/instructions", data=raw, headers={"Content-Type": "application/json"}
+            )
             assert code in (204, 400)
             assert longest() < MOST

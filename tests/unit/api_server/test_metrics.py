@@ -50,7 +50,10 @@ async def test_metrics_of_an_installation(tmp_path: Path) -> None:
     typed = re.findall(r"^# TYPE (\S+) (?:counter|gauge|histogram)$", text, re.MULTILINE)
     assert set(NAMES) <= set(typed)
     assert all(LINE.fullmatch(line) for line in text.splitlines() if not line.startswith("#"))
-    for line in ("service_assisted_installer_cluster_creations 1", "service_assisted_installer_cluster_installation_started 1"):
+    for line in (
+        "service_assisted_installer_cluster_creations 1",
+        "service_assisted_installer_cluster_installation_started 1",
+    ):
         assert line in text.splitlines()
     assert 'phase_seconds_count{phase="Starting installation",result="Done"} 1' in text
 

@@ -23,7 +23,17 @@ def test_its_own_names(host: str) -> None:
     assert is_served(host, URLS, DOMAINS)
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8090", "127.0.0.1.evil.example", "evillab.example.org", "lab.example.org.evil.com", "[::1"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8090",
+        "127.0.0.1.evil.example",
+        "evillab.example.org",
+        "lab.example.org.evil.com",
+        "[::1",
+    ],
+)
 def test_names_of_others(host: str) -> None:
     assert not is_served(host, URLS, DOMAINS)
 

@@ -20,7 +20,11 @@ def test_makes_no_markup_of_what_others_say() -> None:
 
 def test_asks_what_a_watcher_may_ask() -> None:
     watched = {op.path for op in OPERATIONS if op.method == "GET" and SCHEMES["w"] in op.schemes}
-    assert {"/api/assisted-install/v2/clusters", "/api/assisted-install/v2/clusters/{cluster_id}", "/api/assisted-install/v2/events"} <= watched
+    assert {
+        "/api/assisted-install/v2/clusters",
+        "/api/assisted-install/v2/clusters/{cluster_id}",
+        "/api/assisted-install/v2/events",
+    } <= watched
 
 
 def test_words_are_not_broken_on_a_narrow_screen() -> None:

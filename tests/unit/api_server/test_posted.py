@@ -60,13 +60,21 @@ async def test_no_manifest_stops_the_hosts(tmp_path: Path) -> None:
         for data, problem in BAD.items():
             refused = await lab.call("POST", path, {"file_name": "bad.yaml", "content": encoded(config_map(data))}, 400)
             assert "has invalid settings: " in refused["reason"] and problem in refused["reason"], data
-            refused = await lab.call("PATCH", path, {"folder": "manifests", "file_name": "m0.yaml", "updated_content": encoded(config_map(data))}, 400)
+            refused = await lab.call(
+                "PATCH",
+                path,
+                {"folder": "manifests", "file_name": "m0.yaml", "updated_content": encoded(config_map(data))},
+                400,
+            )
             assert problem in refused["reason"], data
         large = config_map("{A: '%s'}" % ("x" * 1000)) + "# " + "x" * settings.MOST_BYTES
-        assert "the limit of a manifest with settings is" in (
-            await lab.call("POST", path, {"file_name": "bad.yaml", "content": encoded(large)}, 400)
-        )["reason"]
-        good = config_map("{AGENT_NEXT_INSTRUCTION_SECONDS: 7, ENABLE_SOFT_TIMEOUTS: true, HOST_MONITOR_INTERVAL: 1m30s}")
+        assert (
+            "the limit of a manifest with settings is"
+            in (await lab.call("POST", path, {"file_name": "bad.yaml", "content": encoded(large)}, 400))["reason"]
+        )
+        good = config_map(
+            "{AGENT_NEXT_INSTRUCTION_SECONDS: 7, ENABLE_SOFT_TIMEOUTS: true, HOST_MONITOR_INTERVAL: 1m30s}"
+        )
         await lab.call("POST", path, {"file_name": "a.yaml", "content": encoded(good)}, 201)
         await lab.call("GET", f"{agent.path}/instructions", query={"timestamp": 1})
         assert lab.engine.settings(cluster["id"])["AGENT_NEXT_INSTRUCTION_SECONDS"] == "7"
@@ -76,7 +84,13 @@ async def test_no_manifest_stops_the_hosts(tmp_path: Path) -> None:
 async def test_what_an_older_service_kept(tmp_path: Path) -> None:
     """Each of these manifests once got 201. After a restart hosts are still answered, and other settings still count."""
     good = config_map("{AGENT_NEXT_INSTRUCTION_SECONDS: '7'}")
-    kept = [*ODD, *(config_map(data) for data in BAD), "agentlab-settings: " + "[" * 5000, "agentlab-settings: &a [*a]", "\0agentlab-settings"]
+    kept = [
+        *ODD,
+        *(config_map(data) for data in BAD),
+        "agentlab-settings: " + "[" * 5000,
+        "agentlab-settings: &a [*a]",
+        "\0agentlab-settings",
+    ]
     for number, text in enumerate(kept):
         async with Lab(tmp_path / str(number)) as lab:
             cluster = await lab.cluster()
@@ -155,7 +169,15 @@ BREAKS = ("\n", "\r\n", "\r", "\0", "\x0b", "\x0c", "\x85", "\u2028")
 
 @pytest.mark.parametrize(
     "text",
-    [*(f"{start}{gap}{EVIL}" for gap in BREAKS for start in ("*", "a,*")), "* a", "a b", "*.example", "fe80::1%\nx", "a,,b", 'a"b'],
+    [
+        *(f"{start}{gap}{EVIL}" for gap in BREAKS for start in ("*", "a,*")),
+        "* a",
+        "a b",
+        "*.example",
+        "fe80::1%\nx",
+        "a,,b",
+        'a"b',
+    ],
     ids=ascii,
 )
 def test_no_proxy_is_a_list(text: str) -> None:
@@ -196,7 +218,10 @@ async def test_no_value_becomes_a_line(tmp_path: Path) -> None:
             return {key: put(inner, text) for key, inner in value.items()}
         return [put(inner, text) for inner in value] if isinstance(value, list) else value.replace("{}", text)
 
-    async with Lab(tmp_path, {"OS_IMAGES": json.dumps([{"openshift_version": "4.22", "cpu_architecture": "x86_64", "url": "http://x/i"}])}) as lab:
+    async with Lab(
+        tmp_path,
+        {"OS_IMAGES": json.dumps([{"openshift_version": "4.22", "cpu_architecture": "x86_64", "url": "http://x/i"}])},
+    ) as lab:
         cluster = await lab.cluster()
         infra_env = await lab.infra_env(cluster["id"])
         document = lab.engine.infra_envs[infra_env["id"]]
@@ -204,7 +229,9 @@ async def test_no_value_becomes_a_line(tmp_path: Path) -> None:
             for form in forms if name in ("proxy", "kernel_arguments") else [forms]:
                 for gap in BREAKS:
                     value = put(form, f"{gap}{EVIL}{gap}")
-                    async with lab.session.patch(lab.url(f"/infra-envs/{infra_env['id']}"), json={name: value}) as answer:
+                    async with lab.session.patch(
+                        lab.url(f"/infra-envs/{infra_env['id']}"), json={name: value}
+                    ) as answer:
                         assert answer.status in (200, 201, 400, 422), (name, gap, await answer.text())
                     for line in rendered(lab, dict(document)).splitlines():
                         assert not line.strip().startswith(EVIL), (name, gap)
@@ -223,13 +250,24 @@ async def test_an_old_kernel_argument_is_no_ipxe_command(tmp_path: Path) -> None
         refused = await lab.call("PATCH", f"/infra-envs/{infra_env['id']}", {"kernel_arguments": bad}, 400)
         assert "has control characters" in refused["reason"]
         lab.engine.infra_envs[infra_env["id"]]["kernel_arguments"] = json.dumps(bad)
-        async with lab.session.get(lab.url(f"/infra-envs/{infra_env['id']}/downloads/files"), params={"file_name": "ipxe-script"}) as answer:
+        async with lab.session.get(
+            lab.url(f"/infra-envs/{infra_env['id']}/downloads/files"), params={"file_name": "ipxe-script"}
+        ) as answer:
             lines = (await answer.text()).splitlines()
         assert [line.split()[0] for line in lines] == ["#!ipxe", "initrd", "kernel", "boot"] and "good=1" in lines[2]
 
 
 @pytest.mark.parametrize("expect", [b"\xff", b"100-continu\xe9", b"\x80" * 1000, b"other", b"100-Continue"])
-@pytest.mark.parametrize("line", [b"GET /health", b"GET /nowhere", b"POST /health", b"GET " + V2.encode() + b"/clusters", b"PUT " + V2.encode() + b"/clusters"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET /health",
+        b"GET /nowhere",
+        b"POST /health",
+        b"GET " + V2.encode() + b"/clusters",
+        b"PUT " + V2.encode() + b"/clusters",
+    ],
+)
 async def test_expect_headers(tmp_path: Path, expect: bytes, line: bytes) -> None:
     async with Lab(tmp_path) as lab:
         reader, writer = await asyncio.open_connection("127.0.0.1", lab.server.port)
@@ -240,7 +278,9 @@ async def test_expect_headers(tmp_path: Path, expect: bytes, line: bytes) -> Non
     if expect.lower() != b"100-continue":
         assert status == 417
     else:
-        assert status == {b"GET /health": 200, b"GET /nowhere": 404, b"POST /health": 405}.get(line, 405 if line.startswith(b"PUT") else 200)
+        assert status == {b"GET /health": 200, b"GET /nowhere": 404, b"POST /health": 405}.get(
+            line, 405 if line.startswith(b"PUT") else 200
+        )
 
 
 # -- steps --------------------------------------------------------------------------------------------------------------
@@ -263,7 +303,10 @@ async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Pa
             host.set(status=status, _status_at=now, installation_disk_id="/dev/sda")
 
             def ordered(kind: str = kind) -> bool:
-                steps = [{"step_type": kind, "step_id": "x", "args": ["y"]}, {"step_type": "inventory", "step_id": "z", "args": []}]
+                steps = [
+                    {"step_type": kind, "step_id": "x", "args": ["y"]},
+                    {"step_type": "inventory", "step_id": "z", "args": []},
+                ]
                 return kind in [step["step_type"] for step in engine._due(host, steps)]
 
             assert ordered()

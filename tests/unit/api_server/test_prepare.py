@@ -136,7 +136,12 @@ async def test_with_the_cluster_s_own_render(tmp_path: Path) -> None:
         "SERVICE_BASE_URL": "http://192.168.111.20:8090/",
     }
     async with Lab(tmp_path, env) as lab:
-        images = {"hyperkube": "registry.example.test/a@sha256:1", "agent-installer-csr-approver": "b", "release": "c", "agent-installer-orchestrator": "d"}
+        images = {
+            "hyperkube": "registry.example.test/a@sha256:1",
+            "agent-installer-csr-approver": "b",
+            "release": "c",
+            "agent-installer-orchestrator": "d",
+        }
         lab.engine.images = lambda cluster: images  # type: ignore[method-assign]
         cluster, agents = await drive(lab, 3, "Rebooting", **VIPS)
         for agent in agents:

@@ -558,6 +558,8 @@ def test_conditions_and_effects_are_known_on_both_sides() -> None:
     assert asked(state.HOST["progress"]) == keys("progress", "facts")
     assert asked(state.HOST["refresh"]) == keys("refresh_host", "conditions")
     assert asked(rule for rule in state.HOST["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
-    assert asked(state.HOST_RULES) == set(state.HostCondition) and asked(state.CLUSTER_RULES) == set(state.ClusterCondition)
+    assert asked(state.HOST_RULES) == set(state.HostCondition) and asked(state.CLUSTER_RULES) == set(
+        state.ClusterCondition
+    )
     assert done(state.HOST) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
     assert done(state.CLUSTER) == effects("_cluster_effect") == set(state.ClusterEffect)

@@ -23,7 +23,9 @@ def test_the_report_knows_the_traits(name: str) -> None:
         path = Path(shared.__file__)
         lines = "".join(f'        "{ident}",\n' for ident in sorted(SHARED[name]))
         made = f"{name} = frozenset(\n    {{\n{lines}    }}\n)\n"
-        path.write_text(re.sub(rf"^{name} = frozenset\(.*?^\)\n", made, path.read_text(), flags=re.DOTALL | re.MULTILINE))
+        path.write_text(
+            re.sub(rf"^{name} = frozenset\(.*?^\)\n", made, path.read_text(), flags=re.DOTALL | re.MULTILINE)
+        )
         return
     assert getattr(shared, name) == SHARED[name]
 
@@ -37,7 +39,14 @@ def test_every_validation_is_in_a_table() -> None:
     """One that has the decorator and no line in a table would never be evaluated."""
     found = {
         value.ident
-        for module in (validations.cluster, validations.cluster_networks, validations.hardware, validations.network, validations.services, validations.vips)
+        for module in (
+            validations.cluster,
+            validations.cluster_networks,
+            validations.hardware,
+            validations.network,
+            validations.services,
+            validations.vips,
+        )
         for value in vars(module).values()
         if isinstance(value, validations.Validation)
     }

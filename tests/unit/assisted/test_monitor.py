@@ -19,10 +19,14 @@ def event(message, severity="info"):
 def test_says_only_what_changed():
     monitor = Monitor()
     assert monitor.update(cluster("insufficient"), [event("a")], 0) == [
-        Message("info", "Cluster is not ready for install. Check validations"), Message("info", "a")]
+        Message("info", "Cluster is not ready for install. Check validations"),
+        Message("info", "a"),
+    ]
     assert monitor.update(cluster("insufficient"), [event("a")], 2) == []
     assert monitor.update(cluster("insufficient"), [event("a"), event("b", "error"), event("c")], 4) == [
-        Message("warning", "b"), Message("info", "c")]
+        Message("warning", "b"),
+        Message("info", "c"),
+    ]
 
 
 def test_events_again_after_the_service_lost_its_state():
@@ -31,10 +35,17 @@ def test_events_again_after_the_service_lost_its_state():
     assert monitor.update(cluster("ready"), [event("x")], 2) == [Message("info", "x")]
 
 
-@pytest.mark.parametrize("first, second, level", [
-    ("success", None, "debug"), ("failure", None, "warning"), ("pending", None, None),
-    ("failure", "success", "info"), ("success", "failure", "warning"), ("pending", "success", None),
-])
+@pytest.mark.parametrize(
+    "first, second, level",
+    [
+        ("success", None, "debug"),
+        ("failure", None, "warning"),
+        ("pending", None, None),
+        ("failure", "success", "info"),
+        ("success", "failure", "warning"),
+        ("pending", "success", None),
+    ],
+)
 def test_validations_by_change(first, second, level):
     monitor = Monitor()
     said = monitor.update(cluster("ready", [("v", first, "one")]), [], 0)
@@ -45,7 +56,12 @@ def test_validations_by_change(first, second, level):
 
 
 def test_pending_user_action_names_the_host():
-    host = {"id": "h", "requested_hostname": "master-0", "status": "installing-pending-user-action", "status_info": "fix boot order"}
+    host = {
+        "id": "h",
+        "requested_hostname": "master-0",
+        "status": "installing-pending-user-action",
+        "status_info": "fix boot order",
+    }
     monitor = Monitor()
     said = monitor.update(cluster("installing-pending-user-action", hosts=[host]), [], 0)
     assert Message("warning", "Host master-0 fix boot order") in said
@@ -68,5 +84,7 @@ def test_back_to_ready_is_retried_and_cancelled_is_fatal():
     monitor.update(cluster("ready"), [], 2)
     assert monitor.retry == "failed to prepare cluster installation, retrying"
     assert monitor.update(cluster("cancelled"), [event("cancelled by somebody")], 4) == [
-        Message("info", "Cluster installation cancelled"), Message("info", "cancelled by somebody")]
+        Message("info", "Cluster installation cancelled"),
+        Message("info", "cancelled by somebody"),
+    ]
     assert monitor.fatal == "cluster installation was cancelled"

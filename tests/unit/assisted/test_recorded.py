@@ -32,8 +32,15 @@ def test_what_is_said_of_a_real_service() -> None:
     monitor, events, said = Monitor(), list[dict[str, Any]](), list[tuple[str, str]]()
     checks: dict[str, Validations] = {}
     for number, poll in enumerate(recorded["polls"]):
-        hosts = [{**host, "validations_info": checks.setdefault(host["id"], Validations()).info(host["validations"])} for host in poll["hosts"]]
-        cluster = {"status": poll["status"], "validations_info": checks.setdefault("", Validations()).info(poll["validations"]), "hosts": hosts}
+        hosts = [
+            {**host, "validations_info": checks.setdefault(host["id"], Validations()).info(host["validations"])}
+            for host in poll["hosts"]
+        ]
+        cluster = {
+            "status": poll["status"],
+            "validations_info": checks.setdefault("", Validations()).info(poll["validations"]),
+            "hosts": hosts,
+        }
         events += [{"severity": severity, "message": message} for severity, message in poll["events"]]
         said += monitor.update(cluster, events, 2.0 * number)
     assert sorted(said) == sorted(tuple(line) for line in recorded["said"])

@@ -49,8 +49,15 @@ class World:
 
 def watch(world, reachable=True, **more):
     said = []
-    watcher = BootstrapWatcher(world, world, "192.0.2.1", lambda m: said.append(m.text), clock=world.clock,
-                               reachable=lambda host: reachable, **more)
+    watcher = BootstrapWatcher(
+        world,
+        world,
+        "192.0.2.1",
+        lambda m: said.append(m.text),
+        clock=world.clock,
+        reachable=lambda host: reachable,
+        **more,
+    )
     try:
         watcher.run()
     except BootstrapFailed as error:
@@ -65,9 +72,14 @@ def test_the_usual_road():
     assert said == [
         "Waiting for cluster install to initialize. Sleeping for 30 seconds",
         "Waiting for cluster install to initialize. Sleeping for 30 seconds",
-        "Agent Rest API Initialized", "Cluster is not ready for install. Check validations",
-        "Cluster installation in progress", "Bootstrap Kube API Initialized", "Bootstrap configMap status is complete",
-        "Bootstrap is complete", "cluster bootstrap is complete"]
+        "Agent Rest API Initialized",
+        "Cluster is not ready for install. Check validations",
+        "Cluster installation in progress",
+        "Bootstrap Kube API Initialized",
+        "Bootstrap configMap status is complete",
+        "Bootstrap is complete",
+        "cluster bootstrap is complete",
+    ]
 
 
 def test_node_zero_reboots_before_the_api_was_seen():

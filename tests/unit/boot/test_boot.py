@@ -15,10 +15,18 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabErro
 @pytest.mark.parametrize(
     ("address", "root", "system"),
     [
-        ("redfish-virtualmedia+https://192.168.111.1:8000/redfish/v1/Systems/1", "https://192.168.111.1:8000", "/redfish/v1/Systems/1"),
+        (
+            "redfish-virtualmedia+https://192.168.111.1:8000/redfish/v1/Systems/1",
+            "https://192.168.111.1:8000",
+            "/redfish/v1/Systems/1",
+        ),
         ("redfish+http://[fd00::1]:8000/redfish/v1/Systems/1/", "http://[fd00::1]:8000", "/redfish/v1/Systems/1"),
         ("redfish-virtualmedia://bmc.example/redfish/v1/Systems/a", "https://bmc.example", "/redfish/v1/Systems/a"),
-        ("idrac-virtualmedia+https://bmc.example/redfish/v1/Systems/E.1", "https://bmc.example", "/redfish/v1/Systems/E.1"),
+        (
+            "idrac-virtualmedia+https://bmc.example/redfish/v1/Systems/E.1",
+            "https://bmc.example",
+            "/redfish/v1/Systems/E.1",
+        ),
         ("https://bmc.example", "https://bmc.example", None),
     ],
 )
@@ -26,7 +34,9 @@ def test_address(address: str, root: str, system: str | None) -> None:
     assert redfish.parse(address) == (root, system)
 
 
-@pytest.mark.parametrize("address", ["ipmi://192.168.111.1:6230", "redfish+ftp://x/1", "https://", "192.168.111.1", "ipmi+https://x/1"])
+@pytest.mark.parametrize(
+    "address", ["ipmi://192.168.111.1:6230", "redfish+ftp://x/1", "https://", "192.168.111.1", "ipmi+https://x/1"]
+)
 def test_invalid_address(address: str) -> None:
     with pytest.raises(LabError, match=re.escape(f"BMC address {address}: ")):
         bmc.connect("master-0", address, "admin", "password")
@@ -82,7 +92,9 @@ class Room:
         def pick(node: Mapping[str, Any]) -> sequence.Image:
             return sequence.Image(f"http://x/{image}", image)
 
-        done = sequence.boot(self.nodes, lambda node: self.machines[node["name"]], pick, self.directory, blank, **options)
+        done = sequence.boot(
+            self.nodes, lambda node: self.machines[node["name"]], pick, self.directory, blank, **options
+        )
         return [change["name"] for change in done]
 
 

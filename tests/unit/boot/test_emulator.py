@@ -40,7 +40,9 @@ def port(tmp_path: Path) -> Iterator[int]:
     for path, (text, __) in service.files.items():
         path.write_text(text)
     with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(service.program.argv, env={**os.environ, **service.program.environment}, stderr=log, stdout=log)
+        process = subprocess.Popen(
+            service.program.argv, env={**os.environ, **service.program.environment}, stderr=log, stdout=log
+        )
     try:
         deadline = time.monotonic() + 120
         while True:
@@ -69,14 +71,29 @@ def ask(port: int, path: str, host: str) -> tuple[int, dict[str, str], bytes]:
 
 def test_bmcs_answer_to_their_own_names_only_and_with_headers_for_browsers(port: int) -> None:
     statuses = {}
-    for host in ("127.0.0.1", f"127.0.0.1:{port}", f"{NAME}:{port}", "virthost", "evil.example", f"{NAME}.evil.example:{port}"):
+    for host in (
+        "127.0.0.1",
+        f"127.0.0.1:{port}",
+        f"{NAME}:{port}",
+        "virthost",
+        "evil.example",
+        f"{NAME}.evil.example:{port}",
+    ):
         # The second needs a password; who is asked comes first.
         for path in ("/redfish/v1/", "/redfish/v1/Systems"):
             status, headers, body = ask(port, path, host)
             statuses[host, path] = status
-            assert headers["X-Content-Type-Options"] == "nosniff" and "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+            assert (
+                headers["X-Content-Type-Options"] == "nosniff"
+                and "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+            )
             if status == 421:
                 assert json.loads(body)["error"]["message"] == f"{host} is not a name of this BMC"
-    assert {host for (host, __), status in statuses.items() if status == 421} == {"evil.example", f"{NAME}.evil.example:{port}"}
+    assert {host for (host, __), status in statuses.items() if status == 421} == {
+        "evil.example",
+        f"{NAME}.evil.example:{port}",
+    }
     assert {status for (host, path), status in statuses.items() if "evil" not in host and path.endswith("v1/")} == {200}
-    assert {status for (host, path), status in statuses.items() if "evil" not in host and path.endswith("Systems")} == {401}
+    assert {status for (host, path), status in statuses.items() if "evil" not in host and path.endswith("Systems")} == {
+        401
+    }

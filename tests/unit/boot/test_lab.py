@@ -58,7 +58,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
         return Machine(name, f"{address} {username} {password} {checked}".strip(), found)
 
     monkeypatch.setattr(lab, "connect", connect)
-    monkeypatch.setattr(lab.domain, "Machine", lambda __, name, has_cd: Machine(name.replace("_", "-"), f"cd {has_cd}", found))
+    monkeypatch.setattr(
+        lab.domain, "Machine", lambda __, name, has_cd: Machine(name.replace("_", "-"), f"cd {has_cd}", found)
+    )
     monkeypatch.setattr(lab.domain, "blank", lambda *rest: None)
     monkeypatch.setitem(bmc.KINDS, "other", bmc.Kind(("other",), through_bmc))
     return found
@@ -93,12 +95,19 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
     ("mode", "driver", "url", "published"),
     [
         ("redfish", "other+https://bmc/1 admin secret CA", "http://[fd00::1]:8089/agent.iso", {"agent.iso"}),
-        ("minimal", "other+https://bmc/1 admin secret CA", "http://[fd00::1]:8089/agent.iso", {"agent.iso", "rootfs.img"}),
+        (
+            "minimal",
+            "other+https://bmc/1 admin secret CA",
+            "http://[fd00::1]:8089/agent.iso",
+            {"agent.iso", "rootfs.img"},
+        ),
         ("cdrom", "cd True", "{run}/agent.iso", set()),
         ("pxe", "cd False", "http://[fd00::1]:8089/agent.ipxe", {"agent.ipxe", "rootfs.img"}),
     ],
 )
-def test_mode(tmp_path: Path, done: dict[str, tuple[str, str]], mode: str, driver: str, url: str, published: set[str]) -> None:
+def test_mode(
+    tmp_path: Path, done: dict[str, tuple[str, str]], mode: str, driver: str, url: str, published: set[str]
+) -> None:
     """The second kind of BMC is a row in `bmc.KINDS`."""
     machines = made(tmp_path, mode, authority="CA")
     # The rendezvous host goes first.
@@ -115,11 +124,16 @@ def test_manual_publishes_and_boots_nothing(tmp_path: Path, done: dict[str, tupl
     assert (tmp_path / "state/services/http/root/agent.iso").resolve() == tmp_path / "run/agent.iso"
 
 
-def test_foreigners_boot_from_their_own_copy(tmp_path: Path, done: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreigners_boot_from_their_own_copy(
+    tmp_path: Path, done: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lab.foreign, "image", lambda source, target: target.write_text(source.read_text() + "!"))
     machines = made(tmp_path, "redfish", foreigners=["master-0"])
     machines.boot()
-    assert {name: url.rpartition("/")[2] for name, (__, url) in done.items()} == {"master-0": "wrong-token-agent.iso", "master-1": "agent.iso"}
+    assert {name: url.rpartition("/")[2] for name, (__, url) in done.items()} == {
+        "master-0": "wrong-token-agent.iso",
+        "master-1": "agent.iso",
+    }
     assert (tmp_path / "state/services/http/root/wrong-token-agent.iso").read_text() == "image!"
 
 
@@ -138,7 +152,10 @@ def test_no_image(tmp_path: Path) -> None:
 
 
 def test_unknown_kind_of_bmc() -> None:
-    with pytest.raises(LabError, match=r"BMC address ipmi://192.0.2.1: scheme 'ipmi' is unknown: known are redfish, redfish-virtualmedia"):
+    with pytest.raises(
+        LabError,
+        match=r"BMC address ipmi://192.0.2.1: scheme 'ipmi' is unknown: known are redfish, redfish-virtualmedia",
+    ):
         bmc.connect("master-0", "ipmi://192.0.2.1", "admin", "password")
 
 

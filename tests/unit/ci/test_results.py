@@ -13,19 +13,41 @@ NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 JOBS = {"sno": {}, "ha": {}, "fault": {}, "new": {}}
 
 
-def record(job: str, *, days: float, result: str = "passed", seconds: float = 300.0, profile: str | None = "sno_ipv4") -> results.Record:
+def record(
+    job: str, *, days: float, result: str = "passed", seconds: float = 300.0, profile: str | None = "sno_ipv4"
+) -> results.Record:
     date = (NOW - datetime.timedelta(days=days)).isoformat()
-    return {"job": job, "profile": profile, "commit": "abc1234", "date": date, "seconds": seconds, "result": result, "stages": {}, "host": "Debian, TCG"}
+    return {
+        "job": job,
+        "profile": profile,
+        "commit": "abc1234",
+        "date": date,
+        "seconds": seconds,
+        "result": result,
+        "stages": {},
+        "host": "Debian, TCG",
+    }
 
 
 def test_the_job_that_passed_longest_ago_is_next() -> None:
-    records = [record("ha", days=9), record("sno", days=5), record("fault", days=3), record("sno", days=1), record("gone", days=99)]
+    records = [
+        record("ha", days=9),
+        record("sno", days=5),
+        record("fault", days=3),
+        record("sno", days=1),
+        record("gone", days=99),
+    ]
     assert results.next_jobs(records, JOBS, most=2, minutes=60) == ["ha", "fault"]
     assert results.next_jobs(records, JOBS, most=2, minutes=60, leave=["ha"]) == ["fault", "sno"]
 
 
 def test_a_failed_run_does_not_count_and_a_job_that_never_passed_is_left_out() -> None:
-    records = [record("ha", days=9), record("ha", days=1, result="failed"), record("new", days=2, result="failed"), record("sno", days=5)]
+    records = [
+        record("ha", days=9),
+        record("ha", days=1, result="failed"),
+        record("new", days=2, result="failed"),
+        record("sno", days=5),
+    ]
     assert results.next_jobs(records, JOBS, most=3, minutes=60) == ["ha", "sno"]
 
 
@@ -48,7 +70,9 @@ def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
     for days in (1, 3):
         results.append(record("sno", days=days), path)
     assert [one["date"] for one in results.load(path)] == [record("sno", days=days)["date"] for days in (3, 1)]
-    path.write_text(json.dumps(record("sno", days=1)) + "\n" + json.dumps({"job": "sno", "date": NOW.isoformat()}) + "\n")
+    path.write_text(
+        json.dumps(record("sno", days=1)) + "\n" + json.dumps({"job": "sno", "date": NOW.isoformat()}) + "\n"
+    )
     with pytest.raises(ValueError, match=r"results\.jsonl:2: lacks commit, host, "):
         results.load(path)
     path.write_text("[]\n")
@@ -58,6 +82,7 @@ def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
 
 def test_the_support_matrix_rests_on_records() -> None:
     """docs/support.md is what `make matrix` writes, but for the marks of age."""
+
     def rows(text: str) -> list[str]:
         return [line.removesuffix(" stale |").removesuffix("  |") for line in text.splitlines()]
 

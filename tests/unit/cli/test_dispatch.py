@@ -71,7 +71,9 @@ def test_a_verb_that_other_tools_have(name: str, hint: str, capsys: pytest.Captu
 def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 0
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text())
-    assert re.match(rf"agentlab {re.escape(galaxy['version'])}( \([0-9a-f]+(-dirty)?\))?\nlab payload ", capsys.readouterr().out)
+    assert re.match(
+        rf"agentlab {re.escape(galaxy['version'])}( \([0-9a-f]+(-dirty)?\))?\nlab payload ", capsys.readouterr().out
+    )
 
 
 def test_the_version_of_an_installed_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +111,9 @@ def test_the_words_of_openshift_install_are_taken(argv: list[str], monkeypatch: 
 @pytest.mark.parametrize("argv", [["agent", "deploy"], ["agent", "agent", "create"]])
 def test_words_that_openshift_install_has_not(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 2
-    assert capsys.readouterr().err.endswith("; those of openshift-install are agent create, agent graph, agent wait-for\n")
+    assert capsys.readouterr().err.endswith(
+        "; those of openshift-install are agent create, agent graph, agent wait-for\n"
+    )
 
 
 @pytest.mark.parametrize("level", ["trace", "Trace", "warn", "panic", "ERROR", "bogus", ""])
@@ -134,11 +138,15 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 
 
 @pytest.mark.parametrize("name", ["iso", "pxe", "dev", "pack", "serve"])
-def test_every_command_and_option_is_explained(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_and_option_is_explained(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`agentlab iso --help` listed no command, and 15 options of customize had no word."""
     made: list[argparse.ArgumentParser] = []
     parse = argparse.ArgumentParser.parse_args
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", lambda self, argv=None: made.append(self) or parse(self, argv))
+    monkeypatch.setattr(
+        argparse.ArgumentParser, "parse_args", lambda self, argv=None: made.append(self) or parse(self, argv)
+    )
     with pytest.raises(SystemExit) as end:
         cli.main([name, "--help"])
     assert end.value.code == 0
@@ -155,7 +163,10 @@ def test_every_command_and_option_is_explained(name: str, capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("snO_ipv4", "did you mean sno_ipv4 or the scenario SNO_IPV4?"), ("ha_ipv4v6_dhcp", "did you mean the scenario HA_IPV4V6_DHCP?")],
+    [
+        ("snO_ipv4", "did you mean sno_ipv4 or the scenario SNO_IPV4?"),
+        ("ha_ipv4v6_dhcp", "did you mean the scenario HA_IPV4V6_DHCP?"),
+    ],
 )
 def test_a_profile_in_the_wrong_case(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", name]) == 2
@@ -165,7 +176,13 @@ def test_a_profile_in_the_wrong_case(name: str, hint: str, capsys: pytest.Captur
 def test_a_pipe_that_no_one_reads_any_more(tmp_path: Path) -> None:
     """`| head` gave warnings of Ansible for each line that came after it."""
     command = [sys.executable, "-m", PACKAGE, "configure", "compact_ipv4", "--cluster", "piped"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)}) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)},
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         errors = process.stderr.read()
@@ -179,7 +196,12 @@ def test_plan_writes_only_when_asked(tmp_path: Path) -> None:
     assert yaml.safe_load(done.stdout)["cluster"]["name"] == "other"
     assert list(tmp_path.iterdir()) == []
     assert agentlab("plan", "sno_ipv6", "--cluster", "other", "--write", runs=tmp_path).returncode == 0
-    assert {path.name for path in (tmp_path / "other").iterdir()} == {"profile.yaml", "plan.yaml", "inventory.yml", "secrets.json"}
+    assert {path.name for path in (tmp_path / "other").iterdir()} == {
+        "profile.yaml",
+        "plan.yaml",
+        "inventory.yml",
+        "secrets.json",
+    }
     assert "sno, ipv6" in agentlab("plan", runs=tmp_path, CLUSTER="other").stdout
 
 
@@ -237,7 +259,9 @@ def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
     assert f"    {cause}\n    task at " in done.stdout
 
 
-def test_what_to_do_when_the_lab_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_to_do_when_the_lab_does_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
 
     def said(hypervisor: str, message: str) -> str:
@@ -358,7 +382,10 @@ def test_what_there_is_after_a_success(
 
 def test_help_of_a_ci_job_installs_nothing(tmp_path: Path) -> None:
     """`ci/run-job --help` ran setup first."""
-    for name, text in (("bin/agentlab", f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n'), (".venv/bin/python", f'#!/bin/sh\necho python >> {tmp_path}/log\n')):
+    for name, text in (
+        ("bin/agentlab", f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n'),
+        (".venv/bin/python", f"#!/bin/sh\necho python >> {tmp_path}/log\n"),
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)

@@ -20,7 +20,12 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 KUBECONFIG = {
-    "clusters": [{"name": "lab", "cluster": {"server": "https://api.lab.test.metalkube.org:6443", "certificate-authority-data": "Q0E="}}],
+    "clusters": [
+        {
+            "name": "lab",
+            "cluster": {"server": "https://api.lab.test.metalkube.org:6443", "certificate-authority-data": "Q0E="},
+        }
+    ],
     "users": [{"name": "admin", "user": {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}}],
     "contexts": [{"name": "admin", "context": {"cluster": "lab", "user": "admin"}}],
     "current-context": "admin",
@@ -54,12 +59,18 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_a_cluster_that_is_not_there(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert node.ssh(["master-0", "--cluster", "other"]) == 1
-    assert capsys.readouterr().err == f"agentlab: there is no cluster 'other' in {runs}; `agentlab list` prints those that exist\n"
+    assert (
+        capsys.readouterr().err
+        == f"agentlab: there is no cluster 'other' in {runs}; `agentlab list` prints those that exist\n"
+    )
 
 
 def test_a_node_that_is_not_there(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert node.power(["worker-0", "off", "--cluster", "lab"]) == 1
-    assert capsys.readouterr().err == "agentlab: cluster lab has no node 'worker-0'; its nodes are master-0, master-1, master-2\n"
+    assert (
+        capsys.readouterr().err
+        == "agentlab: cluster lab has no node 'worker-0'; its nodes are master-0, master-1, master-2\n"
+    )
 
 
 def test_a_sandbox_that_does_not_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +106,9 @@ def test_kubectl_gets_the_kubeconfig_and_all_its_own_options(
     assert os.environ["KUBECONFIG"] == str(runs / "lab/auth/kubeconfig")
 
 
-def test_a_client_that_is_not_installed(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_is_not_installed(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
     assert api.oc(["--cluster=lab", "whoami"]) == 1
     assert capsys.readouterr().err == "agentlab: oc is not installed; install the package openshift-clients\n"
@@ -106,7 +119,9 @@ def test_a_kubeconfig_needs_a_forward(runs: Path, capsys: pytest.CaptureFixture[
     assert "agentlab forward --cluster lab" in capsys.readouterr().err
 
 
-def test_a_kubeconfig_leads_through_the_forward(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kubeconfig_leads_through_the_forward(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": {"api": 40123}}
     (runs / "lab" / forward.FILE).write_text(json.dumps(own))
     assert api.kubeconfig(["--cluster", "lab"]) == 0
@@ -117,7 +132,11 @@ def test_a_kubeconfig_leads_through_the_forward(runs: Path, capsys: pytest.Captu
         "certificate-authority-data": "Q0E=",
     }
     target = runs / "merged"
-    target.write_text(yaml.safe_dump({"clusters": [{"name": "prod"}], "users": [], "contexts": [{"name": "prod"}], "current-context": "prod"}))
+    target.write_text(
+        yaml.safe_dump(
+            {"clusters": [{"name": "prod"}], "users": [], "contexts": [{"name": "prod"}], "current-context": "prod"}
+        )
+    )
     monkeypatch.setenv("KUBECONFIG", str(target))
     assert api.kubeconfig(["--cluster", "lab", "--merge"]) == api.kubeconfig(["--cluster", "lab", "--merge"]) == 0
     found = yaml.safe_load(target.read_text())
@@ -129,7 +148,13 @@ def test_a_kubeconfig_leads_through_the_forward(runs: Path, capsys: pytest.Captu
 def test_a_forward_that_is_over_has_no_ports(runs: Path) -> None:
     path = runs / "lab" / forward.FILE
     lab = cluster.find("lab")
-    for text in ("", "[]", "{}", '{"pid": 1, "start": -1, "ports": {"api": 1}}', '{"pid": null, "start": null, "ports": {}}'):
+    for text in (
+        "",
+        "[]",
+        "{}",
+        '{"pid": 1, "start": -1, "ports": {"api": 1}}',
+        '{"pid": null, "start": null, "ports": {}}',
+    ):
         path.write_text(text)
         assert forward.ports(lab) == {}
 
@@ -154,7 +179,9 @@ def test_help_of_each_verb() -> None:
         assert done.stdout.startswith(f"usage: agentlab {verb}")
 
 
-def test_a_list_has_clusters_of_this_checkout_and_of_others(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_has_clusters_of_this_checkout_and_of_others(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     state.begin(runs / "lab", "prepare")
     state.finish(runs / "lab", "prepare", failed=False)
     state.begin(runs / "lab", "boot")

@@ -31,7 +31,11 @@ with scratch.scratch() as (directory, lock):
 
 def marked(run_dir: Path) -> list[int]:
     found = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-    return [pid for pid in found if processes.environment_of(pid).get(orphans.RUN, "").startswith(f"{run_dir}:") and processes.start_time(pid)]
+    return [
+        pid
+        for pid in found
+        if processes.environment_of(pid).get(orphans.RUN, "").startswith(f"{run_dir}:") and processes.start_time(pid)
+    ]
 
 
 @pytest.fixture
@@ -88,7 +92,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_directory_that_another_run_swept_before_it_was_locked_is_made_again(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_another_run_swept_before_it_was_locked_is_made_again(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make, made = tempfile.mkdtemp, list[str]()
 
     def swept(prefix: str) -> str:
@@ -105,7 +111,12 @@ def test_a_directory_that_another_run_swept_before_it_was_locked_is_made_again(h
 
 def test_many_runs_at_once_leave_nothing(here: Path) -> None:
     code = f"from {PACKAGE} import scratch\nfor __ in range(300):\n    with scratch.scratch() as (at, __):\n        (at / 'x').mkdir()"
-    runs = [subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(here)}, stderr=subprocess.PIPE, text=True) for __ in range(4)]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(here)}, stderr=subprocess.PIPE, text=True
+        )
+        for __ in range(4)
+    ]
     assert [run.communicate()[1] for run in runs] == [""] * 4
     assert list(here.iterdir()) == []
 

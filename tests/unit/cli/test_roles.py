@@ -23,7 +23,12 @@ INSTALL_CONFIG = {
     "pullSecret": '{"auths": {"example.com": {"auth": "dTpw"}}}',
     "sshKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJf0GlS9dKqrKJXd2TWZ8wHVVyfzqF0s6mqXu+4wEh9X",
 }
-AGENT_CONFIG = {"apiVersion": "v1beta1", "kind": "AgentConfig", "metadata": {"name": "one"}, "rendezvousIP": "192.168.111.80"}
+AGENT_CONFIG = {
+    "apiVersion": "v1beta1",
+    "kind": "AgentConfig",
+    "metadata": {"name": "one"},
+    "rendezvousIP": "192.168.111.80",
+}
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -39,8 +44,18 @@ def play(folder: Path, role: str, *options: str, **variables: Any) -> subprocess
     playbook = folder / "play.yml"
     own = {f"agentlab_{role}_{name}": value for name, value in variables.items()}
     own["ansible_python_interpreter"] = sys.executable
-    playbook.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": own, "roles": [f"agentlab.ocp.{role}"]}]))
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", *options, str(playbook)]
+    playbook.write_text(
+        yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": own, "roles": [f"agentlab.ocp.{role}"]}])
+    )
+    command = [
+        str(Path(sys.executable).parent / "ansible-playbook"),
+        "-i",
+        "localhost,",
+        "-c",
+        "local",
+        *options,
+        str(playbook),
+    ]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
                    "NO_COLOR": "1"}  # fmt: skip
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -59,14 +74,18 @@ def test_wait_for_takes_the_directory_of_openshift_install(tmp_path: Path) -> No
     done = play(tmp_path, "wait_for", directory=str(directory))
     assert done.returncode == 2 and "missing required arguments" not in done.stdout
     assert "both AgentConfig and NMStateConfig are empty" in done.stdout.replace("\n", " "), done.stdout
-    assert 'level=fatal msg="both AgentConfig and NMStateConfig are empty' in (directory / "logs/wait-for.log").read_text()
+    assert (
+        'level=fatal msg="both AgentConfig and NMStateConfig are empty' in (directory / "logs/wait-for.log").read_text()
+    )
 
 
 def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
     """Nobody listens at the address in this one; names and VIPs of a plan are not asked for."""
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     done = play(tmp_path, "validate", kubeconfig=str(tmp_path / "kubeconfig"))
-    assert done.returncode == 2 and "1 of 1 checks failed" in done.stdout and "FAIL  kubeconfig" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 2 and "1 of 1 checks failed" in done.stdout and "FAIL  kubeconfig" in done.stdout, (
+        done.stdout + done.stderr
+    )
 
 
 def test_agent_image_takes_two_files(tmp_path: Path) -> None:

@@ -185,15 +185,19 @@ async def test_protobuf_bodies(api: Any) -> None:
     await api.call("POST", CONFIG_MAPS, body[:-1], 400, Content_Type=protobuf.CONTENT_TYPE)
 
 
-@pytest.mark.parametrize("metadata", [
-    b"\x08\x01",  # the name is a number
-    _field(7, b"x"),  # the generation is a text
-    b"\x5a\x02\x10\x01",  # a label's value is a number
-    b"\x58\x01",  # the labels are a number
-    _field(8, b"\x08" + b"\xff" * 9 + b"\x01"),  # created long after the year 9999
-    b"\x38" + b"\xff" * 64 + b"\x01",  # a number of more than 64 bits
-    _field(1, b"\xff"),  # a name that is not UTF-8
-], ids=["name", "generation", "label", "labels", "time", "number", "utf-8"])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"\x08\x01",  # the name is a number
+        _field(7, b"x"),  # the generation is a text
+        b"\x5a\x02\x10\x01",  # a label's value is a number
+        b"\x58\x01",  # the labels are a number
+        _field(8, b"\x08" + b"\xff" * 9 + b"\x01"),  # created long after the year 9999
+        b"\x38" + b"\xff" * 64 + b"\x01",  # a number of more than 64 bits
+        _field(1, b"\xff"),  # a name that is not UTF-8
+    ],
+    ids=["name", "generation", "label", "labels", "time", "number", "utf-8"],
+)
 async def test_protobuf_that_no_client_sends(api: Any, metadata: bytes) -> None:
     body = protobuf.MAGIC + _field(1, _field(1, b"v1") + _field(2, b"ConfigMap")) + _field(2, _field(1, metadata))
     refused = await api.call("POST", CONFIG_MAPS, body, 400, Content_Type=protobuf.CONTENT_TYPE)

@@ -224,8 +224,14 @@ def test_pools_count_their_nodes() -> None:
 def test_a_pool_of_ones_own_runs_what_the_workers_do() -> None:
     lab = Lab(HA, **VIPS)
     wanted = lab.store.get(module.POOLS, "", "worker")["spec"]["configuration"]["name"]
-    pool = {"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool", "metadata": {"name": "infra"}}
-    lab.store.create(module.POOLS, {**pool, "spec": {"nodeSelector": {"matchLabels": {"node-role.kubernetes.io/infra": ""}}}})
+    pool = {
+        "apiVersion": "machineconfiguration.openshift.io/v1",
+        "kind": "MachineConfigPool",
+        "metadata": {"name": "infra"},
+    }
+    lab.store.create(
+        module.POOLS, {**pool, "spec": {"nodeSelector": {"matchLabels": {"node-role.kubernetes.io/infra": ""}}}}
+    )
     lab.node("w0", "worker", "infra")
     lab.node("w1", "worker")
     node = lab.store.get("nodes", "", "w0")
@@ -234,7 +240,10 @@ def test_a_pool_of_ones_own_runs_what_the_workers_do() -> None:
     lab.steps(2)
     made = lab.store.get(module.POOLS, "", "infra")
     assert made["spec"]["configuration"]["name"] == wanted and is_true(made, "Updated")
-    assert {name: lab.store.get(module.POOLS, "", name)["status"]["machineCount"] for name in ("infra", "worker")} == {"infra": 1, "worker": 1}
+    assert {name: lab.store.get(module.POOLS, "", name)["status"]["machineCount"] for name in ("infra", "worker")} == {
+        "infra": 1,
+        "worker": 1,
+    }
 
 
 SUBSCRIPTION = {
@@ -255,16 +264,23 @@ def test_a_subscription_gets_its_operator_once_there_is_olm() -> None:
     [version] = lab.store.items(olm.VERSIONS)
     release = lab.facts["version"].partition("-")[0]
     assert version["metadata"]["name"] == f"lvms-operator.v{release}"
-    assert (version["status"]["phase"], version["status"]["message"]) == ("Succeeded", "install strategy completed with no errors")
+    assert (version["status"]["phase"], version["status"]["message"]) == (
+        "Succeeded",
+        "install strategy completed with no errors",
+    )
     status = lab.store.get(olm.SUBSCRIPTIONS, "openshift-storage", "lvms")["status"]
-    assert (status["currentCSV"], status["installedCSV"], status["state"]) == (*[version["metadata"]["name"]] * 2, "AtLatestKnown")
+    assert (status["currentCSV"], status["installedCSV"], status["state"]) == (
+        *[version["metadata"]["name"]] * 2,
+        "AtLatestKnown",
+    )
     before = lab.store.items(olm.SUBSCRIPTIONS)
     lab.steps(3)
     assert lab.store.items(olm.SUBSCRIPTIONS) == before
 
 
 @pytest.mark.parametrize(
-    ("center", "gone"), [({"server": "vc", "user": "u", "password": "p"}, True), ({"server": "vcenterplaceholder"}, False), (None, False)]
+    ("center", "gone"),
+    [({"server": "vc", "user": "u", "password": "p"}, True), ({"server": "vcenterplaceholder"}, False), (None, False)],
 )
 def test_the_cloud_provider_initializes_nodes_if_it_can_log_in(center: dict[str, str] | None, gone: bool) -> None:
     lab = Lab(HA)

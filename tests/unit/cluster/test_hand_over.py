@@ -36,7 +36,14 @@ def fill(api: Any) -> None:
     pair, registry = Pair("cert", "key"), Registry()
     facts = cluster_facts.build(cluster(**VIPS), HA, {"hyperkube": "hk"}, "assisted-installer")
     configs = {role: {"storage": {"files": []}} for role in ("master", "worker")}
-    about = {"install_config": "", "pull_secret": "{}", "kubeadmin_hash": "", "router_ca": "CA", "root_ca": "", "registries": ""}
+    about = {
+        "install_config": "",
+        "pull_secret": "{}",
+        "kubeadmin_hash": "",
+        "router_ca": "CA",
+        "root_ca": "",
+        "registries": "",
+    }
     for obj in seed.objects(facts, configs, router=pair, fips=False, pointer={}, **about):
         api.store.put(registry.for_object(obj).key, obj)
 
@@ -45,7 +52,12 @@ async def test_bare_metal_hosts_are_handed_over(api: Any) -> None:
     fill(api)
     assert await asyncio.to_thread(hand_over, Plain(api))
     hosts = api.store.items(BMHS)
-    assert [host["spec"]["consumerRef"]["name"][-8:] for host in hosts] == ["master-0", "master-1", "master-2", "worker-0"]
+    assert [host["spec"]["consumerRef"]["name"][-8:] for host in hosts] == [
+        "master-0",
+        "master-1",
+        "master-2",
+        "worker-0",
+    ]
     assert all(host["spec"]["externallyProvisioned"] and host["spec"]["online"] for host in hosts)
     assert not any(host["metadata"].get("annotations") for host in hosts)
     revision = api.store.revision

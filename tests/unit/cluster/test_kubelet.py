@@ -25,8 +25,17 @@ FACTS = {
     "images": {"hyperkube": "registry/hyperkube"},
 }
 POD = {
-    "metadata": {"name": "assisted-installer-controller-7", "namespace": "assisted-installer", "uid": "u", "labels": {}},
-    "spec": {"containers": [{"name": "assisted-installer-controller", "image": "registry/controller", "command": ["controller"]}]},
+    "metadata": {
+        "name": "assisted-installer-controller-7",
+        "namespace": "assisted-installer",
+        "uid": "u",
+        "labels": {},
+    },
+    "spec": {
+        "containers": [
+            {"name": "assisted-installer-controller", "image": "registry/controller", "command": ["controller"]}
+        ]
+    },
     "status": {"phase": "Pending"},
 }
 
@@ -72,13 +81,32 @@ def node(tmp_path: Path, kube: Kube) -> Callable[..., kubelet.Kubelet]:
         for name, text in (("proc/meminfo", "MemTotal: 4000 kB\n"), ("etc/os-release", "NAME=x\n")):
             (tmp_path / "host" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "host" / name).write_text(text)
-        words = ["--config-dir", etc, "--host-root", tmp_path / "host", "--run-dir", tmp_path, "--data-dir", tmp_path, "--enter", "", "--name", "n"]
+        words = [
+            "--config-dir",
+            etc,
+            "--host-root",
+            tmp_path / "host",
+            "--run-dir",
+            tmp_path,
+            "--data-dir",
+            tmp_path,
+            "--enter",
+            "",
+            "--name",
+            "n",
+        ]
         return kubelet.Kubelet(kubelet.parser().parse_args([str(word) for word in words]))
 
     return make
 
 
-LINKS = [("192.168.111.5", 32), ("fd2e:6f44:5dd8:c956::14", 128), ("fe80::1", 64), ("192.168.111.20", 24), ("192.168.111.99", 24)]
+LINKS = [
+    ("192.168.111.5", 32),
+    ("fd2e:6f44:5dd8:c956::14", 128),
+    ("fe80::1", 64),
+    ("192.168.111.20", 24),
+    ("192.168.111.99", 24),
+]
 
 
 @pytest.mark.parametrize(
@@ -90,9 +118,16 @@ LINKS = [("192.168.111.5", 32), ("fd2e:6f44:5dd8:c956::14", 128), ("fe80::1", 64
     ],
 )
 def test_every_status_has_one_address_per_family_primary_first(
-    networks: list[str], expected: list[str], node: Callable[..., kubelet.Kubelet], kube: Kube, monkeypatch: pytest.MonkeyPatch
+    networks: list[str],
+    expected: list[str],
+    node: Callable[..., kubelet.Kubelet],
+    kube: Kube,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    infos = [{"local": ip, "prefixlen": length, "scope": "link" if ip.startswith("fe80") else "global"} for ip, length in LINKS]
+    infos = [
+        {"local": ip, "prefixlen": length, "scope": "link" if ip.startswith("fe80") else "global"}
+        for ip, length in LINKS
+    ]
     real = kubelet.interface_for
     monkeypatch.setattr(kubelet, "interface_for", lambda wanted: real(wanted, [{"ifname": "eth0", "addr_info": infos}]))
     member = node(machine_networks=networks)
@@ -139,7 +174,9 @@ def run_pod(kube: Kube, tmp_path: Path, until: Callable[[dict[str, Any]], bool])
     return found[0]
 
 
-def test_a_container_that_runs_is_running_and_then_succeeds(kube: Kube, tmp_path: Path, podman: Callable[[str], None]) -> None:
+def test_a_container_that_runs_is_running_and_then_succeeds(
+    kube: Kube, tmp_path: Path, podman: Callable[[str], None]
+) -> None:
     podman("made; sleep 1")
     run_pod(kube, tmp_path, lambda status: status["phase"] == "Succeeded")
     phases = [(s["phase"], s["containerStatuses"][0]["ready"], *s["containerStatuses"][0]["state"]) for s in kube.seen]
@@ -153,11 +190,19 @@ def test_a_container_that_ends_badly_is_crash_looping(
     """It was Running with RESTARTS 0, however often it had ended."""
     monkeypatch.setattr(pods, "BACKOFF_SECONDS", 0.2)
     podman("made; echo 'required key CLUSTER_ID missing value'; exit 1")
-    status = run_pod(kube, tmp_path, lambda s: s["containerStatuses"][0]["restartCount"] >= 3 and "waiting" in s["containerStatuses"][0]["state"])
+    status = run_pod(
+        kube,
+        tmp_path,
+        lambda s: s["containerStatuses"][0]["restartCount"] >= 3 and "waiting" in s["containerStatuses"][0]["state"],
+    )
     [container] = status["containerStatuses"]
     assert not container["ready"]
     assert container["lastState"]["terminated"]["exitCode"] == 1
-    looping = next(s for s in kube.seen if s["containerStatuses"][0]["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff")
+    looping = next(
+        s
+        for s in kube.seen
+        if s["containerStatuses"][0]["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff"
+    )
     said = trouble({**POD, "status": looping})
     assert said == "CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value"
 
@@ -169,13 +214,19 @@ def test_a_container_that_recovers_is_fine(kube: Kube, tmp_path: Path, podman: C
 
 
 def test_an_image_that_cannot_be_pulled(kube: Kube, tmp_path: Path, podman: Callable[[str], None]) -> None:
-    podman("echo 'Error: initializing source docker://registry/controller: pinging container registry: refused'; exit 125")
-    status = run_pod(kube, tmp_path, lambda s: s["containerStatuses"][0]["state"].get("waiting", {}).get("reason") == "ErrImagePull")
+    podman(
+        "echo 'Error: initializing source docker://registry/controller: pinging container registry: refused'; exit 125"
+    )
+    status = run_pod(
+        kube, tmp_path, lambda s: s["containerStatuses"][0]["state"].get("waiting", {}).get("reason") == "ErrImagePull"
+    )
     assert status["phase"] == "Pending"
     assert "pinging container registry: refused" in trouble({**POD, "status": status})
 
 
-def test_mirror_pods_are_ready_as_long_as_they_answer(kube: Kube, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mirror_pods_are_ready_as_long_as_they_answer(
+    kube: Kube, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They were created as Ready before the store of the member had begun to follow, and stayed so."""
     answers, unit = {6443: False, 22623: False}, [(True, 0)]
     monkeypatch.setattr(pods, "_answers", lambda address, port, path: answers[port])
@@ -186,7 +237,11 @@ def test_mirror_pods_are_ready_as_long_as_they_answer(kube: Kube, tmp_path: Path
     def states() -> dict[str, tuple[str, bool, int]]:
         mirrors.keep()
         return {
-            path.rsplit("/", 1)[1]: (s["status"]["phase"], s["status"]["containerStatuses"][0]["ready"], s["status"]["containerStatuses"][0]["restartCount"])
+            path.rsplit("/", 1)[1]: (
+                s["status"]["phase"],
+                s["status"]["containerStatuses"][0]["ready"],
+                s["status"]["containerStatuses"][0]["restartCount"],
+            )
             for path, s in kube.objects.items()
         }
 

@@ -31,7 +31,10 @@ def test_strategic_merge_patch_merges_lists_by_key() -> None:
     removed = strategic_merge_patch(volumes, {"spec": {"volumes": [{"name": "a", "$patch": "delete"}]}})
     assert removed["spec"]["volumes"] == [{"name": "b"}]
     service = {"spec": {"ports": [{"port": 80, "name": "http"}]}}
-    assert strategic_merge_patch(service, {"spec": {"ports": [{"port": 443}]}})["spec"]["ports"] == [{"port": 80, "name": "http"}, {"port": 443}]
+    assert strategic_merge_patch(service, {"spec": {"ports": [{"port": 443}]}})["spec"]["ports"] == [
+        {"port": 80, "name": "http"},
+        {"port": 443},
+    ]
     assert strategic_merge_patch(
         {"metadata": {"finalizers": ["x"]}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x"]}}
     ) == {"metadata": {"finalizers": []}}

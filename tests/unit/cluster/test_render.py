@@ -179,9 +179,17 @@ def test_bare_metal_hosts(tls_dir: Path) -> None:
     hosts = {name: obj for (kind, name), obj in objects.items() if kind == "BareMetalHost"}
     consumers = {name: obj["spec"].get("consumerRef", {}).get("name", "") for name, obj in hosts.items()}
     machines = [name for kind, name in objects if kind == "Machine"]
-    assert list(consumers) == ["m0", "m1", "m2", "w0"] and list(consumers.values())[:3] == machines[:3] and not consumers["w0"]
+    assert (
+        list(consumers) == ["m0", "m1", "m2", "w0"]
+        and list(consumers.values())[:3] == machines[:3]
+        and not consumers["w0"]
+    )
     assert [name.rpartition("ostest-")[2][6:] for name in machines] == ["master-0", "master-1", "master-2", "worker-0"]
-    assert [name for name, obj in hosts.items() if "baremetalhost.metal3.io/paused" in obj["metadata"].get("annotations", {})] == ["m0", "m1", "m2"]
+    assert [
+        name
+        for name, obj in hosts.items()
+        if "baremetalhost.metal3.io/paused" in obj["metadata"].get("annotations", {})
+    ] == ["m0", "m1", "m2"]
     assert ("Provisioning", "provisioning-configuration") in objects
     other = seeds(rendered(tls_dir, HA, platform={"type": "none"}, **VIPS))
     assert not {"BareMetalHost", "Machine", "Provisioning"} & {kind for kind, __ in other}

@@ -17,9 +17,15 @@ PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 def node(planned: dict[str, Any], *addresses: str) -> dict[str, Any]:
     status = {
         "conditions": [{"type": "Ready", "status": "True"}],
-        "addresses": [*({"type": "InternalIP", "address": a} for a in addresses), {"type": "Hostname", "address": planned["name"]}],
+        "addresses": [
+            *({"type": "InternalIP", "address": a} for a in addresses),
+            {"type": "Hostname", "address": planned["name"]},
+        ],
     }
-    return {"metadata": {"name": planned["name"], "labels": {f"node-role.kubernetes.io/{planned['role']}": ""}}, "status": status}
+    return {
+        "metadata": {"name": planned["name"], "labels": {f"node-role.kubernetes.io/{planned['role']}": ""}},
+        "status": status,
+    }
 
 
 def pod(phase: str, **state: Any) -> dict[str, Any]:
@@ -89,7 +95,10 @@ def test_addresses_that_are_not_the_planned_ones(change: str, plan: dict[str, An
     """In an installed cluster every node had its IPv6 address twice and no IPv4 address, and all checks were ok."""
     kube = Kube(plan)
     four, six = (a["ip"] for a in plan["nodes"][1]["nics"][0]["addresses"])
-    kube.found[1] = node(plan["nodes"][1], *{"twice": (six, six), "order": (six, four), "one": (four,), "other": (four, "fd2e::99"), "none": ()}[change])
+    kube.found[1] = node(
+        plan["nodes"][1],
+        *{"twice": (six, six), "order": (six, four), "one": (four,), "other": (four, "fd2e::99"), "none": ()}[change],
+    )
     [(name, found)] = failed(plan, kube).items()
     assert name == "addresses of master-1"
     assert found.endswith(f"; planned: {four}, {six}")
@@ -133,4 +142,7 @@ def test_a_cluster_without_a_plan(plan: dict[str, Any]) -> None:
     ]  # fmt: skip
     kube.found[0]["status"]["conditions"][0]["status"] = "False"
     [bad] = [check for check in module.validate(None, Path("none"), lambda path: kube) if not check.ok]  # type: ignore[arg-type, return-value]
-    assert (bad.name, bad.found) == ("nodes", f"{len(kube.found) - 1} of {len(kube.found)} Ready; not: {plan['nodes'][0]['name']}")
+    assert (bad.name, bad.found) == (
+        "nodes",
+        f"{len(kube.found) - 1} of {len(kube.found)} Ready; not: {plan['nodes'][0]['name']}",
+    )

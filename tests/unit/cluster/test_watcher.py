@@ -160,7 +160,10 @@ def test_operator_report():
 
 
 def test_an_operator_that_does_not_say_since_when_is_not_settled():
-    for condition_ in ({"type": "Progressing", "status": "False"}, {"type": "Progressing", "status": "False", "lastTransitionTime": "x"}):
+    for condition_ in (
+        {"type": "Progressing", "status": "False"},
+        {"type": "Progressing", "status": "False", "lastTransitionTime": "x"},
+    ):
         assert not settled({"metadata": {"name": "dns"}, "status": {"conditions": [condition_]}}, 2e9)
 
 
@@ -227,7 +230,10 @@ def test_router_ca_of_an_api_that_moves(kubeconfig):
         watcher.run()
 
 
-@pytest.mark.parametrize("spoil", ["", "clusters: [{cluster: {}}]", "[", "clusters: 1", "clusters: [{cluster: {certificate-authority-data: '%%'}}]"])
+@pytest.mark.parametrize(
+    "spoil",
+    ["", "clusters: [{cluster: {}}]", "[", "clusters: 1", "clusters: [{cluster: {certificate-authority-data: '%%'}}]"],
+)
 def test_a_spoiled_kubeconfig_is_an_error_not_a_crash(kubeconfig, spoil):
     watcher, __, __ = watch(kubeconfig, 0)
     kubeconfig.write_text(spoil)
@@ -245,7 +251,9 @@ def test_fips_is_verified(kubeconfig):
     assert watcher.run()
     assert "Verified FIPS mode is enabled on cluster" in said
     watcher.kube.rendered_config = rendered(False)
-    text = "FIPS was enabled in install-config but rendered MachineConfig rendered-master-1 for master pool has FIPS=false"
+    text = (
+        "FIPS was enabled in install-config but rendered MachineConfig rendered-master-1 for master pool has FIPS=false"
+    )
     with pytest.raises(InstallFailed, match=text) as failed:
         watcher.run()
     assert failed.value.exit_code == 6
@@ -272,7 +280,13 @@ class KubeWithController(Kube):
         status = {"name": "c", "ready": False, "restartCount": 5, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
                   "lastState": {"terminated": {"exitCode": 1, "message": "required key CLUSTER_ID missing value"}}}  # fmt: skip
         metadata = {"name": "assisted-installer-controller-7", "namespace": namespace}
-        return [{"metadata": metadata, "spec": {"nodeName": "master-0"}, "status": {"phase": "Running", "containerStatuses": [status]}}]
+        return [
+            {
+                "metadata": metadata,
+                "spec": {"nodeName": "master-0"},
+                "status": {"phase": "Running", "containerStatuses": [status]},
+            }
+        ]
 
 
 def test_a_controller_that_never_ran_is_no_success(kubeconfig):

@@ -179,7 +179,11 @@ class TestNetworkBoot:
             pxe.write_artifacts(live, tmp_path, "agent.aarch64")
 
     def test_arguments_as_upstream_cuts_them(self, make_iso) -> None:
-        for default, expected in (("coreos.liveiso=x a", "a fips=1"), ("a coreos.liveiso=x", "a  fips=1"), ("", " fips=1")):
+        for default, expected in (
+            ("coreos.liveiso=x a", "a fips=1"),
+            ("a coreos.liveiso=x", "a  fips=1"),
+            ("", " fips=1"),
+        ):
             live = SimpleNamespace(kargs=SimpleNamespace(default=default))
             assert pxe.kernel_arguments(live, " fips=1") == expected
 

@@ -103,7 +103,9 @@ def test_existing_output_is_refused_and_nothing_is_left(iso: Path, tmp_path: Pat
     assert (tmp_path / "there.iso").read_text() == "mine"
 
 
-def test_a_failing_change_leaves_the_image_as_it_was(iso: Path, pristine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_change_leaves_the_image_as_it_was(
+    iso: Path, pristine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real, calls = os.pwrite, []
 
     def fails_once(fd: int, data: bytes, offset: int) -> int:

@@ -18,7 +18,11 @@ def run(name: str, check: bool = False, **arguments: Any) -> dict[str, Any]:
     given |= {"_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": "/tmp"}
     code = f"import {PACKAGE}.{name} as m; m.main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], input=json.dumps({"ANSIBLE_MODULE_ARGS": given}), capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout, done.stderr
     return json.loads(done.stdout)

@@ -25,9 +25,18 @@ HOSTILE = {
     "open lists": ("[" * 40000, "1:101: exceeded max depth of 100"),
     "open mappings": ("{a: " * 40000, "1:401: exceeded max depth of 100"),
     "dashes": ("- " * 30000 + "a", "1:201: exceeded max depth of 100"),
-    "depth by alias": ("a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60, "2:64: exceeded max depth of 100"),
-    "list bomb": (levels("a0: &a0 [x,x,x,x,x,x,x,x,x]\n", "a{i}: &a{i} [{uses}]\n", 20), "4:10: document contains excessive aliasing"),
-    "merge bomb": (levels("a0: &a0 {k: v}\n", "a{i}: &a{i} {{<<: [{uses}]}}\n", 20), "4:27: document contains excessive aliasing"),
+    "depth by alias": (
+        "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60,
+        "2:64: exceeded max depth of 100",
+    ),
+    "list bomb": (
+        levels("a0: &a0 [x,x,x,x,x,x,x,x,x]\n", "a{i}: &a{i} [{uses}]\n", 20),
+        "4:10: document contains excessive aliasing",
+    ),
+    "merge bomb": (
+        levels("a0: &a0 {k: v}\n", "a{i}: &a{i} {{<<: [{uses}]}}\n", 20),
+        "4:27: document contains excessive aliasing",
+    ),
     "cycle": ("a: &x\n  b: *x\n", "2:6: anchor 'x' value contains itself"),
     "cycle in a list": ("a: &x [*x]", "1:8: anchor 'x' value contains itself"),
     "merged cycle": ("&x\n<<: *x", "2:5: anchor 'x' value contains itself"),
@@ -37,7 +46,10 @@ HOSTILE = {
     "long integer": ("a: " + "1" * 10**6, None),
     "long hexadecimal": ("a: 0x" + "1" * 10**6, None),
     "long float": ("a: 1." + "1" * 10**6, None),
-    "directives": ("".join(f"%TAG !a{i}! tag:x,2000:\n" for i in range(40000)) + "---\na: b\n", "1:1: has more than 64 directives"),
+    "directives": (
+        "".join(f"%TAG !a{i}! tag:x,2000:\n" for i in range(40000)) + "---\na: b\n",
+        "1:1: has more than 64 directives",
+    ),
     "one key many times": ("{" + "a," * 50000 + "}", '1:4: key "a" already set in map'),
     "comment": ("# " + "x" * 2**20, None),
 }

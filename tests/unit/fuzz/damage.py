@@ -44,7 +44,9 @@ def mangle(rng: random.Random, data: bytes) -> bytes:
         elif kind == 5:
             del found[at:]
         else:
-            found[at : at + 8] = rng.choice((b"FFFFFFFF", b"00000000", b"7FFFFFFF", b": [&a *a", b"!!python", b"- - - - "))
+            found[at : at + 8] = rng.choice(
+                (b"FFFFFFFF", b"00000000", b"7FFFFFFF", b": [&a *a", b"!!python", b"- - - - ")
+            )
     return bytes(found)
 
 
@@ -140,7 +142,11 @@ def hostile_yaml(rng: random.Random, document: Any) -> bytes:
     if kind < 0.6:
         data = dump(document).encode()
         at = rng.randrange(len(data) + 1)
-        return data[:at] + rng.choice((b"\xff", b"\xc3", b"\0", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x1b", b"\xff\xfe")) + data[at:]
+        return (
+            data[:at]
+            + rng.choice((b"\xff", b"\xc3", b"\0", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x1b", b"\xff\xfe"))
+            + data[at:]
+        )
     piece = hostile(rng)
     if kind < 0.65:
         return piece.encode()

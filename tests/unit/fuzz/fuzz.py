@@ -104,7 +104,14 @@ def record(path: Path, name: str, seed: int, count: int, failures: int, seconds:
     """Add a line for what a target took."""
     git = ["git", "-C", str(SEEDS.parent), "describe", "--always", "--dirty", "--exclude=*"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-    line = {"commit": commit, "target": name, "seed": seed, "inputs": count, "failures": failures, "cpu_seconds": round(seconds, 1)}
+    line = {
+        "commit": commit,
+        "target": name,
+        "seed": seed,
+        "inputs": count,
+        "failures": failures,
+        "cpu_seconds": round(seconds, 1),
+    }
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(line) + "\n")
 

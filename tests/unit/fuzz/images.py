@@ -55,14 +55,30 @@ def isos() -> list[Any]:
     return [_small_iso()] * 8 * len(others) + others
 
 
-_WORDS = (b"igninfo", b"IGNINFO", b'"file', b"kargs", b"coreKarg", b"coreiso+", b"NM", b"CE", b"SP", b"CD001", b"070701", b'"offset', b"MINISO")
+_WORDS = (
+    b"igninfo",
+    b"IGNINFO",
+    b'"file',
+    b"kargs",
+    b"coreKarg",
+    b"coreiso+",
+    b"NM",
+    b"CE",
+    b"SP",
+    b"CD001",
+    b"070701",
+    b'"offset',
+    b"MINISO",
+)
 
 
 @functools.cache
 def _places(data: bytes) -> list[list[int]]:
     """Where each word stands in an ISO; a place for each descriptor and area first."""
     found = [[32768], [16 * 2048 + 156], [32744], [32672]]
-    return found + [places for word in _WORDS if (places := [match.start() for match in re.finditer(re.escape(word), data)])]
+    return found + [
+        places for word in _WORDS if (places := [match.start() for match in re.finditer(re.escape(word), data)])
+    ]
 
 
 def mangle_iso(rng: random.Random, data: bytes) -> bytes:

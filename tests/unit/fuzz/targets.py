@@ -98,7 +98,11 @@ _GATED = {
 
 
 def _install_configs() -> list[Any]:
-    return [*({**_INSTALL, "platform": platform} for platform in _PLATFORMS), {**_INSTALL, **_OLD}, {**_INSTALL, **_GATED}]
+    return [
+        *({**_INSTALL, "platform": platform} for platform in _PLATFORMS),
+        {**_INSTALL, **_OLD},
+        {**_INSTALL, **_GATED},
+    ]
 
 
 def _quick_lookup(_name: str, _seconds: float = 0) -> str:
@@ -198,7 +202,9 @@ def _read_manifest(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     profile = RELEASES["4.22"]
     readers: list[Callable[[], Any]] = [
-        lambda: manifests.check_agent_cluster_install(manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile),
+        lambda: manifests.check_agent_cluster_install(
+            manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile
+        ),
         lambda: manifests.overrides_of(manifests.load_agent_cluster_install(text, profile, _LOG)[0]),
         lambda: manifests.complete_infra_env(manifests.load_infra_env(text), profile),
         lambda: manifests.load_pull_secret(text, RELEASES["4.20"]),
@@ -243,7 +249,9 @@ def _read_yaml(data: bytes) -> None:
         try:
             found = documents.read_yaml_all(data, name="x", schema=schema, limits=limits)
         except documents.DocumentError as error:
-            assert error.line > 0 and error.column > 0 and str(error) == f"x:{error.line}:{error.column}: {error.problem}"
+            assert (
+                error.line > 0 and error.column > 0 and str(error) == f"x:{error.line}:{error.column}: {error.problem}"
+            )
             assert "\n" not in error.problem and len(error.problem) < 400, error.problem
             continue
         for document in found:
@@ -275,7 +283,10 @@ def _read_json(data: bytes) -> None:
 
 
 def _profiles() -> list[Any]:
-    found = [documents.load_yaml(path.read_bytes(), name=str(path)) for path in sorted((ROOT / "config_examples").glob("*.yml"))]
+    found = [
+        documents.load_yaml(path.read_bytes(), name=str(path))
+        for path in sorted((ROOT / "config_examples").glob("*.yml"))
+    ]
     full: dict[str, Any] = {
         "topology": "ha", "stack": "dualstack", "addressing": "static", "master": {"vcpus": 2, "memory_mib": 4096, "extra_disks": [{"size_gib": 5}]},
         "worker": {"count": 2, "disk_bus": "virtio"},
@@ -315,7 +326,11 @@ def _use(made: Any) -> None:
 
 @functools.cache
 def _plans() -> list[Any]:
-    return [build.build(profile.load(path), "ostest") for path in sorted((ROOT / "config_examples").glob("*.yml")) if "ocp" not in path.name]
+    return [
+        build.build(profile.load(path), "ostest")
+        for path in sorted((ROOT / "config_examples").glob("*.yml"))
+        if "ocp" not in path.name
+    ]
 
 
 def _read_plan(data: bytes) -> None:
@@ -332,7 +347,12 @@ def _read_state(data: bytes) -> None:
 
 def _networks() -> list[Any]:
     pairs = [{"mac_address": "52:54:00:00:00:01", "logical_nic_name": "eth0"}]
-    return [[{"network_yaml": json.dumps(_STATE), "mac_interface_map": pairs}, {"network_yaml": "interfaces: []", "mac_interface_map": pairs}]]
+    return [
+        [
+            {"network_yaml": json.dumps(_STATE), "mac_interface_map": pairs},
+            {"network_yaml": "interfaces: []", "mac_interface_map": pairs},
+        ]
+    ]
 
 
 def _network_text(rng: random.Random, document: Any) -> bytes:

@@ -17,6 +17,8 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_inputs_get_one_clear_error(name: str) -> None:
-    done = subprocess.run([sys.executable, FUZZER, "--seconds", "1.5", name], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, FUZZER, "--seconds", "1.5", name], capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(done.stdout.split()[1]) > 5

@@ -51,7 +51,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "url": ({"storage": {"files": [{"path": "/a", "contents": {"source": "gopher://x"}}]}}, "invalid url scheme"),
     "data": ({"storage": {"files": [{"path": "/a", "contents": {"source": "data:;base64,_"}}]}}, "bad data URL"),
     "unit": ({"systemd": {"units": [{"name": "a"}]}}, "invalid unit name"),
-    "install": ({"systemd": {"units": [{"name": "a.service", "enabled": True, "contents": "[Unit]"}]}}, "no .Install. section"),
+    "install": (
+        {"systemd": {"units": [{"name": "a.service", "enabled": True, "contents": "[Unit]"}]}},
+        "no .Install. section",
+    ),
 }
 
 

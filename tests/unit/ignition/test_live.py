@@ -94,7 +94,10 @@ def test_units_pass_systemd(tree: Path) -> None:
 
 
 def test_units_name_scripts_that_exist(tree: Path) -> None:
-    scripts = {path.name for path in (tree / "usr/local/bin").iterdir()} | {"pre-network-manager-config.sh", "agent-tui"}
+    scripts = {path.name for path in (tree / "usr/local/bin").iterdir()} | {
+        "pre-network-manager-config.sh",
+        "agent-tui",
+    }
     for unit in (tree / "etc/systemd/system").iterdir():
         for name in re.findall(r"/usr/local/bin/([\w.-]+\.sh)", unit.read_text()):
             assert name in scripts, f"{unit.name}: {name}"
@@ -263,7 +266,9 @@ def service() -> Iterator[Service]:
 def test_installation_starts_when_all_hosts_are_known_and_again(live: Path, service: Service) -> None:
     folder = live / "usr/local/share/start-cluster"
     folder.mkdir(parents=True)
-    (folder / "start-cluster.env").write_text("REQUIRED_MASTER_NODES=1\nREQUIRED_ARBITER_NODES=0\nREQUIRED_WORKER_NODES=1\n")
+    (folder / "start-cluster.env").write_text(
+        "REQUIRED_MASTER_NODES=1\nREQUIRED_ARBITER_NODES=0\nREQUIRED_WORKER_NODES=1\n"
+    )
     script = live / "usr/local/bin/start-cluster-installation.sh"
     out = _run(script, live, SERVICE_BASE_URL=service.url, USER_AUTH_TOKEN="token", INFRA_ENV_ID="ie").stdout
     assert service.installs == 2
@@ -301,7 +306,12 @@ def test_hardware_requirements_are_filled_in(live: Path) -> None:
 def test_images_are_read_out_of_the_release(live: Path) -> None:
     release = live / "mounted"
     (release / "release-manifests").mkdir(parents=True)
-    names = ("agent-installer-api-server", "agent-installer-csr-approver", "agent-installer-orchestrator", "agent-installer-node-agent")
+    names = (
+        "agent-installer-api-server",
+        "agent-installer-csr-approver",
+        "agent-installer-orchestrator",
+        "agent-installer-node-agent",
+    )
     tags = [{"name": name, "from": {"name": f"r.test/{name}@sha256:1"}} for name in names]
     (release / "release-manifests/image-references").write_text(json.dumps({"spec": {"tags": tags}}))
     (release / "usr/bin").mkdir(parents=True)
@@ -331,7 +341,7 @@ def test_node_zero(live: Path) -> None:
     (machine / "etc/assisted").mkdir()
     (machine / "etc/assisted/rendezvous-host.env").write_text("NODE_ZERO_IP=192.168.111.20\n")
     (machine / "bin/ip").write_text(
-        "#!/bin/sh\necho '[{\"address\":\"52:54:00:aa:bb:00\",\"addr_info\":[{\"local\":\"192.168.111.20\"}]}]'\n"
+        '#!/bin/sh\necho \'[{"address":"52:54:00:aa:bb:00","addr_info":[{"local":"192.168.111.20"}]}]\'\n'
     )
     (machine / "bin/ip").chmod(0o755)
     _run(machine / "usr/local/bin/set-node-zero.sh", machine)
@@ -343,4 +353,6 @@ def test_node_zero(live: Path) -> None:
     (machine / "etc/assisted/rendezvous-host.env").write_text("NODE_ZERO_IP=192.168.111.21\n")
     _run(machine / "usr/local/bin/set-node-zero.sh", machine)
     assert not (machine / "etc/assisted/node0").exists()
-    assert issue.read_text().startswith("This host is not the rendezvous host. The rendezvous host is at 192.168.111.21.")
+    assert issue.read_text().startswith(
+        "This host is not the rendezvous host. The rendezvous host is at 192.168.111.21."
+    )

@@ -82,7 +82,11 @@ def fleet(count: int) -> tuple[dict[str, Any], dict[str, Any]]:
              "ipv4": {"enabled": True, "dhcp": True}},
         ]  # fmt: skip
         route = {"destination": "0.0.0.0/0", "next-hop-address": "192.168.0.1", "next-hop-interface": "bond0.100"}
-        state = {"interfaces": nics, "routes": {"config": [route]}, "dns-resolver": {"config": {"server": ["192.168.0.1"]}}}
+        state = {
+            "interfaces": nics,
+            "routes": {"config": [route]},
+            "dns-resolver": {"config": {"server": ["192.168.0.1"]}},
+        }
         hosts.append({
             "hostname": f"node-{number}", "role": "master" if number < 3 else "worker", "networkConfig": state,
             "interfaces": [{"name": f"eth{port}", "macAddress": mac} for port, mac in enumerate(macs)],
@@ -210,4 +214,6 @@ def sno(directory: Directory) -> Directory:
 @pytest.fixture
 def make() -> SimpleNamespace:
     """The functions of this file that make inputs."""
-    return SimpleNamespace(install_config=install_config, agent_config=agent_config, host=host, fleet=fleet, release=RELEASE)
+    return SimpleNamespace(
+        install_config=install_config, agent_config=agent_config, host=host, fleet=fleet, release=RELEASE
+    )

@@ -44,7 +44,10 @@ def test_addresses_that_cannot_work(sno: Any, make: Any) -> None:
     sno.write("agent-config.yaml", make.agent_config(rendezvousIP="192.168.111.99", kind="Foo", hosts=hosts))
     warnings = manifests(sno)
     assert 'agent-config.yaml: kind is "Foo", not AgentConfig' in warnings
-    assert any(text.startswith("hosts[1].networkConfig: 192.168.111.2") and text.endswith("of hosts[0], too") for text in warnings)
+    assert any(
+        text.startswith("hosts[1].networkConfig: 192.168.111.2") and text.endswith("of hosts[0], too")
+        for text in warnings
+    )
     assert "rendezvousIP: no host has the address 192.168.111.99" in warnings
 
 
@@ -81,7 +84,10 @@ def test_nulls_in_lists_are_empty_elements(sno: Any, make: Any, file: str, field
 
 def test_missing_inputs_are_named(directory: Any) -> None:
     directory.path.mkdir()
-    with pytest.raises(InstallerError, match=r"missing configuration or manifest file: .*run has no install-config\.yaml, and .*cluster-manifests has"):
+    with pytest.raises(
+        InstallerError,
+        match=r"missing configuration or manifest file: .*run has no install-config\.yaml, and .*cluster-manifests has",
+    ):
         directory.create("cluster-manifests")
     (directory.path / "install-config.yaml").symlink_to("nowhere.yaml")
     with pytest.raises(InstallerError, match=r"install-config\.yaml is a link to nowhere\.yaml, which does not exist"):

@@ -54,7 +54,10 @@ def test_an_unreadable_install_config_is_an_error_with_a_status_of_its_own(
     (tmp_path / "install-config.yaml").write_text("apiVersion: v2\n")
     assert cli.main(["create", "cluster-manifests", "--dir", str(tmp_path)]) == 3
     override, error = capsys.readouterr().err.splitlines()
-    assert override == f"level=warning msg=Found override for release image ({RELEASE}). Please be warned, this is not advised"
+    assert (
+        override
+        == f"level=warning msg=Found override for release image ({RELEASE}). Please be warned, this is not advised"
+    )
     assert error.startswith('level=error msg=failed to fetch Agent Manifests: failed to load asset "Install Config": ')
 
 
@@ -64,8 +67,10 @@ def test_each_line_of_a_message_has_its_level(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == (
         "level=info msg=To access the cluster\nlevel=info\nlevel=info msg=    export KUBECONFIG=x\n"
     )
-    assert (tmp_path / LOG_FILE).read_text().endswith(
-        ' level=info msg="To access the cluster\\n\\n    export KUBECONFIG=x"\n'
+    assert (
+        (tmp_path / LOG_FILE)
+        .read_text()
+        .endswith(' level=info msg="To access the cluster\\n\\n    export KUBECONFIG=x"\n')
     )
 
 

@@ -92,7 +92,9 @@ def test_vcenters_without_failure_domains_get_one() -> None:
 
 def test_relative_paths_of_failure_domains_are_joined() -> None:
     topology = {"datacenter": "dc", "computeCluster": "c", "datastore": "/dc/datastore/ds", "folder": "a/b"}
-    section, warnings = vsphere(vcenters=[VCENTER], failureDomains=[{"name": "fd", "server": "vc", "topology": topology}])
+    section, warnings = vsphere(
+        vcenters=[VCENTER], failureDomains=[{"name": "fd", "server": "vc", "topology": topology}]
+    )
     assert section["failureDomains"][0]["topology"] == {
         "datacenter": "dc", "computeCluster": "/dc/host/c", "datastore": "/dc/datastore/ds", "folder": "/dc/vm/a/b"
     }  # fmt: skip

@@ -61,7 +61,9 @@ def test_files_and_modes(sno: Any) -> None:
 
 def test_second_run_changes_nothing(sno: Any) -> None:
     sno.create("cluster-manifests", "image")
-    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in sno.path.rglob("*") if p.is_file() and "state" not in p.name}
+    before = {
+        p: (p.read_bytes(), p.stat().st_mtime_ns) for p in sno.path.rglob("*") if p.is_file() and "state" not in p.name
+    }
     result = sno.create("cluster-manifests", "image")
     assert result.changed == []
     assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in before} == before
@@ -89,7 +91,9 @@ def test_edited_manifest_stays_in_force(sno: Any, make: Any) -> None:
     assert aci.read_text() == edited
 
     sno.write("install-config.yaml", make.install_config(fips=True))
-    with pytest.raises(InstallerError, match=r"install-config.yaml and cluster-manifests/agent-cluster-install.yaml have both"):
+    with pytest.raises(
+        InstallerError, match=r"install-config.yaml and cluster-manifests/agent-cluster-install.yaml have both"
+    ):
         sno.create("image")
 
     aci.write_text(made)  # no longer edited: the change of the input goes through, also to the file
@@ -146,7 +150,12 @@ def test_a_pull_secret_of_a_manifest_comes_in_normal_form(sno: Any) -> None:
     sno.path.joinpath("install-config.yaml").unlink()
     shutil.rmtree(sno.path / ".cache", ignore_errors=True)
     (sno.path / state.FILENAME).unlink()
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {".dockerconfigjson": '{"auths":{"q.io":{"auth":"YTpiPA=="}}}'}}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "stringData": {".dockerconfigjson": '{"auths":{"q.io":{"auth":"YTpiPA=="}}}'},
+    }
     sno.write("cluster-manifests/pull-secret.yaml", secret)
     sno.create("image")
     files = sno.files()
@@ -242,7 +251,9 @@ def test_ignition_of_each_release_is_valid(sno: Any, make: Any, profile: str) ->
 
 
 def test_host_files(sno: Any, make: Any) -> None:
-    host = make.host("master-0", 0, "master", static=True) | {"rootDeviceHints": {"deviceName": "/dev/sda", "rotational": False}}
+    host = make.host("master-0", 0, "master", static=True) | {
+        "rootDeviceHints": {"deviceName": "/dev/sda", "rotational": False}
+    }
     host["interfaces"].append({"name": "eth1", "macAddress": "52:54:00:AA:BB:FF"})
     sno.write("agent-config.yaml", make.agent_config(rendezvousIP="", hosts=[host]))
     sno.create("image")
@@ -250,7 +261,9 @@ def test_host_files(sno: Any, make: Any) -> None:
     assert files["/etc/assisted/hostnames/52:54:00:aa:bb:00"] == "master-0"
     assert files["/etc/assisted/hostconfig/master-0/mac_addresses"] == "52:54:00:aa:bb:00\n52:54:00:aa:bb:ff\n"
     assert files["/etc/assisted/hostconfig/master-0/role"] == "master"
-    assert files["/etc/assisted/hostconfig/master-0/root-device-hints.yaml"] == "deviceName: /dev/sda\nrotational: false\n"
+    assert (
+        files["/etc/assisted/hostconfig/master-0/root-device-hints.yaml"] == "deviceName: /dev/sda\nrotational: false\n"
+    )
     assert files["/etc/assisted/network/host0/mac_interface.ini"] == "52:54:00:AA:BB:FF=eth1\n52:54:00:aa:bb:00=eth0"
     keyfile = files["/etc/assisted/network/host0/eth0.nmconnection"]
     assert "autoconnect-priority=1" in keyfile
@@ -266,7 +279,9 @@ def test_text_files_end_in_one_newline_as_upstreams(sno: Any, make: Any, profile
     assert files["/etc/issue"] == "\\S\nOpenShift Agent Installer image for ostest.test.example\n"
     keyfiles = {name: text for name, text in files.items() if name.endswith(".nmconnection")}
     assert keyfiles and all(text.endswith("\n") and not text.endswith("\n\n") for text in keyfiles.values())
-    names = [line.partition("=")[0] for line in files["/usr/local/share/assisted-service/assisted-service.env"].splitlines()]
+    names = [
+        line.partition("=")[0] for line in files["/usr/local/share/assisted-service/assisted-service.env"].splitlines()
+    ]
     last = "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT"
     assert last not in names or names[-1] == last
 
@@ -338,7 +353,9 @@ def test_nutanix_has_ipv4_first(directory: Any, make: Any) -> None:
         "prismCentral": {"endpoint": {"address": "pc.test", "port": 9440}, "username": "u", "password": "p"},
         "prismElements": [{"endpoint": {"address": "pe.test", "port": 9440}, "uuid": "u"}], "subnetUUIDs": ["s"],
     }  # fmt: skip
-    config = make.install_config(controlPlane={"name": "master", "replicas": 3}, networking=networks, platform={"nutanix": section})
+    config = make.install_config(
+        controlPlane={"name": "master", "replicas": 3}, networking=networks, platform={"nutanix": section}
+    )
     directory.write("install-config.yaml", config)
     directory.create("cluster-manifests")
     spec = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())["spec"]
@@ -373,12 +390,16 @@ def test_vsphere_in_its_first_form(directory: Any, make: Any) -> None:
     ]  # fmt: skip
 
 
-def test_manifests_with_mirrors_and_hosts_beside_them(sno: Any, directory: Any, make: Any, base_iso: Path, tmp_path: Path) -> None:
+def test_manifests_with_mirrors_and_hosts_beside_them(
+    sno: Any, directory: Any, make: Any, base_iso: Path, tmp_path: Path
+) -> None:
     """Without an install-config: the manifests are the cluster, agent-config has the hosts, and the mirrors are the user's own."""
     sno.create("cluster-manifests")
     other = type(directory)(tmp_path / "other", base_iso)
     shutil.copytree(sno.path / "cluster-manifests", other.path / "cluster-manifests")
-    conf = '[[registry]]\nlocation = "127.0.0.1:9/lab/release"\n[[registry.mirror]]\nlocation = "mirror.test:5000/lab"\n'
+    conf = (
+        '[[registry]]\nlocation = "127.0.0.1:9/lab/release"\n[[registry.mirror]]\nlocation = "mirror.test:5000/lab"\n'
+    )
     other.write("mirror/registries.conf", conf)
     other.write("agent-config.yaml", make.agent_config(hosts=[make.host("m0", 0, "master")], minimalISO=True,
                                                        bootArtifactsBaseURL="http://192.0.2.1"))  # fmt: skip
@@ -387,7 +408,10 @@ def test_manifests_with_mirrors_and_hosts_beside_them(sno: Any, directory: Any, 
     files = other.files()
     assert files["/etc/containers/registries.conf"] == conf
     service = env(files["/usr/local/share/assisted-service/assisted-service.env"])
-    assert service["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"] == f"mirror.test:5000/lab{make.release.removeprefix('127.0.0.1:9/lab/release')}"
+    assert (
+        service["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"]
+        == f"mirror.test:5000/lab{make.release.removeprefix('127.0.0.1:9/lab/release')}"
+    )
     assert service["PUBLIC_CONTAINER_REGISTRIES"] == "127.0.0.1:9"
     assert files["/etc/assisted/hostconfig/m0/role"] == "master"
     assert files["/etc/assisted/extra-manifests/a-0.yaml"] == "kind: ConfigMap"
@@ -399,14 +423,21 @@ def test_manifests_with_mirrors_and_hosts_beside_them(sno: Any, directory: Any, 
 
 
 def test_early_spec_form_of_agent_config(sno: Any) -> None:
-    sno.write("agent-config.yaml", {"kind": "AgentConfig", "metadata": {"name": "a"}, "spec": {"rendezvousIP": "192.168.111.7"}})
+    sno.write(
+        "agent-config.yaml",
+        {"kind": "AgentConfig", "metadata": {"name": "a"}, "spec": {"rendezvousIP": "192.168.111.7"}},
+    )
     assert sno.create("image").rendezvous_ip == "192.168.111.7"
     assert any("spec field is deprecated" in text for text in sno.said("warning"))
 
 
 def test_mirrors(sno: Any, make: Any) -> None:
     sources = [
-        {"source": "127.0.0.1:9/lab/release", "mirrors": ["virthost:5000/lab/release"], "sourcePolicy": "NeverContactSource"},
+        {
+            "source": "127.0.0.1:9/lab/release",
+            "mirrors": ["virthost:5000/lab/release"],
+            "sourcePolicy": "NeverContactSource",
+        },
         {"source": "quay.io/x", "mirrors": ["virthost:5000/x", "other.test/x"]},
     ]
     sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
@@ -455,7 +486,9 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("written", [1, 4, 7])
-def test_files_of_a_run_that_was_killed_are_not_user_own(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
+def test_files_of_a_run_that_was_killed_are_not_user_own(
+    sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
     """Neither when all of them were written, nor when some were: they are made again of what the inputs say now."""
     sources = [{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]
     sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
@@ -481,7 +514,10 @@ def test_files_of_a_run_that_was_killed_are_not_user_own(sno: Any, make: Any, mo
 
 
 def test_a_file_of_a_run_that_was_killed_may_be_edited(sno: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    sno.write("install-config.yaml", make.install_config(imageDigestSources=[{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]))
+    sno.write(
+        "install-config.yaml",
+        make.install_config(imageDigestSources=[{"source": "quay.io/x", "mirrors": ["virthost:5000/x"]}]),
+    )
 
     def killed(self: run.Store) -> None:
         raise Killed
@@ -508,7 +544,11 @@ def test_credentials(sno: Any) -> None:
     pem = base64.b64decode(service["EC_PUBLIC_KEY_PEM"]).decode()
     assert pem.startswith("-----BEGIN EC PUBLIC KEY-----\n")
     key = serialization.load_pem_public_key(pem.replace("EC PUBLIC", "PUBLIC").encode())
-    for name, scheme in (("AgentAuthToken", "agentAuth"), ("UserAuthToken", "userAuth"), ("WatcherAuthToken", "watcherAuth")):
+    for name, scheme in (
+        ("AgentAuthToken", "agentAuth"),
+        ("UserAuthToken", "userAuth"),
+        ("WatcherAuthToken", "watcherAuth"),
+    ):
         signed, __, signature = known["*gencrypto.AuthConfig"][name].rpartition(".")
         raw = base64.urlsafe_b64decode(signature + "==")
         der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
@@ -540,7 +580,9 @@ def test_extra_manifests_one_file_a_document(sno: Any) -> None:
     sno.create("image")
     assert not any("extra-manifests" in name for name in sno.files())
     sno.write("openshift/a.yaml", "a: [")
-    with pytest.raises(InstallerError, match=r'failed to load asset "Extra Manifests": could not decode YAML for openshift/a.yaml'):
+    with pytest.raises(
+        InstallerError, match=r'failed to load asset "Extra Manifests": could not decode YAML for openshift/a.yaml'
+    ):
         sno.create("image")
 
 
@@ -548,19 +590,26 @@ def test_an_area_that_grows_is_reported(sno: Any) -> None:
     sno.write("openshift/large.yaml", {"data": base64.b64encode(random.Random(1).randbytes(400_000)).decode()})
     sno.create("image")
     assert any(
-        re.search("ignition content length.*exceeds default embed area size.*increasing final image size", text) for text in sno.said("debug")
+        re.search("ignition content length.*exceeds default embed area size.*increasing final image size", text)
+        for text in sno.said("debug")
     )
     assert "/etc/assisted/extra-manifests/large-0.yaml" in sno.files()
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
-    [("{", "unexpected end of JSON input"), ("[]", "json: cannot unmarshal array into Go value of type map[string]json.RawMessage")],
+    [
+        ("{", "unexpected end of JSON input"),
+        ("[]", "json: cannot unmarshal array into Go value of type map[string]json.RawMessage"),
+    ],
 )
 def test_a_broken_state_file(sno: Any, text: str, error: str) -> None:
     sno.write(state.FILENAME, text)
     path = sno.path / state.FILENAME
-    with pytest.raises(InstallerError, match=re.escape(f'failed to create asset store: failed to unmarshal state file "{path}": {error}')):
+    with pytest.raises(
+        InstallerError,
+        match=re.escape(f'failed to create asset store: failed to unmarshal state file "{path}": {error}'),
+    ):
         sno.create("image")
 
 
@@ -613,7 +662,9 @@ def test_250_hosts(directory: Any, make: Any) -> None:
             "bond0.nmconnection", "bond0.100.nmconnection", "bond0.200.nmconnection", "eth0.nmconnection", "eth1.nmconnection",
             "mac_interface.ini",
         }  # fmt: skip
-        assert f"address0=192.168.{1 + number // 200}.{20 + number % 200}/16" in files[f"{folder}/bond0.100.nmconnection"]
+        assert (
+            f"address0=192.168.{1 + number // 200}.{20 + number % 200}/16" in files[f"{folder}/bond0.100.nmconnection"]
+        )
         assert files[f"/etc/assisted/hostconfig/node-{number}/role"] == ("worker" if number else "master")
     assert len([name for name in files if name.endswith("/mac_addresses")]) == 250
 
@@ -635,7 +686,9 @@ def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
     files = directory.files()
     text = "credentials:\n- {}\n  username: a\n  password: b\n  address: redfish+https://{}/x\n"
     folder = "/etc/assisted/hostconfig"
-    assert files[f"{folder}/host-0/fencing-credentials.yaml"] == text.format('macaddress: "52:54:00:00:00:01"', "1.2.3.4")
+    assert files[f"{folder}/host-0/fencing-credentials.yaml"] == text.format(
+        'macaddress: "52:54:00:00:00:01"', "1.2.3.4"
+    )
     assert files[f"{folder}/fencing-credentials.yaml"] == text.format("hostname: m1", "1.2.3.5")
 
 
@@ -712,7 +765,9 @@ def test_pxe_files(sno: Any, make: Any) -> None:
 
 def test_pxe_files_of_s390x(sno: Any, make: Any) -> None:
     """Its kernel has another name, and a logical partition wants two files more."""
-    ins = b"* minimal lpar ins file\nimages/kernel.img 0x0\nimages/initrd.img 0x2000000\nimages/initrd.addrsize 0x10408\n"
+    ins = (
+        b"* minimal lpar ins file\nimages/kernel.img 0x0\nimages/initrd.img 0x2000000\nimages/initrd.addrsize 0x10408\n"
+    )
     base = sno.path / "s390x.iso"
     rebuild(sno.base_iso, base, {"images/initrd.addrsize": b"PSWPSWPS" + bytes(8), "generic.ins": ins})
     pools = {"controlPlane": {"name": "master", "replicas": 1, "architecture": "s390x"},
@@ -794,7 +849,9 @@ def test_lists_of_hosts_from_baremetal(directory: Any, make: Any) -> None:
         for n in range(3)
     ]  # fmt: skip
     platform = {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "hosts": hosts}}
-    directory.write("install-config.yaml", make.install_config(platform=platform, controlPlane={"name": "master", "replicas": 3}))
+    directory.write(
+        "install-config.yaml", make.install_config(platform=platform, controlPlane={"name": "master", "replicas": 3})
+    )
     directory.write("agent-config.yaml", make.agent_config())
     result = directory.create("cluster-manifests", "image")
     aci = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())
@@ -810,9 +867,10 @@ def test_certificates_are_taken_on_demand(sno: Any) -> None:
     sno.create("certificates")
     assert (sno.path / "tls" / "kubeadmin-password.hash").exists()
     sno.create("image", load_certificates=True)
-    assert sno.files()["/opt/agent/tls/admin-kubeconfig-signer.crt"] == (
-        sno.path / "tls" / "admin-kubeconfig-signer.crt"
-    ).read_text()
+    assert (
+        sno.files()["/opt/agent/tls/admin-kubeconfig-signer.crt"]
+        == (sno.path / "tls" / "admin-kubeconfig-signer.crt").read_text()
+    )
 
 
 def test_template_parses(directory: Any) -> None:
@@ -827,7 +885,9 @@ def test_a_template_does_not_replace_user_file(directory: Any) -> None:
     directory.create("agent-config-template")
     directory.create("agent-config-template")
     directory.write("agent-config.yaml", "rendezvousIP: 192.168.111.20\n")
-    with pytest.raises(InstallerError, match=r"agent-config\.yaml exists already and is not the template: move it aside"):
+    with pytest.raises(
+        InstallerError, match=r"agent-config\.yaml exists already and is not the template: move it aside"
+    ):
         directory.create("agent-config-template")
     assert (directory.path / "agent-config.yaml").read_text() == "rendezvousIP: 192.168.111.20\n"
 
@@ -835,9 +895,18 @@ def test_a_template_does_not_replace_user_file(directory: Any) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("image", "failed to write asset (Agent Installer ISO) to disk: cannot generate ISO image due to configuration errors"),
-        ("pxe-files", "failed to write asset (Agent Installer PXE Files) to disk: cannot generate PXE assets due to configuration errors"),
-        ("config-image", "failed to write asset (Agent Config ISO) to disk: cannot generate Config image due to configuration errors"),
+        (
+            "image",
+            "failed to write asset (Agent Installer ISO) to disk: cannot generate ISO image due to configuration errors",
+        ),
+        (
+            "pxe-files",
+            "failed to write asset (Agent Installer PXE Files) to disk: cannot generate PXE assets due to configuration errors",
+        ),
+        (
+            "config-image",
+            "failed to write asset (Agent Config ISO) to disk: cannot generate Config image due to configuration errors",
+        ),
         ("cluster-manifests", None),
     ],
 )
@@ -863,8 +932,12 @@ def test_an_external_platform_without_a_name(directory: Any, make: Any) -> None:
 def test_user_managed_load_balancers_are_handed_on(
     directory: Any, make: Any, profile: str, kind: str, written: dict[str, str] | None
 ) -> None:
-    platform = {"baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "loadBalancer": {"type": kind}}}
-    directory.write("install-config.yaml", make.install_config(platform=platform, controlPlane={"name": "master", "replicas": 3}))
+    platform = {
+        "baremetal": {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "loadBalancer": {"type": kind}}
+    }
+    directory.write(
+        "install-config.yaml", make.install_config(platform=platform, controlPlane={"name": "master", "replicas": 3})
+    )
     directory.create("cluster-manifests", release_profile=profile)
     spec = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())["spec"]
     assert spec.get("loadBalancer") == written
@@ -879,7 +952,12 @@ def test_long_scalars_are_folded(sno: Any, make: Any) -> None:
 
 
 def test_what_is_ignored_is_shown(directory: Any, make: Any) -> None:
-    section = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "defaultMachinePlatform": {}, "externalBridge": "br"}
+    section = {
+        "apiVIPs": ["192.168.111.5"],
+        "ingressVIPs": ["192.168.111.4"],
+        "defaultMachinePlatform": {},
+        "externalBridge": "br",
+    }
     config = make.install_config(platform={"baremetal": section}, controlPlane={"name": "master", "replicas": 3})
     directory.write("install-config.yaml", config)
     directory.create("cluster-manifests")
@@ -915,7 +993,9 @@ def test_mirrors_of_unknown_registries_and_mixed_architectures(directory: Any, m
 def test_without_a_release(sno: Any) -> None:
     with pytest.raises(InstallerError, match="no release image is known: set OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"):
         sno.create("cluster-manifests", release_image="")
-    with pytest.raises(InstallerError, match=r"the version of the release is not known: .*set AGENTLAB_RELEASE_VERSION"):
+    with pytest.raises(
+        InstallerError, match=r"the version of the release is not known: .*set AGENTLAB_RELEASE_VERSION"
+    ):
         sno.create("cluster-manifests", release_version="")
 
 
@@ -927,7 +1007,9 @@ def test_lab_payload_is_the_default(sno: Any, make: Any) -> None:
 
 
 def test_base_iso_needs_the_registry(sno: Any) -> None:
-    with pytest.raises(InstallerError, match="failed to get base ISO image: the base ISO comes from the release payload: unable to"):
+    with pytest.raises(
+        InstallerError, match="failed to get base ISO image: the base ISO comes from the release payload: unable to"
+    ):
         sno.create("image", os_image={})
     with pytest.raises(InstallerError, match='failed to get base ISO image: parse "x y": invalid URI for request'):
         sno.create("image", os_image={"": "x y"})
@@ -935,7 +1017,13 @@ def test_base_iso_needs_the_registry(sno: Any) -> None:
 
 def test_agent_tui_goes_into_the_initrd(sno: Any, make: Any) -> None:
     utils = "r.test/utils@sha256:" + "1" * 64
-    facts = {"pullspec": make.release, "architecture": "amd64", "hw_requirements": "[7]", "os_images": "", "utils": utils}
+    facts = {
+        "pullspec": make.release,
+        "architecture": "amd64",
+        "hw_requirements": "[7]",
+        "os_images": "",
+        "utils": utils,
+    }
     sno.write(state.FILENAME, json.dumps({state.OWN: {"release_facts": facts}}))
     archive = cpio.compress(cpio.archive({"agent-files/agent-tui": b"tui"}))
     cached = sno.path / ".cache" / "files_cache" / ("sha256-" + "1" * 64) / "agent-files.cpio.gz"

@@ -39,9 +39,14 @@ def test_cluster_manifests(directory: Any, make: Any) -> None:
     assert not run("cluster_manifests", **arguments)["changed"] and manifest.read_text() == edited
     directory.write("install-config.yaml", make.install_config(baseDomain="other.example"))
     refused = run("cluster_manifests", **arguments)
-    assert refused["failed"] and "install-config.yaml and cluster-manifests/agent-cluster-install.yaml have both changed" in refused["msg"]
+    assert (
+        refused["failed"]
+        and "install-config.yaml and cluster-manifests/agent-cluster-install.yaml have both changed" in refused["msg"]
+    )
 
 
 def test_no_inputs(tmp_path: Path) -> None:
-    refused = run("cluster_manifests", directory=str(tmp_path), release_image="quay.io/x/y:4.22", release_version="4.22.0")
+    refused = run(
+        "cluster_manifests", directory=str(tmp_path), release_image="quay.io/x/y:4.22", release_version="4.22.0"
+    )
     assert refused["failed"] and "missing configuration or manifest file" in refused["msg"]

@@ -34,7 +34,8 @@ class Payload:
 
     def install_config(self, make: Any, **more: Any) -> dict[str, Any]:
         sources = [
-            {"source": f"registry.agentlab.test/lab/{name}", "mirrors": [f"{self.registry.place}/lab/{name}"]} for name in ("release", "payload")
+            {"source": f"registry.agentlab.test/lab/{name}", "mirrors": [f"{self.registry.place}/lab/{name}"]}
+            for name in ("release", "payload")
         ]
         secret = {"auths": {self.registry.place: {"auth": basic_auth("u", "p")}}}
         found: dict[str, Any] = make.install_config(
@@ -45,7 +46,10 @@ class Payload:
 
 def stream(release: str) -> bytes:
     disk = {"location": f"https://example/{release}.iso"}
-    metal = {"release": release, "formats": {"iso": {"disk": disk}, "pxe": {"rootfs": {"location": f"https://example/{release}.img"}}}}
+    metal = {
+        "release": release,
+        "formats": {"iso": {"disk": disk}, "pxe": {"rootfs": {"location": f"https://example/{release}.img"}}},
+    }
     return json.dumps({"architectures": {"x86_64": {"artifacts": {"metal": metal}}}}).encode()
 
 

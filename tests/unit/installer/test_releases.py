@@ -136,7 +136,9 @@ def test_units_and_files_of_the_live_system(sno: Any, make: Any, release: str) -
         ("4.18", {"networking": {"machineNetwork": [{"cidr": "169.254.100.0/24"}]}}, "default masquerade subnet 169.254.0.0/17"),
     ],
 )  # fmt: skip
-def test_messages_about_the_install_config(sno: Any, make: Any, release: str, change: dict[str, Any], text: str) -> None:
+def test_messages_about_the_install_config(
+    sno: Any, make: Any, release: str, change: dict[str, Any], text: str
+) -> None:
     config = make.install_config()
     for key, value in change.items():
         merged = {**config[key], **value} if isinstance(value, dict) and isinstance(config.get(key), dict) else value
@@ -157,9 +159,14 @@ def test_vsphere_paths_of_4_18(sno: Any, make: Any) -> None:
     section = {
         "apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "vcenters": [{"server": "v.test", "user": "u", "datacenters": ["d"]}],
     }  # fmt: skip
-    sno.write("install-config.yaml", make.install_config(platform={"vsphere": section}, controlPlane={"name": "master", "replicas": 3}))
+    sno.write(
+        "install-config.yaml",
+        make.install_config(platform={"vsphere": section}, controlPlane={"name": "master", "replicas": 3}),
+    )
     for release, path in (("4.18", "Platform.VSphere.password"), ("4.19", "platform.vsphere.vcenters[0].password")):
-        with pytest.raises(InstallerError, match=re.escape(f"{path}: Required value: All credential fields are required")):
+        with pytest.raises(
+            InstallerError, match=re.escape(f"{path}: Required value: All credential fields are required")
+        ):
             sno.create("cluster-manifests", release_profile=release)
 
 
@@ -194,11 +201,17 @@ def test_hosts_of_the_install_config_came_with_4_15(sno: Any, make: Any) -> None
         sno.write("install-config.yaml", config)
         files = image(sno, release)
         assert ("/etc/assisted/hostconfig/master-0/role" in files) is used
-        assert any("Platform.Baremetal.Hosts is ignored by release 4.14" in text for text in sno.said("warning")) is not used
+        assert (
+            any("Platform.Baremetal.Hosts is ignored by release 4.14" in text for text in sno.said("warning"))
+            is not used
+        )
 
 
 def test_no_proxy_gets_the_machine_network_since_4_18(sno: Any, make: Any) -> None:
-    sno.write("install-config.yaml", make.install_config(proxy={"httpProxy": "http://192.168.111.1:3128", "noProxy": "x.test"}))
+    sno.write(
+        "install-config.yaml",
+        make.install_config(proxy={"httpProxy": "http://192.168.111.1:3128", "noProxy": "x.test"}),
+    )
     for release, there in (("4.17", False), ("4.18", True)):
         sno.create("cluster-manifests", release_profile=release)
         assert ("192.168.111.0/24" in (sno.path / "cluster-manifests/infraenv.yaml").read_text()) is there
@@ -210,13 +223,18 @@ def test_unconfigured_ignition_of_an_install_config(sno: Any, directory: Any) ->
         config = json.loads((sno.path / "unconfigured-agent.ign").read_text())
         assert any(entry["path"] == "/etc/assisted/manifests/infraenv.yaml" for entry in config["storage"]["files"])
         assert not [text for text in sno.said("warning") if "ignored" in text]
-    with pytest.raises(InstallerError, match=r'generate asset "InfraEnv Config File": configuration file not found: cluster-manifests/infraenv'):
+    with pytest.raises(
+        InstallerError,
+        match=r'generate asset "InfraEnv Config File": configuration file not found: cluster-manifests/infraenv',
+    ):
         sno.create("unconfigured-ignition", release_profile="4.19")
 
 
 def test_missing_infra_env_of_4_18(directory: Any) -> None:
     directory.path.mkdir()
-    with pytest.raises(InstallerError, match='generate asset "InfraEnv Config": missing configuration or manifest file'):
+    with pytest.raises(
+        InstallerError, match='generate asset "InfraEnv Config": missing configuration or manifest file'
+    ):
         directory.create("unconfigured-ignition", release_profile="4.18")
 
 

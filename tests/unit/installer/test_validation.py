@@ -327,7 +327,12 @@ def test_wrong_types_and_unknown_fields_are_reported_together(directory: Any, ma
     directory.write("install-config.yaml", make.install_config(foo=1, bar=2, networking=[], fips="x"))
     with pytest.raises(InstallerError) as caught:
         directory.create("cluster-manifests")
-    for text in ('unknown field "foo" (foo, line', 'unknown field "bar"', "cannot unmarshal array into", "cannot unmarshal string into"):
+    for text in (
+        'unknown field "foo" (foo, line',
+        'unknown field "bar"',
+        "cannot unmarshal array into",
+        "cannot unmarshal string into",
+    ):
         assert text in str(caught.value)
 
 
@@ -367,17 +372,29 @@ def test_scalars_are_taken_for_strings(text: str, expected: str) -> None:
 def test_whole_floats_are_integers() -> None:
     assert decode_file("replicas: 3.0", "x.yaml", Struct("Pool", {"replicas": INT})) == {"replicas": 3}
     for text in ("3.5", '"3"', "true"):
-        with pytest.raises(InstallerError, match=r"cannot unmarshal (number 3\.5|string|bool) into Go struct field Pool.replicas of type int64"):
+        with pytest.raises(
+            InstallerError,
+            match=r"cannot unmarshal (number 3\.5|string|bool) into Go struct field Pool.replicas of type int64",
+        ):
             decode_file(f"replicas: {text}", "x.yaml", Struct("Pool", {"replicas": INT}))
 
 
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"controlPlane": {"replicas": "x"}}, "string into Go struct field MachinePool.controlPlane.replicas of type int64"),
-        ({"compute": [{"name": "worker", "replicas": []}]}, "array into Go struct field MachinePool.compute.replicas of type int64"),
+        (
+            {"controlPlane": {"replicas": "x"}},
+            "string into Go struct field MachinePool.controlPlane.replicas of type int64",
+        ),
+        (
+            {"compute": [{"name": "worker", "replicas": []}]},
+            "array into Go struct field MachinePool.compute.replicas of type int64",
+        ),
         ({"networking": []}, "array into Go struct field InstallConfig.networking of type types.Networking"),
-        ({"platform": {"baremetal": {"apiVIPs": 5}}}, "number into Go struct field Platform.platform.baremetal.apiVIPs of type []string"),
+        (
+            {"platform": {"baremetal": {"apiVIPs": 5}}},
+            "number into Go struct field Platform.platform.baremetal.apiVIPs of type []string",
+        ),
         ({"metadata": {"labels": {"a": {}}}}, "object into Go struct field ObjectMeta.metadata.labels of type string"),
         ({"compute": {}}, "object into Go struct field InstallConfig.compute of type []types.MachinePool"),
     ],
@@ -394,7 +411,9 @@ def test_an_input_that_is_a_directory_is_refused(directory: Any) -> None:
         directory.create("cluster-manifests")
 
 
-@pytest.mark.parametrize("text", ["y", "N", "on", "1e3", "0o7", "1_000", ".5", "12:30", "2020-01-01", "~", "", "<<", "0x1F", "-.inf"])
+@pytest.mark.parametrize(
+    "text", ["y", "N", "on", "1e3", "0o7", "1_000", ".5", "12:30", "2020-01-01", "~", "", "<<", "0x1F", "-.inf"]
+)
 def test_strings_that_go_would_misread_are_quoted(text: str) -> None:
     assert dump({"a": text}) == f'a: "{text}"\n'
 

@@ -103,4 +103,7 @@ def test_text_is_xml() -> None:
 
 
 def test_identity_is_of_mark_kind_and_name() -> None:
-    assert len({identity(mark, kind, name) for mark in ("a", "b") for kind in ("network", "pool") for name in ("x", "y")}) == 8
+    assert (
+        len({identity(mark, kind, name) for mark in ("a", "b") for kind in ("network", "pool") for name in ("x", "y")})
+        == 8
+    )

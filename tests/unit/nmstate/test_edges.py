@@ -94,18 +94,36 @@ def test_infiniband_needs_a_pkey() -> None:
 def test_bridge_mappings(mappings: list[dict[str, str]], message: str) -> None:
     with pytest.raises(NmstateError, match=message):
         files(ETH, ovn={"bridge-mappings": mappings})
-    assert files(ETH, ovn={"bridge-mappings": [{"localnet": "a", "state": "absent"}, {"localnet": "b", "bridge": "x", "state": "present"}]})
+    assert files(
+        ETH,
+        ovn={
+            "bridge-mappings": [
+                {"localnet": "a", "state": "absent"},
+                {"localnet": "b", "bridge": "x", "state": "present"},
+            ]
+        },
+    )
 
 
 def test_numbers_where_text_is_wanted() -> None:
     assert generate(load("{hostname: {config: 1}, interfaces: [{name: eth0, ipv4: {enabled: true, dhcp: true}}]}"))
     route = {"destination": "198.51.100.0/24", "next-hop-address": "192.0.2.1"}
-    static = {"name": "7", "type": "ethernet", "ipv4": {"enabled": True, "address": [{"ip": "192.0.2.2", "prefix-length": 24}]}}
+    static = {
+        "name": "7",
+        "type": "ethernet",
+        "ipv4": {"enabled": True, "address": [{"ip": "192.0.2.2", "prefix-length": 24}]},
+    }
     assert files(static, routes={"config": [route | {"next-hop-interface": 7}]}) == files(
         static, routes={"config": [route | {"next-hop-interface": "7"}]}
     )
     dns = {"config": {"server": ["192.0.2.53"], "search": [1]}}
-    assert files(static, **{"dns-resolver": dns, "routes": {"config": [{**route, "destination": "0.0.0.0/0", "next-hop-interface": "7"}]}})
+    assert files(
+        static,
+        **{
+            "dns-resolver": dns,
+            "routes": {"config": [{**route, "destination": "0.0.0.0/0", "next-hop-interface": "7"}]},
+        },
+    )
     with pytest.raises(NmstateError, match="expected a string"):
         files(ETH | {"description": 1})
 

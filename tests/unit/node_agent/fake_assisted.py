@@ -134,7 +134,9 @@ class FakeAssisted:
 
     def error(self, status: int, reason: str) -> web.Response:
         self.errors.append(reason)
-        return web.json_response({"kind": "Error", "id": status, "href": "", "code": str(status), "reason": reason}, status=status)
+        return web.json_response(
+            {"kind": "Error", "id": status, "href": "", "code": str(status), "reason": reason}, status=status
+        )
 
     # Clusters
 
@@ -287,7 +289,10 @@ class FakeAssisted:
             return web.json_response(
                 {"next_instruction_seconds": self.interval, "post_step_action": "continue", "instructions": steps}
             )
-        steps = [{"step_type": kind, "step_id": f"{kind}-{uuid.uuid4().hex[:8]}", "args": args} for kind, args in self.wanted(host)]
+        steps = [
+            {"step_type": kind, "step_id": f"{kind}-{uuid.uuid4().hex[:8]}", "args": args}
+            for kind, args in self.wanted(host)
+        ]
         return web.json_response(
             {"next_instruction_seconds": self.interval, "post_step_action": "continue", "instructions": steps}
         )

@@ -126,7 +126,9 @@ class FakeHub:
         if plural == "clusterdeployments":
             ident = self._clusters.pop((namespace, name), "")
             self.service.clusters.pop(ident, None)
-            for infra_env in [one for one, found in self.service.infra_envs.items() if found.get("cluster_id") == ident]:
+            for infra_env in [
+                one for one, found in self.service.infra_envs.items() if found.get("cluster_id") == ident
+            ]:
                 self.service.infra_envs.pop(infra_env)
                 for host in [one for one, found in self.service.hosts.items() if found["infra_env_id"] == infra_env]:
                     self.service.hosts.pop(host)
@@ -169,7 +171,11 @@ class FakeHub:
         cluster = self.service.clusters[self._clusters[key]]
         hosts = self.service.members(cluster)
         agents = [self._agent(namespace, name, host) for host in hosts]
-        if cluster["status"] == "ready" and len(agents) == count and all(agent["spec"].get("approved") for agent in agents):
+        if (
+            cluster["status"] == "ready"
+            and len(agents) == count
+            and all(agent["spec"].get("approved") for agent in agents)
+        ):
             for host, agent in zip(hosts, agents, strict=True):
                 host["role"] = agent["spec"].get("role") or host["role"]
             cluster["status"] = "preparing-for-installation"
@@ -178,13 +184,21 @@ class FakeHub:
         over = cluster["status"] == "installed"
         install["status"] = {
             "debugInfo": {"state": "adding-hosts" if over else cluster["status"]},  # it continues to day 2 at once
-            "conditions": [{"type": "Completed", "status": str(over)}, {"type": "Failed", "status": str(cluster["status"] == "error")}],
+            "conditions": [
+                {"type": "Completed", "status": str(over)},
+                {"type": "Failed", "status": str(cluster["status"] == "error")},
+            ],
         }
 
     def _agent(self, namespace: str, infra_env: str, host: Object) -> Object:
         key = ("agents", namespace, host["id"])
         labels = {"infraenvs.agent-install.openshift.io": infra_env}
-        metadata = {"name": host["id"], "namespace": namespace, "labels": labels, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        metadata = {
+            "name": host["id"],
+            "namespace": namespace,
+            "labels": labels,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        }
         agent = self.objects.setdefault(key, {"metadata": metadata, "spec": {"approved": False}})
         stage = (host.get("progress") or {}).get("current_stage")
         agent["status"] = {"debugInfo": {"state": host["status"]}, "progress": {"currentStage": stage} if stage else {}}

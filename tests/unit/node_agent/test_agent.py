@@ -89,7 +89,9 @@ def test_failed_poll_forgets_replies(service: FakeAssisted, start: Callable[...,
     until(lambda: len(service.replies) == 2)
 
 
-def test_exit_registers_again(service: FakeAssisted, start: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_registers_again(
+    service: FakeAssisted, start: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     service.instructions = [[step("upgrade-agent", '{"agent_image":"registry.example/agent:2"}')]]
     tools = Path(os.environ.get("TMPDIR", "/tmp")) / f"podman-{os.getpid()}"
     tools.mkdir(exist_ok=True)

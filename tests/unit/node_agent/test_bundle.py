@@ -27,7 +27,11 @@ def test_needs_nothing_but_the_standard_library(programs: Path) -> None:
         "print(sys.modules['agentlab.payload.node_agent.agent'].__file__, sys.modules['agentlab.payload.node_agent.agent'].__cached__)"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", script, programs / "agent", *names], capture_output=True, text=True, cwd="/", check=False
+        [sys.executable, "-I", "-S", "-c", script, programs / "agent", *names],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert str(programs / "agent") in done.stdout

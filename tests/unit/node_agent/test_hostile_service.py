@@ -66,9 +66,13 @@ class Watch:
             if (isinstance(mode, str) and set(mode) & set("wax+")) or flags & _WRITES:
                 self.written.append(os.fsdecode(args[0]))
         elif event in _CHANGES:
-            folders = [arg for arg in args[1:] if isinstance(arg, int) and arg >= 0 and event in ("os.remove", "os.rmdir")]
+            folders = [
+                arg for arg in args[1:] if isinstance(arg, int) and arg >= 0 and event in ("os.remove", "os.rmdir")
+            ]
             start = os.readlink(f"/proc/self/fd/{folders[-1]}") if folders else ""
-            self.written += [os.path.join(start, os.fsdecode(arg)) for arg in args[:2] if isinstance(arg, str | bytes | os.PathLike)]
+            self.written += [
+                os.path.join(start, os.fsdecode(arg)) for arg in args[:2] if isinstance(arg, str | bytes | os.PathLike)
+            ]
         elif event == "socket.connect":
             self.connected.append(args[1])
         elif event == "subprocess.Popen":
@@ -107,7 +111,9 @@ class Machine:
         """Where steps may write."""
         return str(self.root / "var/log"), str(self.root / "keepalived"), "/dev/null"
 
-    def run(self, argv: list[str], timeout: float | None = 60.0, host: bool = False, stdout: Any = subprocess.PIPE) -> Result:
+    def run(
+        self, argv: list[str], timeout: float | None = 60.0, host: bool = False, stdout: Any = subprocess.PIPE
+    ) -> Result:
         assert timeout is None or 0 <= timeout <= 86400
         self.commands.append(argv)
         return Result("", "no such thing", 1) if argv[:2] == ["podman", "pull"] else Result()
@@ -155,7 +161,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     monkeypatch.setattr(steps, "media_error", lambda: "")
     monkeypatch.setattr(logs_sender, "VAR_LOG", tmp_path / "var/log")
     monkeypatch.setattr(dhcp_lease_allocate, "FOLDER", tmp_path / "keepalived")
-    monkeypatch.setattr(dhcp_lease_allocate.Exchange, "__init__", lambda *args: (each for each in ()).throw(ValueError("no network")))
+    monkeypatch.setattr(
+        dhcp_lease_allocate.Exchange, "__init__", lambda *args: (each for each in ()).throw(ValueError("no network"))
+    )
     monkeypatch.setattr(network, "outgoing_nics", list)
     monkeypatch.setattr(probes, "ping", lambda targets, *args, **more: {target: probes.Echo() for target in targets})
     for name in ("arp", "ndp"):
@@ -264,7 +272,12 @@ def variants(args: list[Any], values: list[Any]) -> Iterator[list[Any]]:
 
 def is_bad(word: str, machine: Machine) -> bool:
     """Return whether an argument of a program could be taken for something else than a value."""
-    return (str(machine.root) in word and not word.startswith(machine.own)) or not word.isprintable() or "touch /tmp" in word or len(word) > 2**17
+    return (
+        (str(machine.root) in word and not word.startswith(machine.own))
+        or not word.isprintable()
+        or "touch /tmp" in word
+        or len(word) > 2**17
+    )
 
 
 KNOWN = {"--quiet", "--format={{.Size}}", "-i", "-t"}
@@ -307,7 +320,16 @@ def test_a_disk_is_one_of_the_inventory(tmp_path: Path, monkeypatch: pytest.Monk
     """The real block devices of this machine, if it has any, are named by links as well; a partition or a loop device is not a disk."""
     from ansible_collections.agentlab.ocp.payload.node_agent import disks
 
-    for path in ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/fd/0", "/dev/loop0", "/dev/shm", "/dev/pts/0", "/dev/log"):
+    for path in (
+        "/dev/null",
+        "/dev/zero",
+        "/dev/stdin",
+        "/dev/fd/0",
+        "/dev/loop0",
+        "/dev/shm",
+        "/dev/pts/0",
+        "/dev/log",
+    ):
         with pytest.raises(ValueError, match=f"disk {path} (is not in this host's inventory|was not found)"):
             fields.disk(path)
     for path in ("/dev/../etc/hostname", "/etc/hostname", "dev/sda", "/dev/disk/../../etc/passwd", "//dev/sda", ""):
@@ -348,7 +370,9 @@ def test_credentials_do_not_follow_a_redirect(web: str) -> None:
 
     class Other(Web):
         def do_GET(self) -> None:
-            seen.extend([self.headers.get("Authorization"), self.headers.get("X-Secret-Key"), self.headers.get("Accept")])
+            seen.extend(
+                [self.headers.get("Authorization"), self.headers.get("X-Secret-Key"), self.headers.get("Accept")]
+            )
             super().do_GET()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Other)
@@ -362,7 +386,9 @@ def test_credentials_do_not_follow_a_redirect(web: str) -> None:
     assert answer.ok and seen == [None, None, "x"]
 
 
-@pytest.mark.parametrize("scheme", ["file:///etc/hostname", "FILE:///etc/hostname", "ftp://127.0.0.1/x", "data:,x", "unix:/x", "", "x"])
+@pytest.mark.parametrize(
+    "scheme", ["file:///etc/hostname", "FILE:///etc/hostname", "ftp://127.0.0.1/x", "data:,x", "unix:/x", "", "x"]
+)
 def test_only_http_is_spoken(scheme: str) -> None:
     answer = rest.send("GET", scheme, {})
     assert answer.status == 0 and "unsupported protocol scheme" in answer.error
@@ -390,7 +416,9 @@ def answers_of(body: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("value", [-1, 1e308, float("nan"), float("inf"), "x", "1e400", [], {}, [1], True, 2**70, None], ids=repr)
+@pytest.mark.parametrize(
+    "value", [-1, 1e308, float("nan"), float("inf"), "x", "1e400", [], {}, [1], True, 2**70, None], ids=repr
+)
 def test_polling_continues_with_any_pause(value: Any) -> None:
     for action in answers_of({"next_instruction_seconds": value, "post_step_action": "continue"}):
         if isinstance(action, protocol.Wait):
@@ -432,7 +460,9 @@ def test_a_runner_that_is_invalid(change: dict[str, Any], machine: Machine) -> N
     assert not machine.commands
 
 
-@pytest.mark.parametrize("command", [[], {"args": 1}, {"args": [1]}, {"args": ["[]"]}, {"args": ["["]}, {"args": ["1", "2"]}], ids=repr)
+@pytest.mark.parametrize(
+    "command", [[], {"args": 1}, {"args": [1]}, {"args": ["[]"]}, {"args": ["["]}, {"args": ["1", "2"]}], ids=repr
+)
 def test_a_register_reply_that_is_invalid(command: Any) -> None:
     with pytest.raises(ValueError):
         protocol.runner_request(command if isinstance(command, dict) else {})

@@ -18,8 +18,18 @@ from ansible_collections.agentlab.ocp.tests.recorded.proxy import Proxy
 from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import DESCRIPTION, Lab
 
 AGENT = "registry.example/agent:1"
-RELEASE = {"openshift_version": "4.22.0", "version": "4.22.0", "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"], "url": "registry.example/release"}
-ENVIRONMENT = {"RELEASE_IMAGES": json.dumps([RELEASE]), "AGENT_DOCKER_IMAGE": AGENT, "INSTALL_INVOKER": "assisted-installer"}
+RELEASE = {
+    "openshift_version": "4.22.0",
+    "version": "4.22.0",
+    "cpu_architecture": "x86_64",
+    "cpu_architectures": ["x86_64"],
+    "url": "registry.example/release",
+}
+ENVIRONMENT = {
+    "RELEASE_IMAGES": json.dumps([RELEASE]),
+    "AGENT_DOCKER_IMAGE": AGENT,
+    "INSTALL_INVOKER": "assisted-installer",
+}
 PACE: dict[str, Any] = {
     "think_time": 0.0, "watch": 0.3, "controller_poll": 0.3, "installer_poll": 0.2, "poll_limit": 0.3, "stall": 60.0, "logs_kib": 1,
     "register_interval": 0.2, "agent_version": AGENT, "openshift_version": "4.22.0", "keep": True,
@@ -48,21 +58,31 @@ async def told(lab: Lab, cluster_id: str) -> list[Row]:
 def road(rows: list[Row], host: str) -> list[Row]:
     """Reports on a host, or on the cluster, after it is ready: before that much depends on the order of arrival."""
     own = [row for row in rows if row[2] == host]
-    start = next(at for at, row in enumerate(own) if row[3].endswith(("to ready", "to known (Host is ready to be installed)")))
+    start = next(
+        at for at, row in enumerate(own) if row[3].endswith(("to ready", "to known (Host is ready to be installed)"))
+    )
     return own[start:]
 
 
 def images(rows: list[Row]) -> tuple[str, ...]:
     """The images that were looked for, in their order."""
-    names = (row[3].partition("New image status ")[2].partition(". result")[0] for row in rows if row[1] == "image_status_updated")
+    names = (
+        row[3].partition("New image status ")[2].partition(". result")[0]
+        for row in rows
+        if row[1] == "image_status_updated"
+    )
     return tuple(dict.fromkeys(names))
 
 
 async def test_events_are_those_of_the_real_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = recorded()
     monkeypatch.setattr(Engine, "needed_images", lambda self, cluster: images(real["swarm-0"]))
-    async with Lab(tmp_path, {**ENVIRONMENT, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "2s"}) as lab:
-        settings = Settings(str(lab.server.make_url("")).rstrip("/"), clusters=2, topology={"sno": 1, "compact": 1}, **PACE)
+    async with Lab(
+        tmp_path, {**ENVIRONMENT, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "2s"}
+    ) as lab:
+        settings = Settings(
+            str(lab.server.make_url("")).rstrip("/"), clusters=2, topology={"sno": 1, "compact": 1}, **PACE
+        )
         result = await asyncio.wait_for(Swarm(settings).run(), 90)
         assert result["ends"] == {"installed": 2} and not result["errors"]
         ours = {cluster["name"]: await told(lab, cluster["id"]) for cluster in await lab.call("GET", "/clusters")}
@@ -81,7 +101,9 @@ async def test_events_are_those_of_the_real_service(tmp_path: Path, monkeypatch:
 
 
 async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> None:
-    async with Lab(tmp_path, {**ENVIRONMENT, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "2s"}) as lab:
+    async with Lab(
+        tmp_path, {**ENVIRONMENT, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "2s"}
+    ) as lab:
         url = str(lab.server.make_url("")).rstrip("/")
         settings = Settings(url, clusters=1, operators=("lso", "metallb"), hardware={"baremetal": 1}, **PACE)
         result = await asyncio.wait_for(Swarm(settings).run(), 90)
@@ -98,7 +120,11 @@ async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> Non
         stage.format("Waiting for olm operators csv initialization"),
         stage.format("Applying olm manifests"),
         stage.format("Waiting for olm operators csv"),
-        *(state.format(name, status, name, status) for status in ("progressing", "available") for name in ("lso", "metallb")),
+        *(
+            state.format(name, status, name, status)
+            for status in ("progressing", "available")
+            for name in ("lso", "metallb")
+        ),
         stage.format("Done"),
         "Successfully completed installing cluster",
     ]
@@ -108,7 +134,9 @@ async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> Non
 async def test_every_answer_is_as_described(tmp_path: Path) -> None:
     key, tokens = make_tokens()
     auth = {"AUTH_TYPE": "agent-installer-local", "EC_PUBLIC_KEY_PEM": key}
-    async with Lab(tmp_path, {**ENVIRONMENT, **auth, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "1s"}) as lab:
+    async with Lab(
+        tmp_path, {**ENVIRONMENT, **auth, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "1s"}
+    ) as lab:
         proxy = Proxy(str(lab.server.make_url("")), None, DESCRIPTION)
         async with TestServer(proxy.app()) as server:
             settings = Settings(
@@ -119,4 +147,10 @@ async def test_every_answer_is_as_described(tmp_path: Path) -> None:
     assert result["ends"] == {"installed": 3} and not result["errors"]
     assert not proxy.wrong
     seen = {text.partition(" ")[0] for text in proxy.exchanges}
-    assert {"v2RegisterHost", "v2GetNextSteps", "v2UpdateHostInstallProgress", "V2UploadLogs", "v2CompleteInstallation"} <= seen, seen
+    assert {
+        "v2RegisterHost",
+        "v2GetNextSteps",
+        "v2UpdateHostInstallProgress",
+        "V2UploadLogs",
+        "v2CompleteInstallation",
+    } <= seen, seen

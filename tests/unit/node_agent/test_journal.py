@@ -30,7 +30,9 @@ def test_journal_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert {b"PRIORITY=4", b"SYSLOG_IDENTIFIER=agent", b"TAG=agent"} <= set(head.splitlines())
     line = message[8:].decode()
     assert len(line) - 1 == int.from_bytes(message[:8], "little")
-    assert re.fullmatch(r'time="\d\d-\d\d-\d{4} \d\d:\d\d:\d\d" level=warning msg="two\\nlines: 7" file="test_journal.py:\d+"\n', line)
+    assert re.fullmatch(
+        r'time="\d\d-\d\d-\d{4} \d\d:\d\d:\d\d" level=warning msg="two\\nlines: 7" file="test_journal.py:\d+"\n', line
+    )
     assert (tmp_path / "agent.log").read_text() == line
 
 

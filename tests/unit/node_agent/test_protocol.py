@@ -30,7 +30,9 @@ class Clock:
         return self.now
 
 
-def play(conversation: protocol.Conversation, answers: list[Any], clock: Clock | None = None, most: int = 200) -> tuple[list[Any], Any]:
+def play(
+    conversation: protocol.Conversation, answers: list[Any], clock: Clock | None = None, most: int = 200
+) -> tuple[list[Any], Any]:
     """Feed answers to requests; waits pass. Returns the actions, and the return value or "unfinished"."""
     actions, answer = [], None
     for __ in range(most):
@@ -52,12 +54,19 @@ def play(conversation: protocol.Conversation, answers: list[Any], clock: Clock |
 
 
 def test_register_retries_and_returns_the_command() -> None:
-    command = {"command": "", "args": ['{"infra_env_id":"ie","host_id":"host","agent_version":"image"}'], "retry_seconds": 60}
+    command = {
+        "command": "",
+        "args": ['{"infra_env_id":"ie","host_id":"host","agent_version":"image"}'],
+        "retry_seconds": 60,
+    }
     answers = [Response(0, None, "refused"), Response(200), Response(201, {"next_step_runner_command": command})]
     actions, result = play(protocol.register(ME), answers)
     assert [type(action).__name__ for action in actions] == ["Request", "Wait", "Request", "Wait", "Request"]
     assert actions[0] == Request(
-        "register", "POST", "/api/assisted-install/v2/infra-envs/ie/hosts", {"host_id": "host", "discovery_agent_version": "image"}
+        "register",
+        "POST",
+        "/api/assisted-install/v2/infra-envs/ie/hosts",
+        {"host_id": "host", "discovery_agent_version": "image"},
     )
     assert actions[1].seconds == 7
     assert protocol.runner_request(result)["agent_version"] == "image" and protocol.retry_delay(result) == 60
@@ -76,7 +85,11 @@ def test_register_refused(status: int) -> None:
 def test_unavailable_is_asked_three_times_more() -> None:
     actions, result = play(protocol.exchange(Request("x", "GET", "/")), [Response(503)] * 3 + [Response(504)])
     waits = [action.seconds for action in actions if isinstance(action, Wait)]
-    assert result.status == 504 and len(waits) == 3 and all(seconds <= most for seconds, most in zip(waits, (2, 4, 8), strict=True))
+    assert (
+        result.status == 504
+        and len(waits) == 3
+        and all(seconds <= most for seconds, most in zip(waits, (2, 4, 8), strict=True))
+    )
 
 
 def test_poll_backs_off_and_gives_up_after_a_quarter_of_an_hour() -> None:
@@ -109,7 +122,13 @@ def test_replies_are_reported_once_an_hour() -> None:
     def tell(result: Result, status: int = 204) -> int:
         return len(play(protocol.reply(ME, cache, step, result, clock), [Response(status)])[0])
 
-    assert [tell(Result("a"), 500), tell(Result("a")), tell(Result("a")), tell(Result("b")), tell(Result("a"))] == [1, 1, 0, 1, 1]
+    assert [tell(Result("a"), 500), tell(Result("a")), tell(Result("a")), tell(Result("b")), tell(Result("a"))] == [
+        1,
+        1,
+        0,
+        1,
+        1,
+    ]
     assert [tell(Result("a", "no", 1)), tell(Result("a"))] == [1, 0]
     clock.now = 3601
     assert tell(Result("a")) == 1

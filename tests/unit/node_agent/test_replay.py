@@ -15,8 +15,18 @@ from ansible_collections.agentlab.ocp.tests.recorded.replay import Exchange, Rep
 from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import V2, Lab
 
 # Requests to the recorded service.
-RELEASE = {"openshift_version": "4.22.0", "version": "4.22.0", "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"], "url": "registry.example/release"}
-ENVIRONMENT = {"RELEASE_IMAGES": json.dumps([RELEASE]), "INSTALLER_IMAGE": "registry.example/installer:1", "CONTROLLER_IMAGE": "registry.example/controller:1"}
+RELEASE = {
+    "openshift_version": "4.22.0",
+    "version": "4.22.0",
+    "cpu_architecture": "x86_64",
+    "cpu_architectures": ["x86_64"],
+    "url": "registry.example/release",
+}
+ENVIRONMENT = {
+    "RELEASE_IMAGES": json.dumps([RELEASE]),
+    "INSTALLER_IMAGE": "registry.example/installer:1",
+    "CONTROLLER_IMAGE": "registry.example/controller:1",
+}
 
 
 def speaker(lab: Lab) -> Replay:
@@ -45,8 +55,14 @@ def step_type(exchange: Exchange) -> str:
 
 def test_real_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = load("agent")
-    pulled = next(json.loads(exchange.request["output"]) for exchange in said if step_type(exchange) == "container-image-availability")
-    monkeypatch.setattr(Engine, "needed_images", lambda self, cluster: tuple(image["name"] for image in pulled["images"]))
+    pulled = next(
+        json.loads(exchange.request["output"])
+        for exchange in said
+        if step_type(exchange) == "container-image-availability"
+    )
+    monkeypatch.setattr(
+        Engine, "needed_images", lambda self, cluster: tuple(image["name"] for image in pulled["images"])
+    )
     install = next(at for at, exchange in enumerate(said) if exchange.path.endswith("/actions/install"))
     before, after = said[:install], said[install:]
     assert {"inventory", "connectivity-check", "ntp-synchronizer", "domain-resolution", "verify-vips", "free-network-addresses"} <= {
@@ -68,7 +84,11 @@ def test_real_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert {host["requested_hostname"] for host in ready["hosts"]} == {"host-a", "host-b", "host-c"}
             await replay.say(after[0])
             # What follows answers the steps of this status.
-            await lab.until(f"/clusters/{cluster}", lambda found: all(h["status"] == "preparing-for-installation" for h in found["hosts"]), 60)
+            await lab.until(
+                f"/clusters/{cluster}",
+                lambda found: all(h["status"] == "preparing-for-installation" for h in found["hosts"]),
+                60,
+            )
             for exchange in after[1:]:
                 if step_type(exchange) == "install":
                     await lab.until(f"/clusters/{cluster}", lambda found: found["status"] == "installing", 60)

@@ -82,7 +82,10 @@ def test_smbios_memory() -> None:
 
 
 def test_machine(tmp_path: Path, write: Write) -> None:
-    write("proc/cpuinfo", "processor\t: 0\nmodel name\t: QEMU CPU\ncpu MHz\t\t: 2600.5\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\n")
+    write(
+        "proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: QEMU CPU\ncpu MHz\t\t: 2600.5\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\n",
+    )
     write("proc/meminfo", "MemTotal:        4028440 kB\n")
     write("proc/cmdline", "BOOT_IMAGE=/x BOOTIF=52:54:00:00:00:01 coreos.liveiso=lab\n")
     write("sys/devices/system/memory/block_size_bytes", "8000000\n")
@@ -97,7 +100,11 @@ def test_machine(tmp_path: Path, write: Write) -> None:
     write("sys/bus/pci/devices/0000:00:01.0/device", "0x1111\n")
     processor = inventory.cpu(tmp_path)
     assert (processor["count"], processor["frequency"], processor["model_name"]) == (2, 2600.5, "QEMU CPU")
-    assert inventory.memory(tmp_path) == {"physical_bytes": 3 << 27, "physical_bytes_method": "ghw", "usable_bytes": 4028440 * 1024}
+    assert inventory.memory(tmp_path) == {
+        "physical_bytes": 3 << 27,
+        "physical_bytes_method": "ghw",
+        "usable_bytes": 4028440 * 1024,
+    }
     assert inventory.boot(tmp_path) == {
         "command_line": "BOOT_IMAGE=/x BOOTIF=52:54:00:00:00:01 coreos.liveiso=lab\n", "current_boot_mode": "uefi",
         "pxe_interface": "52:54:00:00:00:01", "secure_boot_state": "Enabled", "device_type": "ephemeral",
@@ -146,7 +153,9 @@ def test_disks(tmp_path: Path, write: Write) -> None:
     reasons = {name: entry["installation_eligibility"]["not_eligible_reasons"] for name, entry in found.items()}
     assert reasons["sdb"] == ["Disk appears to be an ISO installation media (has partition with mountpoint suffix iso)"]
     assert reasons["vda"] == ["Disk has partition 'vda' mounted on '/mnt/a b'"]
-    assert reasons["dm-0"] == ["Disk is an LVM logical volume"] and reasons["pmem0"] == ["Disk has unknown storage controller"]
+    assert reasons["dm-0"] == ["Disk is an LVM logical volume"] and reasons["pmem0"] == [
+        "Disk has unknown storage controller"
+    ]
     assert found["sdb"]["is_installation_media"] and found["sr0"]["is_installation_media"]
     assert (found["vda"]["drive_type"], found["vda"]["vendor"], found["vda"]["serial"]) == ("SSD", "0x1af4", "overlay")
     assert [entry["name"] for entry in disks.disks(tmp_path, 100 << 30)] == ["sda"]
@@ -168,7 +177,11 @@ def test_hostname(monkeypatch: pytest.MonkeyPatch) -> None:
                 "ipv6_addresses": []}  # fmt: skip
 
     monkeypatch.setattr("socket.gethostname", lambda: "localhost")
-    nics = [nic("lo", "device", "127.0.0.1/8"), nic("br0", "bridge", "10.0.0.1/8"), nic("eth10", "physical", "10.0.0.2/8")]
+    nics = [
+        nic("lo", "device", "127.0.0.1/8"),
+        nic("br0", "bridge", "10.0.0.1/8"),
+        nic("eth10", "physical", "10.0.0.2/8"),
+    ]
     assert inventory.hostname(nics) == "aa-bb-cc-00-00-05"
     assert inventory.hostname(nics[:2]) == "localhost"
     monkeypatch.setattr("socket.gethostname", lambda: "master-0")
@@ -176,7 +189,11 @@ def test_hostname(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_permanent_mac_and_kind(tmp_path: Path) -> None:
-    link = {"ifname": "eth0", "address": "AA:00:00:00:00:01", "linkinfo": {"info_slave_data": {"perm_hwaddr": "52:54:00:00:00:01"}}}
+    link = {
+        "ifname": "eth0",
+        "address": "AA:00:00:00:00:01",
+        "linkinfo": {"info_slave_data": {"perm_hwaddr": "52:54:00:00:00:01"}},
+    }
     assert network.permanent_mac(link) == "52:54:00:00:00:01"
     (tmp_path / "devices/pci/net/eth0").mkdir(parents=True)
     (tmp_path / "eth0").symlink_to("devices/pci/net/eth0")
@@ -194,7 +211,10 @@ def test_disk_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.write_bytes(bytes(1 << 20))
     refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
     assert refused.exit_code == -1
-    assert refused.error == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and not leave it"
+    assert (
+        refused.error
+        == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and not leave it"
+    )
     with monkeypatch.context() as patch:
         patch.setattr(fields, "disk", str)
         refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
@@ -231,7 +251,11 @@ def fake_podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> P
 
 
 def test_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_podman(tmp_path, monkeypatch, 'case "$*" in "pull --quiet bad") echo no such image >&2; exit 125;; "image "*) echo 5000000;; esac')
+    fake_podman(
+        tmp_path,
+        monkeypatch,
+        'case "$*" in "pull --quiet bad") echo no such image >&2; exit 125;; "image "*) echo 5000000;; esac',
+    )
     request = json.dumps({"images": ["good", "bad"], "timeout": 10})
     result = container_image_availability.step([request], Context())
     good, bad = json.loads(result.output)["images"]
@@ -305,7 +329,10 @@ def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert install.network_by_hand(log, keyfiles)
     monkeypatch.setattr(install, "network_by_hand", lambda: True)
     assert install.with_network({})["installer_args"] == '["--copy-network"]'
-    assert install.with_network({"installer_args": '["--append-karg", "a"]'})["installer_args"] == '["--append-karg", "a", "--copy-network"]'
+    assert (
+        install.with_network({"installer_args": '["--append-karg", "a"]'})["installer_args"]
+        == '["--append-karg", "a", "--copy-network"]'
+    )
     asked = {"installer_args": '["--copy-network"]'}
     assert install.with_network(asked) == asked
 
@@ -313,7 +340,9 @@ def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("two_disks")
 def test_install_requests_that_are_refused() -> None:
     install.validate({**REQUEST, "must_gather_image": "quay.io/openshift/must-gather:4.22"})
-    install.validate({**REQUEST, "must_gather_image": '{"ocp":"reg/a","odf":"reg/b"}', "openshift_version": "4.22.0-ec.1"})
+    install.validate(
+        {**REQUEST, "must_gather_image": '{"ocp":"reg/a","odf":"reg/b"}', "openshift_version": "4.22.0-ec.1"}
+    )
     with pytest.raises(ValueError, match="must_gather_image: operator toast should be of cnv"):
         install.validate({**REQUEST, "must_gather_image": '{"toast":"reg/a"}'})
     with pytest.raises(ValueError, match="openshift_version newest should be like"):
@@ -322,7 +351,9 @@ def test_install_requests_that_are_refused() -> None:
 
 @pytest.mark.usefixtures("two_disks")
 def test_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = fake_podman(tmp_path, monkeypatch, 'case "$1" in run) sleep 0.5; echo it broke; exit 3;; images) echo sha;; esac')
+    log = fake_podman(
+        tmp_path, monkeypatch, 'case "$1" in run) sleep 0.5; echo it broke; exit 3;; images) echo sha;; esac'
+    )
     monkeypatch.setattr(install, "START_SECONDS", 0.1)
     context = Context("http://x", IE, HOST, "reg/agent")
     results = list(install.install([json.dumps(REQUEST)], context))
@@ -347,9 +378,19 @@ def test_other_image_runs_in_a_container() -> None:
 
 
 def test_argument_counts() -> None:
-    for kind, args in (("inventory", 1), ("inventory", 3), ("installation-disk-speed-check", 2), ("stop-installation", 0)):
+    for kind, args in (
+        ("inventory", 1),
+        ("inventory", 3),
+        ("installation-disk-speed-check", 2),
+        ("stop-installation", 0),
+    ):
         assert callable(resolve(kind, ["x"] * args))
-    for kind, args in (("inventory", 4), ("installation-disk-speed-check", 1), ("stop-installation", 1), ("execute", 1)):
+    for kind, args in (
+        ("inventory", 4),
+        ("installation-disk-speed-check", 1),
+        ("stop-installation", 1),
+        ("execute", 1),
+    ):
         with pytest.raises(ValueError):
             resolve(kind, ["x"] * args)
 
@@ -363,7 +404,15 @@ def test_logs(service: FakeAssisted, programs: Path, tmp_path: Path, monkeypatch
     assert failed == "" and any("installer-gather.sh does not exist on this host" in text for text in missing)
     with tarfile.open(fileobj=io.BytesIO(service.uploads[0])) as tar:
         names = {Path(name).name for name in tar.getnames()}
-    assert names >= {"agent.logs", "installer.logs", "mount.logs", "journal.logs", "dmesg.logs", "report.logs", "agent.log"}
+    assert names >= {
+        "agent.logs",
+        "installer.logs",
+        "mount.logs",
+        "journal.logs",
+        "dmesg.logs",
+        "report.logs",
+        "agent.log",
+    }
     assert [path.rpartition("/")[2] for __, path in service.requests] == [
         "logs-progress", "logs-progress", f"logs?logs_type=host&host_id={HOST}&infra_env_id={IE}", "logs-progress",
     ]  # fmt: skip
@@ -449,7 +498,12 @@ def test_dhcp_packets() -> None:
     assert frame[42:46] == b"\1\1\6\0" and frame[46:50] == transaction
     options = b"".join(
         bytes([number, len(value)]) + value
-        for number, value in {53: b"\5", 54: b"\xc0\0\2\1", 51: (600).to_bytes(4, "big"), 6: bytes([8, 8, 8, 8, 9, 9, 9, 9])}.items()
+        for number, value in {
+            53: b"\5",
+            54: b"\xc0\0\2\1",
+            51: (600).to_bytes(4, "big"),
+            6: bytes([8, 8, 8, 8, 9, 9, 9, 9]),
+        }.items()
     )
     reply = bytearray(frame)
     reply[34:38] = struct.pack("!HH", 67, 68)

@@ -56,7 +56,9 @@ def test_clusters_are_installed_and_removed(service: FakeAssisted, topology: str
     assert result["resources"]["peak_agents"] == 2 * hosts
     assert {"discovering", "known", "installed"} & set(result["time_to_host_status"])
     # With 150 hosts the cluster's own view is 10 MB, which would be the memory of the swarm.
-    assert not [path for method, path in service.requests if method == "GET" and path.endswith(tuple(seen_clusters(service)))]
+    assert not [
+        path for method, path in service.requests if method == "GET" and path.endswith(tuple(seen_clusters(service)))
+    ]
     paths = {path.name: path for path in report.save(result, tmp_path)}
     assert json.loads(paths["report.json"].read_text())["ends"] == {"installed": 2}
     rows = list(csv.DictReader(paths["operations.csv"].open()))
@@ -64,11 +66,19 @@ def test_clusters_are_installed_and_removed(service: FakeAssisted, topology: str
     assert len(list(csv.DictReader(paths["samples.csv"].open()))) == len(result["samples"])
     page = paths["report.html"].read_text()
     HTMLParser().feed(page)
-    assert page.count("<svg") == 7 and "2 of 2 clusters installed" in page and "pull_secret" not in page + paths["report.json"].read_text()
+    assert (
+        page.count("<svg") == 7
+        and "2 of 2 clusters installed" in page
+        and "pull_secret" not in page + paths["report.json"].read_text()
+    )
 
 
 def seen_clusters(service: FakeAssisted) -> set[str]:
-    return {path.rpartition("/")[2].partition("?")[0] for method, path in service.requests if method == "DELETE" and "/clusters/" in path}
+    return {
+        path.rpartition("/")[2].partition("?")[0]
+        for method, path in service.requests
+        if method == "DELETE" and "/clusters/" in path
+    }
 
 
 def test_service_that_is_invalid_or_refuses(service: FakeAssisted) -> None:
@@ -80,7 +90,9 @@ def test_service_that_is_invalid_or_refuses(service: FakeAssisted) -> None:
     with pytest.raises(SwarmError, match=r"/component-versions: \[401\] no; tokens are read from USER_AUTH_TOKEN and"):
         run(Settings(service.url, **FAST))
     service.instead = {"/clusters/0000": lambda: web.json_response(refused, status=401)}
-    with pytest.raises(SwarmError, match=r"refuses the token of agents, which is read from PULL_SECRET_TOKEN: \[401\] no"):
+    with pytest.raises(
+        SwarmError, match=r"refuses the token of agents, which is read from PULL_SECRET_TOKEN: \[401\] no"
+    ):
         run(Settings(service.url, **FAST))
 
 
@@ -135,11 +147,17 @@ def test_discovers(service: FakeAssisted) -> None:
 
 
 def test_failures(service: FakeAssisted) -> None:
-    __, result = run(Settings(service.url, topology={"compact": 1}, failures={"isolated": 1.0}, keep=True, **{**FAST, "stall": 1.0}))
+    __, result = run(
+        Settings(service.url, topology={"compact": 1}, failures={"isolated": 1.0}, keep=True, **{**FAST, "stall": 1.0})
+    )
     assert result["ends"] == {"stalled": 1}
-    __, result = run(Settings(service.url, topology={"sno": 1}, failures={"install": 1.0}, name="broken", **{**FAST, "stall": 1.0}))
+    __, result = run(
+        Settings(service.url, topology={"sno": 1}, failures={"install": 1.0}, name="broken", **{**FAST, "stall": 1.0})
+    )
     assert result["ends"] == {"stalled": 1} and result["time_to_host_status"]["error"]["count"] == 1
-    __, result = run(Settings(service.url, topology={"sno": 1}, clusters=2, failures={"restart": 0.5, "lossy": 0.5}, **FAST))
+    __, result = run(
+        Settings(service.url, topology={"sno": 1}, clusters=2, failures={"restart": 0.5, "lossy": 0.5}, **FAST)
+    )
     assert result["ends"] == {"installed": 2} and result["operations"]["register"]["count"] >= 2
     assert len(service.clusters) == 1  # the one to keep
 
@@ -149,7 +167,9 @@ def test_clusters_that_are_unfinished_when_the_time_is_over(
 ) -> None:
     """One was insufficient for 14 minutes, occurred nowhere in the report, and the exit code was 0."""
     fast = {**FAST, "duration": 3.0}
-    __, result = run(Settings(service.url, clusters=2, topology={"compact": 1}, failures={"isolated": 0.5}, seed=1, **fast))
+    __, result = run(
+        Settings(service.url, clusters=2, topology={"compact": 1}, failures={"isolated": 0.5}, seed=1, **fast)
+    )
     assert result["ends"].get("unfinished") and sum(result["ends"].values()) == 2
     unfinished = [cluster for cluster in result["failed"] if cluster["end"] == "unfinished"]
     assert len(unfinished) == result["ends"]["unfinished"]
@@ -159,23 +179,52 @@ def test_clusters_that_are_unfinished_when_the_time_is_over(
     assert all(cluster["cluster"] in page for cluster in unfinished) and "isolated" in page
     assert f"{result['ends']['unfinished']} unfinished" in page.partition("</title>")[0]
     assert main.conclude(result) == 1
-    assert f"agentlab swarm: {unfinished[0]['cluster']}: unfinished, {unfinished[0]['status']}; injected: isolated" in capsys.readouterr().err
+    assert (
+        f"agentlab swarm: {unfinished[0]['cluster']}: unfinished, {unfinished[0]['status']}; injected: isolated"
+        in capsys.readouterr().err
+    )
     for allowed in ({"allow_unfinished": True}, {"install": False}):
         assert main.conclude({**result, "settings": result["settings"] | allowed}) == 0
-    assert main.conclude({**result, "settings": result["settings"] | {"allow_unfinished": True}, "ends": {"unfinished": 1, "error": 1}}) == 1
+    assert (
+        main.conclude(
+            {
+                **result,
+                "settings": result["settings"] | {"allow_unfinished": True},
+                "ends": {"unfinished": 1, "error": 1},
+            }
+        )
+        == 1
+    )
 
 
 def test_a_cluster_that_failed_is_listed_with_its_validations() -> None:
     checks = json.dumps({"hardware": [{"id": "has-min-memory", "status": "failure", "message": "Require at least 8 GiB RAM, found only 1 GiB"},
                                       {"id": "has-inventory", "status": "success", "message": "fine"}]})  # fmt: skip
     stats = Stats(clusters=1)
-    host = {"id": "h", "requested_hostname": "master-0", "status": "insufficient", "status_info": "Host cannot be installed", "validations_info": checks}
-    stats.fail("swarm-4", "unfinished", {"status": "insufficient", "hosts": [host, {"id": "k", "status": "known"}], "validations_info": "{"}, {"h": "memory"})
+    host = {
+        "id": "h",
+        "requested_hostname": "master-0",
+        "status": "insufficient",
+        "status_info": "Host cannot be installed",
+        "validations_info": checks,
+    }
+    stats.fail(
+        "swarm-4",
+        "unfinished",
+        {"status": "insufficient", "hosts": [host, {"id": "k", "status": "known"}], "validations_info": "{"},
+        {"h": "memory"},
+    )
     [cluster] = stats.failed
     assert [one["name"] for one in cluster["hosts"]] == ["master-0"]
     assert report.failures({"failed": [cluster]}) == [
         ("swarm-4", "", "unfinished: insufficient", "", ""),
-        ("", "master-0", "insufficient", "memory", "Host cannot be installed; Require at least 8 GiB RAM, found only 1 GiB"),
+        (
+            "",
+            "master-0",
+            "insufficient",
+            "memory",
+            "Host cannot be installed; Require at least 8 GiB RAM, found only 1 GiB",
+        ),
     ]
 
 
@@ -214,7 +263,16 @@ def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
 
 def test_stops_at_once(service: FakeAssisted) -> None:
     service.slow_deletes = 30.0
-    command = [sys.executable, "-m", "ansible_collections.agentlab.ocp.plugins.module_utils.cli", "swarm", "--url", service.url, "--topology", "sno"]
+    command = [
+        sys.executable,
+        "-m",
+        "ansible_collections.agentlab.ocp.plugins.module_utils.cli",
+        "swarm",
+        "--url",
+        service.url,
+        "--topology",
+        "sno",
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     for done in (lambda: service.hosts, lambda: service.counts["DELETE"]):
         end = time.monotonic() + 60
@@ -224,7 +282,9 @@ def test_stops_at_once(service: FakeAssisted) -> None:
         process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=20)[1]
     (ident,) = service.clusters
-    assert process.returncode == 130 and said.endswith(f"agentlab swarm: stopped without cleanup; left behind: swarm-0 {ident}\n")
+    assert process.returncode == 130 and said.endswith(
+        f"agentlab swarm: stopped without cleanup; left behind: swarm-0 {ident}\n"
+    )
 
 
 def test_cluster_that_goes_in_circles() -> None:
@@ -249,7 +309,9 @@ def test_cluster_that_goes_in_circles() -> None:
 
 
 def test_hosts_differ() -> None:
-    settings = Settings("http://x", clusters=3, hosts=4, topology={"ha": 1}, hardware={"vm": 1, "baremetal": 1}, agent_version="a")
+    settings = Settings(
+        "http://x", clusters=3, hosts=4, topology={"ha": 1}, hardware={"vm": 1, "baremetal": 1}, agent_version="a"
+    )
     clusters = hardware.plan_clusters(settings)
     hosts = hardware.populate(settings, clusters)
     again = hardware.populate(settings, clusters)
@@ -353,11 +415,19 @@ def test_every_step_has_an_answer() -> None:
     assert set(noop.ANSWERS) == set(STEPS)
     settings = Settings("http://x", topology={"compact": 1}, agent_version="a")
     host = hardware.populate(settings, hardware.plan_clusters(settings))[0]
-    domains = ["api.swarm-0.swarm.test", "console-openshift-console.apps.swarm-0.swarm.test", "validateNoWildcardDNS.swarm-0.swarm.test."]
+    domains = [
+        "api.swarm-0.swarm.test",
+        "console-openshift-console.apps.swarm-0.swarm.test",
+        "validateNoWildcardDNS.swarm-0.swarm.test.",
+    ]
     args = {"domain-resolution": json.dumps({"domains": [{"domain_name": name} for name in domains]}), "free": ""}
-    found = json.loads(noop.answer(host, {"step_type": "domain-resolution", "args": [args["domain-resolution"]]}).output)
+    found = json.loads(
+        noop.answer(host, {"step_type": "domain-resolution", "args": [args["domain-resolution"]]}).output
+    )
     assert [entry["ipv4_addresses"] for entry in found["resolutions"]] == [["10.0.0.253"], ["10.0.0.254"], []]
-    peers = json.dumps([{"host_id": "p", "nics": [{"name": "eth0", "mac": "02:00:00:00:01:00", "ip_addresses": ["10.0.0.11"]}]}])
+    peers = json.dumps(
+        [{"host_id": "p", "nics": [{"name": "eth0", "mac": "02:00:00:00:01:00", "ip_addresses": ["10.0.0.11"]}]}]
+    )
     link = json.loads(noop.answer(host, {"step_type": "connectivity-check", "args": [peers]}).output)["remote_hosts"][0]
     assert link["l2_connectivity"][0]["outgoing_ip_address"] == "10.0.0.10" and link["l3_connectivity"][0]["successful"]
     free = noop.answer(host, {"step_type": "free-network-addresses", "args": ['["10.0.0.0/24","10.1.0.0/30"]']})
@@ -386,7 +456,11 @@ def test_parts_on_several_machines(service: FakeAssisted, tmp_path: Path) -> Non
     for operation, summary in whole["operations"].items():
         both = [part["operations"][operation] for part in (one, two) if operation in part["operations"]]
         assert summary["count"] == sum(part["count"] for part in both)
-        assert min(part["p50_ms"] for part in both) * 0.97 <= summary["p50_ms"] <= max(part["p50_ms"] for part in both) * 1.03
+        assert (
+            min(part["p50_ms"] for part in both) * 0.97
+            <= summary["p50_ms"]
+            <= max(part["p50_ms"] for part in both) * 1.03
+        )
         assert summary["max_ms"] == max(part["max_ms"] for part in both)
     last = whole["samples"][-1]
     assert last["hosts"] == {"installed": 8} and last["clusters"] == {"installed": 4}
@@ -398,10 +472,15 @@ def test_parts_on_several_machines(service: FakeAssisted, tmp_path: Path) -> Non
 
 def test_samples_of_several_machines() -> None:
     def sample(at: float, **more: Any) -> dict[str, Any]:
-        rates = dict.fromkeys(("requests_per_s", "errors_per_s", "cpu_percent", "p50_ms", "p99_ms", "late_p99_ms", "rss_mib"), 0.0)
+        rates = dict.fromkeys(
+            ("requests_per_s", "errors_per_s", "cpu_percent", "p50_ms", "p99_ms", "late_p99_ms", "rss_mib"), 0.0
+        )
         return {"t": at, "active": 0, "hosts": {}, "clusters": {}, **rates, **more}
 
-    early = [sample(0.9, active=2, requests_per_s=10, p99_ms=5, hosts={"known": 2}), sample(1.9, active=1, requests_per_s=4, hosts={"known": 1})]
+    early = [
+        sample(0.9, active=2, requests_per_s=10, p99_ms=5, hosts={"known": 2}),
+        sample(1.9, active=1, requests_per_s=4, hosts={"known": 1}),
+    ]
     late = [sample(2.8, active=3, requests_per_s=7, p99_ms=9, hosts={"known": 3})]
     found = report.aligned([early, late, []])
     assert [(one["t"], one["active"], one["requests_per_s"], one["p99_ms"], one["hosts"]) for one in found] == [
@@ -449,7 +528,12 @@ def test_page_is_safe_and_complete(tmp_path: Path) -> None:
     tags = Tags()
     tags.feed(page)
     assert not {"script", "img", "link"} & tags.seen and "http" not in " ".join(tags.addresses)
-    for text in ("0 of 2 clusters installed, 1 error, with errors", "disk", "Clusters that were not installed", "could not be removed"):
+    for text in (
+        "0 of 2 clusters installed, 1 error, with errors",
+        "disk",
+        "Clusters that were not installed",
+        "could not be removed",
+    ):
         assert text in page
 
 
@@ -466,13 +550,19 @@ class Tags(HTMLParser):
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-@pytest.mark.parametrize(("top", "marks"), [(1, [0, 0.25, 0.5, 0.75, 1]), (7, [0, 2, 4, 6, 8]), (1000, [0, 250, 500, 750, 1000]), (0.3, [0, 0.1, 0.2, 0.3])])
+@pytest.mark.parametrize(
+    ("top", "marks"),
+    [(1, [0, 0.25, 0.5, 0.75, 1]), (7, [0, 2, 4, 6, 8]), (1000, [0, 250, 500, 750, 1000]), (0.3, [0, 0.1, 0.2, 0.3])],
+)
 def test_ticks(top: float, marks: list[float]) -> None:
     assert report.ticks(top) == pytest.approx(marks)
     assert report.ticks(1, 1) == [0, 1]
 
 
-@pytest.mark.parametrize(("span", "last", "count"), [(3, "3 s", 4), (59, "50 s", 6), (360, "6 min", 7), (7200, "120 min", 5), (100_000, "24 h", 5)])
+@pytest.mark.parametrize(
+    ("span", "last", "count"),
+    [(3, "3 s", 4), (59, "50 s", 6), (360, "6 min", 7), (7200, "120 min", 5), (100_000, "24 h", 5)],
+)
 def test_moments(span: float, last: str, count: int) -> None:
     found = report.moments(span)
     assert (found[-1][1], len(found)) == (last, count)
@@ -498,7 +588,10 @@ def test_a_failing_disk_fails_its_measurement() -> None:
     found = noop.answer(host, {"step_type": "installation-disk-speed-check", "args": ['{"path":"/dev/sda"}']})
     assert (found.exit_code, bool(found.error)) == (1, True)
     host.failure = ""
-    assert noop.answer(host, {"step_type": "installation-disk-speed-check", "args": ['{"path":"/dev/sda"}']}).exit_code == 0
+    assert (
+        noop.answer(host, {"step_type": "installation-disk-speed-check", "args": ['{"path":"/dev/sda"}']}).exit_code
+        == 0
+    )
 
 
 def test_the_default_pull_secret_suits_a_real_service() -> None:

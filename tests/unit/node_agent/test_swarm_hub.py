@@ -47,7 +47,9 @@ def test_clusters_are_installed_and_removed(fake: FakeHub, service: FakeAssisted
     assert kinds == {
         "namespaces", "secrets", "clusterimagesets", "clusterdeployments", "agentclusterinstalls", "nmstateconfigs", "infraenvs", "agents",
     }  # fmt: skip
-    installs = {name: found["spec"] for (plural, __, name), found in fake.objects.items() if plural == "agentclusterinstalls"}
+    installs = {
+        name: found["spec"] for (plural, __, name), found in fake.objects.items() if plural == "agentclusterinstalls"
+    }
     assert installs["swarm-1"]["provisionRequirements"] == {"controlPlaneAgents": 2, "arbiterAgents": 1}
     assert installs["swarm-2"]["provisionRequirements"] == {"controlPlaneAgents": 3, "workerAgents": 2}
     assert installs["swarm-2"]["apiVIPs"] and "apiVIPs" not in installs["swarm-0"]
@@ -55,11 +57,18 @@ def test_clusters_are_installed_and_removed(fake: FakeHub, service: FakeAssisted
     agents = [found for (plural, __, __), found in fake.objects.items() if plural == "agents"]
     assert len(agents) == 1 + 3 + 5 and all(agent["spec"]["approved"] for agent in agents)
     assert [agent["spec"]["role"] for agent in agents if "role" in agent["spec"]] == ["arbiter"]
-    assert {headers.get("x-secret-key") for headers in service.headers} == {f"token-ie-swarm-{number}" for number in range(3)}
+    assert {headers.get("x-secret-key") for headers in service.headers} == {
+        f"token-ie-swarm-{number}" for number in range(3)
+    }
     assert ("POST", "/api/assisted-install/v2/clusters") not in service.requests
     assert swarm.settings.url == service.url and swarm.settings.agent_version == service.image
     run(tmp_path, clusters=1, name="another")
-    assert {where for __, where, __ in fake.objects} == {"", "swarm-0", "swarm-1", "swarm-2"}  # what is ours is gone, the rest is not
+    assert {where for __, where, __ in fake.objects} == {
+        "",
+        "swarm-0",
+        "swarm-1",
+        "swarm-2",
+    }  # what is ours is gone, the rest is not
     assert ("clusterimagesets", "", "another-1") not in fake.objects
 
 
@@ -100,7 +109,9 @@ def test_a_hub_that_refuses(fake: FakeHub, tmp_path: Path) -> None:
         (json.dumps({"contexts": [], "current-context": "x"}), "current-context does not name an existing context"),
     ],
 )
-def test_kubeconfigs_that_are_wrong(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kubeconfigs_that_are_wrong(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(text)
     assert main.main(["--kubeconfig", str(path)]) == 2
@@ -114,10 +125,16 @@ def test_templates(tmp_path: Path) -> None:
     path.write_text("kind: Toaster\n")
     with pytest.raises(SwarmError, match="kind 'Toaster' must be one of Namespace"):
         hub.load_template(path)
-    assert hub.laid_over({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 3}, "d": [2]}) == {"a": {"b": 3, "c": 2}, "d": [2]}
+    assert hub.laid_over({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 3}, "d": [2]}) == {
+        "a": {"b": 3, "c": 2},
+        "d": [2],
+    }
 
 
-@pytest.mark.parametrize("config", [None, {}, {"systemd": {"units": [{"name": "agent.service", "contents": "ExecStart=/bin/agent --url x"}]}}])
+@pytest.mark.parametrize(
+    "config",
+    [None, {}, {"systemd": {"units": [{"name": "agent.service", "contents": "ExecStart=/bin/agent --url x"}]}}],
+)
 def test_discovery_ignition_without_an_agent(config: Any) -> None:
     with pytest.raises(SwarmError, match=r"InfraEnv ie: its discovery Ignition has no agent\.service"):
         hub.agent_unit(config, "ie")

@@ -77,7 +77,12 @@ def test_json_is_that_of_the_upstream() -> None:
 def run(programs: Path, name: str, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     quiet = ["--with-journal-logging=false", "--with-text-logging=false"]
     return subprocess.run(
-        [programs / name, *quiet, *args], capture_output=True, text=True, check=False, env={**os.environ, **environment}, stdin=subprocess.DEVNULL
+        [programs / name, *quiet, *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -109,7 +114,10 @@ def test_exit_codes_for_wrong_arguments(programs: Path) -> None:
         assert done.returncode == 255 and "Traceback" not in done.stderr, name
     done = run(programs, "domain_resolution", "--request", '{"domains":[{"domain_name":"127.0.0.1"}]}')
     assert json.loads(done.stdout)["resolutions"][0]["ipv4_addresses"] == ["127.0.0.1"]
-    assert "--cacert /no/such" in run(programs, "agent", "--url", "https://x", "--infra-env-id", UUID, "--cacert", "/no/such").stderr
+    assert (
+        "--cacert /no/such"
+        in run(programs, "agent", "--url", "https://x", "--infra-env-id", UUID, "--cacert", "/no/such").stderr
+    )
 
 
 @pytest.mark.parametrize("text", ['"x"', "5", '{"a":1}', "[5]", "[null]", "["])
@@ -126,7 +134,11 @@ def test_no_arguments_give_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert free_addresses.step(["null"], Context()).output == "[]"
 
 
-PROXIES = {"HTTP_PROXY": "proxy:3128", "https_proxy": "http://other:1", "NO_PROXY": "10.0.0.0/8, .inner.example,plain.example,api.example:6443,2001:db8::5"}
+PROXIES = {
+    "HTTP_PROXY": "proxy:3128",
+    "https_proxy": "http://other:1",
+    "NO_PROXY": "10.0.0.0/8, .inner.example,plain.example,api.example:6443,2001:db8::5",
+}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +168,9 @@ def test_own_authorities_are_added_to_the_systems(tmp_path: Path) -> None:
 def nic(name: str = "eth0", *addresses: str) -> Nic:
     import ipaddress
 
-    return Nic(name, "52:54:00:00:00:01", "physical", 9000, [], [ipaddress.ip_interface(address) for address in addresses])
+    return Nic(
+        name, "52:54:00:00:00:01", "physical", 9000, [], [ipaddress.ip_interface(address) for address in addresses]
+    )
 
 
 def test_a_bad_address_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +179,22 @@ def test_a_bad_address_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(probes, "ping", ping)
     monkeypatch.setattr(probes, "arp", lambda *args, **more: {"192.0.2.11": {"52:54:00:00:00:0b"}})
-    peer = {"host_id": UUID, "nics": [{"name": "eth0", "mac": "52:54:00:00:00:0B", "ip_addresses": ["nonsense", "192.0.2.11/24", ""]}]}
+    peer = {
+        "host_id": UUID,
+        "nics": [{"name": "eth0", "mac": "52:54:00:00:00:0B", "ip_addresses": ["nonsense", "192.0.2.11/24", ""]}],
+    }
     remote = connectivity_check.check([peer, {"nics": None}], [nic("eth0", "192.0.2.10/24")])["remote_hosts"]
     assert remote[0] == {"host_id": "", "l2_connectivity": None, "l3_connectivity": None, "mtu_report": None}
-    assert [(link["remote_ip_address"], link["successful"]) for link in remote[1]["l3_connectivity"]] == [("192.0.2.11", True), ("nonsense", False)]
+    assert [(link["remote_ip_address"], link["successful"]) for link in remote[1]["l3_connectivity"]] == [
+        ("192.0.2.11", True),
+        ("nonsense", False),
+    ]
     assert remote[1]["l3_connectivity"][0]["packet_loss_percentage"] == 10
     assert [link["successful"] for link in remote[1]["l2_connectivity"]] == [True]
-    assert [(entry["remote_ip_address"], entry["mtu_successful"]) for entry in remote[1]["mtu_report"]] == [("192.0.2.11", True), ("nonsense", False)]
+    assert [(entry["remote_ip_address"], entry["mtu_successful"]) for entry in remote[1]["mtu_report"]] == [
+        ("192.0.2.11", True),
+        ("nonsense", False),
+    ]
 
 
 def test_each_free_address_is_asked_for_where_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +211,10 @@ def test_each_free_address_is_asked_for_where_it_would_be(monkeypatch: pytest.Mo
     monkeypatch.setattr(probes, "arp", arp)
     monkeypatch.setattr(probes, "ping", ping)
     found = free_addresses.scan("10.0.0.0/28", [nic("eth0", "10.0.0.10/29")])
-    assert asked == {"10.0.0.10": {f"10.0.0.{n}" for n in range(8, 16)} - {"10.0.0.10"}, "echo": {f"10.0.0.{n}" for n in range(8)}}
+    assert asked == {
+        "10.0.0.10": {f"10.0.0.{n}" for n in range(8, 16)} - {"10.0.0.10"},
+        "echo": {f"10.0.0.{n}" for n in range(8)},
+    }
     assert {f"10.0.0.{n}" for n in range(16)} - set(found["free_addresses"]) == {"10.0.0.2", "10.0.0.9", "10.0.0.10"}
 
 
@@ -204,17 +230,41 @@ def test_round_trip_by_the_kernels_clock() -> None:
 
 
 LINKS = [
-    {"ifname": "lo", "flags": ["LOOPBACK", "UP", "LOWER_UP"], "address": "00:00:00:00:00:00", "addr_info": [{"local": "::1", "prefixlen": 128}]},
-    {"ifname": "nocarrier0", "flags": ["NO-CARRIER", "BROADCAST", "MULTICAST", "UP"], "address": "52:54:00:00:00:01", "mtu": 1500},
-    {"ifname": "nosys0", "flags": ["BROADCAST", "MULTICAST"], "address": "52:54:00:00:00:02", "linkinfo": {"info_kind": "bridge"}},
+    {
+        "ifname": "lo",
+        "flags": ["LOOPBACK", "UP", "LOWER_UP"],
+        "address": "00:00:00:00:00:00",
+        "addr_info": [{"local": "::1", "prefixlen": 128}],
+    },
+    {
+        "ifname": "nocarrier0",
+        "flags": ["NO-CARRIER", "BROADCAST", "MULTICAST", "UP"],
+        "address": "52:54:00:00:00:01",
+        "mtu": 1500,
+    },
+    {
+        "ifname": "nosys0",
+        "flags": ["BROADCAST", "MULTICAST"],
+        "address": "52:54:00:00:00:02",
+        "linkinfo": {"info_kind": "bridge"},
+    },
     {"ifname": "tun7", "flags": ["POINTOPOINT", "UP", "LOWER_UP"], "linkinfo": {"info_kind": "tun"}},
     {"ifname": "gre7", "flags": [], "address": "10.0.0.1", "linkinfo": {"info_kind": "gre"}},
-    {"ifname": "six0", "flags": ["UP", "LOWER_UP"], "address": "52:54:00:00:00:03", "addr_info": [{"local": "2001:db8::1", "prefixlen": 128}]},
+    {
+        "ifname": "six0",
+        "flags": ["UP", "LOWER_UP"],
+        "address": "52:54:00:00:00:03",
+        "addr_info": [{"local": "2001:db8::1", "prefixlen": 128}],
+    },
 ]
 
 
 def test_interfaces_of_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "ip", lambda *args: LINKS if "address" in args else [{"dst": "2001:db8::/64", "dev": "six0"}, {"dst": "default"}])
+    monkeypatch.setattr(
+        network,
+        "ip",
+        lambda *args: LINKS if "address" in args else [{"dst": "2001:db8::/64", "dev": "six0"}, {"dst": "default"}],
+    )
     put(tmp_path, {"sys/class/net/six0/speed": "4294967295\n", "sys/class/net/nocarrier0/speed": "nonsense\n"})
     found = {entry["name"]: entry for entry in inventory.interfaces(tmp_path)}
     assert [(one["mac_address"], one["type"], one["flags"]) for one in found.values()] == [
@@ -245,14 +295,37 @@ def block(root: Path, name: str, number: int, udev: str | bytes, home: str = "",
 
 def test_odd_disks(tmp_path: Path) -> None:
     iscsi = "E:ID_PATH=ip-192.0.2.1:3260-iscsi-iqn.{}-lun-0\n"
-    block(tmp_path, "sda", 1, iscsi.format("a"), "devices/platform/host2/session1/target2:0:0/2:0:0:1", device__state="running\n")
-    block(tmp_path, "sdb", 2, iscsi.format("b"), "devices/platform/host3/session2/target3:0:0/3:0:0:1", device__state="offline\n")
-    for number, (name, kind, ese) in enumerate((("dasda", "ECKD", "1"), ("dasdb", "ECKD", "0"), ("dasdc", "FBA", "0"), ("dasdd", "", ""))):
+    block(
+        tmp_path,
+        "sda",
+        1,
+        iscsi.format("a"),
+        "devices/platform/host2/session1/target2:0:0/2:0:0:1",
+        device__state="running\n",
+    )
+    block(
+        tmp_path,
+        "sdb",
+        2,
+        iscsi.format("b"),
+        "devices/platform/host3/session2/target3:0:0/3:0:0:1",
+        device__state="offline\n",
+    )
+    for number, (name, kind, ese) in enumerate(
+        (("dasda", "ECKD", "1"), ("dasdb", "ECKD", "0"), ("dasdc", "FBA", "0"), ("dasdd", "", ""))
+    ):
         home = f"devices/css0/0.0.000{number}/0.0.020{number}"
         put(tmp_path, {f"sys/{home}/discipline": kind, f"sys/{home}/ese": ese})
         block(tmp_path, name, 10 + number, "", home)
     block(tmp_path, "dm-0", 20, "E:DM_WWN=0x7\nE:SCSI_IDENT_SERIAL=one\nE:ID_SERIAL_SHORT=two\n", dm__uuid="mpath-1")
-    block(tmp_path, "sdc", 21, b"E:ID_MODEL=Bad\xff Model\nE:ID_VENDOR=udev\n", device__vendor="My Vendor  \n", size="garbage")
+    block(
+        tmp_path,
+        "sdc",
+        21,
+        b"E:ID_MODEL=Bad\xff Model\nE:ID_VENDOR=udev\n",
+        device__vendor="My Vendor  \n",
+        size="garbage",
+    )
     put(tmp_path, {"sys/class/iscsi_session/session1/targetname": "iqn.a\n", "sys/class/iscsi_session/session2/targetname": "iqn.b\n",
                    "sys/class/iscsi_host/host2/ipaddress": "192.0.2.9\n", "sys/firmware/ibft/target0/target-name": "iqn.a\n"})  # fmt: skip
     found = {one["name"]: one for one in disks.disks(tmp_path)}
@@ -262,7 +335,11 @@ def test_odd_disks(tmp_path: Path) -> None:
     assert [found[f"dasd{letter}"]["drive_type"] for letter in "abcd"] == ["ECKD (ESE)", "ECKD", "FBA", "Unknown"]
     assert not any(reasons[f"dasd{letter}"] for letter in "abcd")
     assert (found["dm-0"]["drive_type"], found["dm-0"]["wwn"], found["dm-0"]["serial"]) == ("Multipath", "0x7", "one")
-    assert (found["sdc"]["model"], found["sdc"]["vendor"], found["sdc"]["size_bytes"]) == ("Bad\ufffd Model", "My Vendor", 0)
+    assert (found["sdc"]["model"], found["sdc"]["vendor"], found["sdc"]["size_bytes"]) == (
+        "Bad\ufffd Model",
+        "My Vendor",
+        0,
+    )
 
 
 def test_machine_that_reports_nonsense(tmp_path: Path, tool: Tool) -> None:
@@ -280,9 +357,23 @@ def test_machine_that_reports_nonsense(tmp_path: Path, tool: Tool) -> None:
 def test_gpu_names(tmp_path: Path) -> None:
     known = "# list\n10dd  Before\n10de  NVIDIA Corporation\n\t20af  Other\n\t20b0  GA100 [A100 SXM4 40GB]\n\t\t20b0 1234  Sub\nC 00  Class\n"
     device = "sys/bus/pci/devices/00:02.0"
-    put(tmp_path, {f"{device}/class": "0x030200", f"{device}/vendor": "0x10de", f"{device}/device": "0x20b0", "usr/share/misc/pci.ids": known})
+    put(
+        tmp_path,
+        {
+            f"{device}/class": "0x030200",
+            f"{device}/vendor": "0x10de",
+            f"{device}/device": "0x20b0",
+            "usr/share/misc/pci.ids": known,
+        },
+    )
     assert inventory.gpus(tmp_path) == [
-        {"address": "00:02.0", "vendor_id": "10de", "device_id": "20b0", "vendor": "NVIDIA Corporation", "name": "GA100 [A100 SXM4 40GB]"}
+        {
+            "address": "00:02.0",
+            "vendor_id": "10de",
+            "device_id": "20b0",
+            "vendor": "NVIDIA Corporation",
+            "name": "GA100 [A100 SXM4 40GB]",
+        }
     ]
 
 
@@ -291,21 +382,27 @@ def test_bmc(tmp_path: Path, tool: Tool) -> None:
     put(tmp_path, {"dev/ipmi0": ""})
     dynamic = "IPv6 Dynamic Address 0:\\n    Source/Type:    DHCPv6\\n    Address:    ::/0\\n    Status:    active\\n"
     static = "IPv6 Static Address 0:\\n    Enabled:    yes\\n    Address:    2001:db8::7/64\\n    Status:    active\\n"
-    tool("ipmitool", f"""case "$*" in
+    tool(
+        "ipmitool",
+        f"""case "$*" in
 "lan print 12") echo "IP Address Source       : Static"; echo "IP Address              : 192.0.2.77";;
 "lan print 1") echo "IP Address              : 192.0.2.66"; exit 1;;
 "lan6 print 12 enables") echo "IPv6/IPv4 Addressing Enables: both";;
 "lan6 print 12 dynamic_addr") printf "{dynamic}";;
 "lan6 print 12 static_addr") printf "{static}";;
-*) echo "Invalid channel" >&2; exit 1;; esac""")
+*) echo "Invalid channel" >&2; exit 1;; esac""",
+    )
     assert (inventory.bmc_address(tmp_path), inventory.bmc_v6address(tmp_path)) == ("192.0.2.77", "2001:db8::7")
 
 
 def test_core_dumps_are_gathered(tmp_path: Path, tool: Tool) -> None:
-    log = tool("coredumpctl", """[ "$1" = dump ] && { [ $2 = 8 ] && exit 1; touch "$4"; exit; }
+    log = tool(
+        "coredumpctl",
+        """[ "$1" = dump ] && { [ $2 = 8 ] && exit 1; touch "$4"; exit; }
 echo "Sun 2026-11-22 06:00:00 UTC 7 0 0 SIGSEGV present /usr/bin/crio 1.2M"
 echo "Sun 2026-11-22 06:00:00 UTC 8 0 0 SIGABRT present /usr/bin/kubelet 1.2M"
-echo "Sun 2026-11-22 06:00:00 UTC 9 0 0 SIGABRT missing /usr/bin/gone -"; echo""")
+echo "Sun 2026-11-22 06:00:00 UTC 9 0 0 SIGABRT missing /usr/bin/gone -"; echo""",
+    )
     assert [*logs_sender.core_dumps(tmp_path)] == ["coredumpctl dump 8: exit code 1: "]
     assert (tmp_path / "coredump_exe_crio_pid_7").exists() and "dump 9" not in log.read_text()
 
@@ -335,7 +432,9 @@ def test_nothing_but_references_reaches_podman(tool: Tool) -> None:
         ({"must_gather_image": "ba d"}, "ba d is not an image"),
     ],
 )  # fmt: skip
-def test_install_requests_as_the_upstream_refuses_them(change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_requests_as_the_upstream_refuses_them(
+    change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fields, "disk", str)
     request = {"cluster_id": UUID, "infra_env_id": UUID, "host_id": UUID, "role": "master", "boot_device": "/dev/null",
                "installer_args": '["--append-karg", "ip=dhcp", "-n"]', "controller_image": "reg:5000/c@sha256:12",
@@ -354,15 +453,31 @@ def test_rehearsal(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "outgoing_nics", lambda: [nic("eth0", "192.0.2.10/24")])
     peer = {"host_id": UUID, "nics": [{"name": "eth0", "mac": "52:54:00:00:00:0b", "ip_addresses": ["192.0.2.11"]}]}
     (remote,) = json.loads(connectivity_check.step([json.dumps([peer])], DRY).output)["remote_hosts"]
-    assert remote["l2_connectivity"][0]["successful"] and remote["l3_connectivity"] == [{"remote_ip_address": "192.0.2.11", "successful": True}]
-    assert disk_speed_check.step(['{"path":"/dev/nowhere"}', "5"], DRY).output == '{"io_sync_duration":1,"path":"/dev/nowhere"}'
+    assert remote["l2_connectivity"][0]["successful"] and remote["l3_connectivity"] == [
+        {"remote_ip_address": "192.0.2.11", "successful": True}
+    ]
+    assert (
+        disk_speed_check.step(['{"path":"/dev/nowhere"}', "5"], DRY).output
+        == '{"io_sync_duration":1,"path":"/dev/nowhere"}'
+    )
     image = container_image_availability.step(['{"images":["reg/a"]}'], DRY).output
-    assert image == '{"images":[{"download_rate":100,"name":"reg/a","result":"success","size_bytes":400000000,"time":10}]}'
+    assert (
+        image == '{"images":[{"download_rate":100,"name":"reg/a","result":"success","size_bytes":400000000,"time":10}]}'
+    )
     assert ntp_synchronizer.step(['{"ntp_source":"192.0.2.1"}'], DRY).output == '{"ntp_sources":[]}'
     assert '"succeeded"' in vips_verifier.step(['[{"vip":"192.0.2.10","vip_type":"api"}]'], DRY).output
     assert not log.exists()
-    told = inventory.rehearsed({"hostname": "h", "interfaces": [{"name": "lo", "ipv4_addresses": []}, {"name": "e", "ipv4_addresses": ["1.1.1.1/8"]}]}, DRY.dry)
-    assert told == {"hostname": "dry-7", "interfaces": [{"name": "e", "ipv4_addresses": ["192.0.2.99/24"], "mac_address": "52:54:00:00:00:99"}]}
+    told = inventory.rehearsed(
+        {
+            "hostname": "h",
+            "interfaces": [{"name": "lo", "ipv4_addresses": []}, {"name": "e", "ipv4_addresses": ["1.1.1.1/8"]}],
+        },
+        DRY.dry,
+    )
+    assert told == {
+        "hostname": "dry-7",
+        "interfaces": [{"name": "e", "ipv4_addresses": ["192.0.2.99/24"], "mac_address": "52:54:00:00:00:99"}],
+    }
 
 
 def test_rehearsal_ends_with_its_reboot(tmp_path: Path) -> None:
@@ -391,7 +506,9 @@ def test_names_that_are_no_names() -> None:
         domain_resolution.step(['{"domains":[{}]}'], Context())
     with pytest.raises(ValueError, match="must have a domain name"):
         domain_resolution.step(['{"domains":"x"}'], Context())
-    (bad,) = json.loads(domain_resolution.step(['{"domains":[{"domain_name":"bad name!"}]}'], Context()).output)["resolutions"]
+    (bad,) = json.loads(domain_resolution.step(['{"domains":[{"domain_name":"bad name!"}]}'], Context()).output)[
+        "resolutions"
+    ]
     assert bad == {"cnames": None, "domain_name": "bad name!", "ipv4_addresses": [], "ipv6_addresses": []}
 
 

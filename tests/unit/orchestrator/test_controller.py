@@ -32,8 +32,14 @@ def test_operator_states() -> None:
         }
 
     assert operator_state(conditions(Available="True", Progressing="True")) == ("available", "Available", "4")
-    assert operator_state(conditions(Progressing="True", Available="True")) == ("progressing", "Progressing", "4"), "the first counts"
-    assert operator_state(conditions(Degraded="False", Progressing="True", Available="False")) == ("progressing", "Progressing", "4")
+    assert operator_state(conditions(Progressing="True", Available="True")) == ("progressing", "Progressing", "4"), (
+        "the first counts"
+    )
+    assert operator_state(conditions(Degraded="False", Progressing="True", Available="False")) == (
+        "progressing",
+        "Progressing",
+        "4",
+    )
     assert operator_state(conditions(Available="False", Progressing="True")) == ("failed", "Available", "4")
     assert operator_state(conditions(Upgradeable="True")) == ("progressing", "", "4")
     assert operator_state(conditions(Available="False", Degraded="False")) == ("failed", "Available", "4")
@@ -60,19 +66,23 @@ class Api:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "between"), [(["builtin"], []), (["builtin", "olm"], ["Applying olm manifests", "Waiting for olm operators csv"])]
+    ("kinds", "between"),
+    [(["builtin"], []), (["builtin", "olm"], ["Applying olm manifests", "Waiting for olm operators csv"])],
 )
 def test_finalizing_stages(played: FakeService, kinds: list[str], between: list[str]) -> None:
     """Those of the Operator Lifecycle Manager come only with an operator of its: the cluster may be installed by then."""
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "finalizing", "hosts": []}
     operators = [
-        {"name": name, "operator_type": name, "namespace": "ns", "subscription_name": "s", "status": "available"} for name in kinds
+        {"name": name, "operator_type": name, "namespace": "ns", "subscription_name": "s", "status": "available"}
+        for name in kinds
     ]
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
     Controller(Api(), Service(played.url, ""), config).post_install()  # type: ignore[arg-type]
-    told = [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")]
+    told = [
+        json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")
+    ]
     assert [entry["finalizing_stage"] for entry in told] == [
         "Waiting for cluster operators", "Adding router ca", "Waiting for olm operators csv initialization", *between, "Done",
     ]  # fmt: skip
@@ -94,7 +104,9 @@ class Applied(Api):
         self.paths.append(path.partition("?")[0])
 
 
-def olm(played: FakeService, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def olm(
+    played: FakeService, api: Api, operators: list[dict[str, Any]], clusters: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return the controller's reports on operators to a service that returns them, and the cluster, in order."""
     played.answers["GET /v2/clusters/c/monitored-operators"] = [(200, [operator]) for operator in operators]
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = [(200, cluster) for cluster in clusters]
@@ -103,7 +115,11 @@ def olm(played: FakeService, api: Api, operators: list[dict[str, Any]], clusters
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
     controller = Controller(api, Service(played.url, ""), config)  # type: ignore[arg-type]
     controller.olm()
-    return [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
+    return [
+        json.loads(body)
+        for method, path, body in played.calls
+        if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")
+    ]
 
 
 def test_olm_operators_are_reported_and_get_their_manifests(played: FakeService) -> None:
@@ -115,7 +131,12 @@ def test_olm_operators_are_reported_and_get_their_manifests(played: FakeService)
 
 def test_an_olm_operator_that_takes_too_long_has_failed(played: FakeService) -> None:
     told = olm(played, Applied("Installing"), [OLM], [TOO_LONG])
-    assert told[-1] == {"name": "lvm", "status": "failed", "status_info": "Waiting for operator timed out", "version": ""}
+    assert told[-1] == {
+        "name": "lvm",
+        "status": "failed",
+        "status_info": "Waiting for operator timed out",
+        "version": "",
+    }
 
 
 def test_a_failed_olm_operator_may_recover_for_a_while(played: FakeService) -> None:
@@ -228,7 +249,9 @@ def test_a_cluster_that_does_not_come_up_is_reported_with_what_is_in_it(played: 
             "is_success": False,
             "error_info": "Stopped waiting for cluster operators to be available: context canceled",
             "data": {
-                "CLUSTER_OPERATORS_REPORT": [{"name": "console", "status": "failed", "status_info": "route not yet available"}]
+                "CLUSTER_OPERATORS_REPORT": [
+                    {"name": "console", "status": "failed", "status_info": "route not yet available"}
+                ]
             },
         }
     ]
@@ -239,7 +262,9 @@ def test_a_cluster_that_does_not_come_up_is_reported_with_what_is_in_it(played: 
     assert nodes["kind"] == "NodeList" and nodes["items"][0]["metadata"]["name"] == "m0"
 
 
-def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(played: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(
+    played: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "OPERATORS_SECONDS", 0)
     cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
     controller_of(played, cluster).run()
@@ -264,11 +289,15 @@ def test_a_cancelled_installation_ends_the_controller(played: FakeService) -> No
     played.calls.clear()
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "cancelled", "hosts": []}
     controller_of(played, Cluster()).run()
-    assert list(uploaded(played)) == ["assisted-installer-controller.logs"] and not told(played, "POST", "/actions/complete-installation")
+    assert list(uploaded(played)) == ["assisted-installer-controller.logs"] and not told(
+        played, "POST", "/actions/complete-installation"
+    )
 
 
 @pytest.mark.parametrize(("code", "looks"), [(404, 11), (401, 3)])
-def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(played: FakeService, code: int, looks: int) -> None:
+def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(
+    played: FakeService, code: int, looks: int
+) -> None:
     """A deleted cluster at once (after the client's own tries), a refused token after three looks."""
     controller = controller_of(played, Cluster())
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = code, {"reason": "no"}
@@ -291,16 +320,29 @@ def test_logs_of_a_cluster_that_does_not_answer_are_tried_again(played: FakeServ
     threading.Timer(0.2, cluster.broken.clear).start()
     controller.upload_logs()
     assert "must-gather.tar.gz" in uploaded(played)
-    assert list(members(next(b for m, p, b in played.calls if "/logs?" in p).partition(b"\r\n\r\n")[2])) == ["assisted-installer-controller.logs"]
+    assert list(members(next(b for m, p, b in played.calls if "/logs?" in p).partition(b"\r\n\r\n")[2])) == [
+        "assisted-installer-controller.logs"
+    ]
 
 
 def labelled_host(name: str, **fields: Any) -> dict[str, Any]:
-    host = {"id": name, "requested_hostname": name, "role": "worker", "status": "installed", "progress": {"current_stage": "Done"}}
+    host = {
+        "id": name,
+        "requested_hostname": name,
+        "role": "worker",
+        "status": "installed",
+        "progress": {"current_stage": "Done"},
+    }
     return host | {"infra_env_id": "i", "node_labels": '{"zone": "z1"}'} | fields
 
 
 def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: FakeService) -> None:
-    hosts = [labelled_host("w0"), labelled_host("w1"), labelled_host("w2", status="error"), labelled_host("m0", node_labels="")]
+    hosts = [
+        labelled_host("w0"),
+        labelled_host("w1"),
+        labelled_host("w2", status="error"),
+        labelled_host("m0", node_labels=""),
+    ]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     cluster = Cluster()
     for name, ready in (("w0", True), ("w1", False), ("m0", True)):
@@ -330,7 +372,10 @@ def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: FakeSer
 
 @pytest.mark.parametrize(("platform", "loops"), [("none", set()), ("baremetal", {"UpdateBMHs"})])
 def test_loops_run_only_where_there_is_something_to_do(played: FakeService, platform: str, loops: set[str]) -> None:
-    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "installed", "platform": {"type": platform}}
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = (
+        200,
+        {"status": "installed", "platform": {"type": platform}},
+    )
     controller = controller_of(played, Cluster())
     started: list[str] = []
     controller._loop = lambda what, step: started.append(what)  # type: ignore[assignment]
@@ -347,7 +392,9 @@ def test_a_refused_token_ends_one_loop_though_others_continue(played: FakeServic
     """In an agent-based installation another service, or none, may answer at the address by then."""
     controller = controller_of(played, Cluster(), invoker="agent-installer")
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 401, {"reason": "no"}
-    other = threading.Thread(target=controller._loop, args=("certificate requests", controller.approve_requests), daemon=True)
+    other = threading.Thread(
+        target=controller._loop, args=("certificate requests", controller.approve_requests), daemon=True
+    )
     other.start()
     controller._loop("node status", controller.update_hosts)
     assert len(played.calls) == 3
@@ -355,7 +402,9 @@ def test_a_refused_token_ends_one_loop_though_others_continue(played: FakeServic
     other.join(5)
 
 
-def test_an_agent_based_installation_continues_without_the_service(played: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_based_installation_continues_without_the_service(
+    played: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "AGENT_READY_SECONDS", 0)
     monkeypatch.setattr(module, "READY_SECONDS", 0)
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 401, {"reason": "no"}
@@ -378,13 +427,19 @@ def test_the_controller_says_once_that_it_is_ready(played: FakeService) -> None:
     assert event["involvedObject"] == {"namespace": "assisted-installer", "name": "assisted-installer-controller"}
 
 
-def node_host(name: str, stage: str, status: str = "installing-in-progress", address: str = "10.0.0.9") -> dict[str, Any]:
+def node_host(
+    name: str, stage: str, status: str = "installing-in-progress", address: str = "10.0.0.9"
+) -> dict[str, Any]:
     inventory = json.dumps({"interfaces": [{"ipv4_addresses": [f"{address}/24"]}]})
     return labelled_host(name, status=status, progress={"current_stage": stage}, inventory=inventory)
 
 
 def stages_of(played: FakeService) -> list[tuple[str, str]]:
-    found = [(path.split("/")[5], json.loads(body)) for method, path, body in played.calls if method == "PUT" and path.endswith("/progress")]
+    found = [
+        (path.split("/")[5], json.loads(body))
+        for method, path, body in played.calls
+        if method == "PUT" and path.endswith("/progress")
+    ]
     return [(host, body["current_stage"]) for host, body in found]
 
 
@@ -436,17 +491,26 @@ def test_nodes_are_watched_as_long_as_one_may_join(played: FakeService, statuses
     assert controller_of(played, Cluster()).update_hosts(Cluster()) is over  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("stage", "told"), [("Rebooting", True), ("Waiting for ignition", True), ("Configuring", False), ("Joined", False)])
+@pytest.mark.parametrize(
+    ("stage", "told"), [("Rebooting", True), ("Waiting for ignition", True), ("Configuring", False), ("Joined", False)]
+)
 def test_a_host_that_fetched_its_config_is_configuring(played: FakeService, stage: str, told: bool) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
     cluster = Cluster()
-    cluster.objects[f"{module.MCS_PODS}?labelSelector=k8s-app=machine-config-server"] = {"items": [{"metadata": {"name": "mcs"}}]}
-    cluster.objects[f"{module.MCS_PODS}/mcs/log"] = 'Pool worker requested by address:"10.0.0.9:1" User-Agent:"Ignition/2.20.0" x'
+    cluster.objects[f"{module.MCS_PODS}?labelSelector=k8s-app=machine-config-server"] = {
+        "items": [{"metadata": {"name": "mcs"}}]
+    }
+    cluster.objects[f"{module.MCS_PODS}/mcs/log"] = (
+        'Pool worker requested by address:"10.0.0.9:1" User-Agent:"Ignition/2.20.0" x'
+    )
     controller_of(played, cluster).update_hosts(cluster)  # type: ignore[arg-type]
     assert stages_of(played) == ([("w0", "Configuring")] if told else [])
 
 
-TAINTS = [{"key": "other", "effect": "NoSchedule"}, {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]
+TAINTS = [
+    {"key": "other", "effect": "NoSchedule"},
+    {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"},
+]
 REAL = {"server": "vc.example.org", "user": "u", "password": "p"}
 MADE_UP = {"server": "vcenterplaceholder", "user": "usernameplaceholder", "password": "passwordplaceholder"}
 
@@ -477,7 +541,10 @@ def test_whose_taints_must_go(
 
 
 def test_nodes_that_no_one_initializes_lose_their_taint(played: FakeService) -> None:
-    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", "Joined"), node_host("w1", "Joined")]}
+    played.answers["GET /v2/clusters/c?exclude-hosts=false"] = (
+        200,
+        {"hosts": [node_host("w0", "Joined"), node_host("w1", "Joined")]},
+    )
     cluster = Cluster()
     cluster.objects[module.VERSION] = {"status": {}}
     patches: list[Any] = []
@@ -510,13 +577,23 @@ def test_what_is_reported_of_an_operator(
     played: FakeService, before: tuple[str, str], now: list[tuple[str, str, str]], told: tuple[str, str] | None
 ) -> None:
     """What is new, but not that a message is gone; nothing of one that is not there, nor of one that has been available."""
-    played.answers["GET /v2/clusters/c/monitored-operators"] = 200, [BUILTIN | {"status": before[0], "status_info": before[1]}]
+    played.answers["GET /v2/clusters/c/monitored-operators"] = (
+        200,
+        [BUILTIN | {"status": before[0], "status_info": before[1]}],
+    )
     cluster = Cluster()
     if now:
         conditions = [{"type": kind, "status": state, "message": text} for kind, state, text in now]
-        cluster.objects[f"{module.OPERATORS}/console"] = {"metadata": {"name": "console"}, "status": {"conditions": conditions}}
+        cluster.objects[f"{module.OPERATORS}/console"] = {
+            "metadata": {"name": "console"},
+            "status": {"conditions": conditions},
+        }
     controller_of(played, cluster)._operators_available()
-    reports = [json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")]
+    reports = [
+        json.loads(body)
+        for method, path, body in played.calls
+        if (method, path) == ("PUT", "/v2/clusters/c/monitored-operators")
+    ]
     assert reports == ([{"name": "console", "status": told[0], "status_info": told[1], "version": ""}] if told else [])
 
 

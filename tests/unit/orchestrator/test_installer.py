@@ -39,7 +39,10 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         + " ".join(map(str, PERCENTS))
         + "; do printf '> Read disk 1.2 GiB/2.3 GiB (%s%%)   \\r' $p >&2; done\n"
         f'[ -e {root}/broken ] && {{ echo "Error: no space left" >&2; exit 1; }}\nexit 0\n',
-        **dict.fromkeys(("wipefs", "dd", "journalctl", "dmesg", "systemctl", "systemd-run", "shutdown", "hostnamectl", "realpath"), "exit 0\n"),
+        **dict.fromkeys(
+            ("wipefs", "dd", "journalctl", "dmesg", "systemctl", "systemd-run", "shutdown", "hostnamectl", "realpath"),
+            "exit 0\n",
+        ),
     }
     for name, body in bodies.items():
         program = programs / name
@@ -173,14 +176,20 @@ class Member:
         notes = {f"{MCO}/currentConfig": "rendered-1", f"{MCO}/desiredConfig": "rendered-1", f"{MCO}/state": "Done"}
         self.nodes = [
             {
-                "metadata": {"name": name, "labels": {"node-role.kubernetes.io/master": ""}, "annotations": dict(notes)},
+                "metadata": {
+                    "name": name,
+                    "labels": {"node-role.kubernetes.io/master": ""},
+                    "annotations": dict(notes),
+                },
                 "status": {"conditions": [{"type": "Ready", "status": "True"}]},
             }
             for name in ("m1", "m2")
         ]
         self.objects: dict[str, dict[str, Any]] = {
             "/api/v1/nodes": {"items": self.nodes},
-            "/api/v1/namespaces/assisted-installer/events": {"items": [{"metadata": {"name": "AssistedControllerIsReady"}}]},
+            "/api/v1/namespaces/assisted-installer/events": {
+                "items": [{"metadata": {"name": "AssistedControllerIsReady"}}]
+            },
             installer.INVOKER: {"data": {"invoker": invoker}},
             f"{installer.MACHINE_CONFIGS}/rendered-1": {"kind": "MachineConfig"},
         }
@@ -195,12 +204,16 @@ def bootstrap(played: FakeService, host: Path, monkeypatch: pytest.MonkeyPatch) 
     member = Member("agent-installer")
     monkeypatch.setattr(installer.Installer, "kube_get", lambda self, path: member.get(path))
     played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, BOOTSTRAP
-    hosts = [machine("h", "10.0.0.1", "master"), machine("m1", "10.0.0.2", "master"), machine("m2", "10.0.0.3", "master")]
+    hosts = [
+        machine("h", "10.0.0.1", "master"),
+        machine("m1", "10.0.0.2", "master"),
+        machine("m2", "10.0.0.3", "master"),
+    ]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"platform": {"type": "none"}}
     systemctl = host.parent / "bin/systemctl"
     systemctl.write_text(
-        f'{systemctl.read_text().removesuffix("exit 0" + chr(10))}'
+        f"{systemctl.read_text().removesuffix('exit 0' + chr(10))}"
         f'case "$*" in start*bootkube*) touch {host}/opt/openshift/.bootkube.done;; esac\n'
     )
     yield member
@@ -211,7 +224,7 @@ def test_bootstrap(played: FakeService, host: Path, bootstrap: Member) -> None:
     old = host / "opt/openshift/old"
     old.parent.mkdir(parents=True)
     old.touch()
-    (host.parent / "bin/rm").write_text(f'#!/bin/sh\nexec /bin/rm -rf {host}/opt/openshift\n')
+    (host.parent / "bin/rm").write_text(f"#!/bin/sh\nexec /bin/rm -rf {host}/opt/openshift\n")
     (host.parent / "bin/rm").chmod(0o755)
     assert install(played, "bootstrap") == 0
     own = [json.loads(body) for __, path, body in played.calls if path.endswith("hosts/h/progress")]
@@ -241,9 +254,16 @@ def test_bootstrap_reports_who_fetched_a_config(played: FakeService, host: Path,
     lines = MCS_LOG.format("master", "10.0.0.2") + MCS_LOG.format("worker", "10.0.0.9")
     data = base64.b64encode(lines.encode()).decode()
     files = [{"path": "/opt/openshift/machine-config-server.log", "contents": {"source": f"data:;base64,{data}"}}]
-    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, {**BOOTSTRAP, "storage": {"files": files}}
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = (
+        200,
+        {**BOOTSTRAP, "storage": {"files": files}},
+    )
     assert install(played, "bootstrap") == 0 and log.exists()
-    told = {path.split("/")[5]: json.loads(body)["current_stage"] for __, path, body in played.calls if b"onfiguring" in body or b"ignition" in body}
+    told = {
+        path.split("/")[5]: json.loads(body)["current_stage"]
+        for __, path, body in played.calls
+        if b"onfiguring" in body or b"ignition" in body
+    }
     assert told == {"m1": "Configuring", "w0": "Waiting for ignition"}
 
 
@@ -261,7 +281,14 @@ def test_bootstrap_waits_for_workers_only_if_the_service_ends_with_it(
 
 def test_workers_need_the_service_until_they_reboot(played: FakeService, host: Path) -> None:
     made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
-    stages = ("Starting installation", "Installing", "Waiting for control plane", "Writing image to disk", "Rebooting", "Failed")
+    stages = (
+        "Starting installation",
+        "Installing",
+        "Waiting for control plane",
+        "Writing image to disk",
+        "Rebooting",
+        "Failed",
+    )
     hosts = [machine(stage, "10.0.0.9", "worker", stage) for stage in stages]
     played.answers["GET /v2/clusters/c/hosts?role=worker"] = 200, hosts
     assert made.workers_that_need_service() == list(stages[:3])
@@ -287,17 +314,30 @@ def test_masters_are_consistent_when_their_configs_exist(played: FakeService, ho
 def test_single_node(played: FakeService, host: Path, bootstrap: Member) -> None:
     """It has the cluster before it writes its disk: files of its own, and those that bootkube made."""
     own = {"path": "/etc/hostname", "contents": {"source": "data:,sno"}}
-    played.answers["GET /v2/infra-env/i/hosts/h/downloads/ignition"] = 200, {"ignition": {"version": "3.2.0"}, "storage": {"files": [own]}}
-    made = {"ignition": {"version": "3.2.0"}, "storage": {"files": [{"path": "/var/lib/etcd/x", "contents": {"source": "data:,x"}}]}}
-    files = [{"path": "/opt/openshift/master.ign", "contents": {"source": "data:," + urllib.parse.quote(json.dumps(made))}}]
-    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, {**BOOTSTRAP, "storage": {"files": files}}
+    played.answers["GET /v2/infra-env/i/hosts/h/downloads/ignition"] = (
+        200,
+        {"ignition": {"version": "3.2.0"}, "storage": {"files": [own]}},
+    )
+    made = {
+        "ignition": {"version": "3.2.0"},
+        "storage": {"files": [{"path": "/var/lib/etcd/x", "contents": {"source": "data:,x"}}]},
+    }
+    files = [
+        {"path": "/opt/openshift/master.ign", "contents": {"source": "data:," + urllib.parse.quote(json.dumps(made))}}
+    ]
+    played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = (
+        200,
+        {**BOOTSTRAP, "storage": {"files": files}},
+    )
     assert install(played, "bootstrap", "--control-plane-count", "1") == 0
     assert played.stages() == [
         ("Starting installation", "bootstrap"), ("Installing", "bootstrap"), ("Waiting for bootkube", ""), *WRITING, ("Rebooting", ""),
     ]  # fmt: skip
     written = json.loads((host / "opt/install-dir/master-h.ign").read_text())
     assert {entry["path"] for entry in written["storage"]["files"]} == {"/etc/hostname", "/var/lib/etcd/x"}
-    assert (host / "commands").read_text().splitlines()[-1] == "shutdown -r now 'Installation completed, server is going to reboot.'"
+    assert (host / "commands").read_text().splitlines()[
+        -1
+    ] == "shutdown -r now 'Installation completed, server is going to reboot.'"
 
 
 def test_a_bootstrap_that_cannot_start_fails_before_the_disk_is_written(played: FakeService, host: Path) -> None:
@@ -314,7 +354,10 @@ def test_failure_is_reported_after_three_tries(played: FakeService, host: Path) 
     command = f"{writer} [install --insecure -i /opt/install-dir/master-h.ign --copy-network /dev/sda]"
     assert played.stages()[2:] == [
         *WRITING,  # once: a new try is no progress until it is further than the one before
-        ("Failed", f'failed after 3 attempts, last error: failed executing {command}, Error exit status 1, LastOutput "Error: no space left"'),
+        (
+            "Failed",
+            f'failed after 3 attempts, last error: failed executing {command}, Error exit status 1, LastOutput "Error: no space left"',
+        ),
     ]
     assert (host / "commands").read_text().count("coreos-installer") == 3
 
@@ -329,7 +372,10 @@ def test_failure_is_reported_after_three_tries(played: FakeService, host: Path) 
     ],
 )
 def test_what_is_reported_of_a_command_that_failed(code: int, output: str, text: str) -> None:
-    assert str(HostError(["nsenter-none", "--target", "1"], code, output)) == f"failed executing nsenter-none [--target 1], {text}"
+    assert (
+        str(HostError(["nsenter-none", "--target", "1"], code, output))
+        == f"failed executing nsenter-none [--target 1], {text}"
+    )
 
 
 def test_a_percentage_that_the_service_did_not_take_is_reported_again(played: FakeService, host: Path) -> None:
@@ -355,7 +401,8 @@ def test_the_disk_is_named_as_the_kernel_does(played: FakeService, host: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "made"), [("master-0", False), ("m0.example.org", False), ("localhost", True), ("Master-0", True), ("m", True)]
+    ("name", "made"),
+    [("master-0", False), ("m0.example.org", False), ("localhost", True), ("Master-0", True), ("m", True)],
 )
 def test_a_bootstrap_host_gets_some_name_if_it_has_none(
     played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, name: str, made: bool
@@ -403,15 +450,25 @@ def test_hosts_that_are_known_to_have_their_config_are_not_reported_again(played
     made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
     for __ in range(2):
         made.report_requests(hosts)
-    assert played.stages() == [("Waiting for ignition", "")] and played.calls[0][1].endswith("/hosts/Rebooting/progress")
+    assert played.stages() == [("Waiting for ignition", "")] and played.calls[0][1].endswith(
+        "/hosts/Rebooting/progress"
+    )
 
 
-def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_tried_again(played: FakeService, host: Path) -> None:
+def test_an_installation_that_is_cancelled_leaves_the_disk_alone_and_may_be_tried_again(
+    played: FakeService, host: Path
+) -> None:
     """The agent stops the container; the service knows why, so nothing is reported."""
     writer = host.parent / "bin/coreos-installer"
     good = writer.read_text()
     writer.write_text(f"#!/bin/sh\necho $$ > {host}/writing\nexec sleep 60\n")
-    command = [sys.executable, "-m", installer.__name__, *(f"--{name}={value}" for name, value in REQUIRED.items()), f"--url={played.url}"]
+    command = [
+        sys.executable,
+        "-m",
+        installer.__name__,
+        *(f"--{name}={value}" for name, value in REQUIRED.items()),
+        f"--url={played.url}",
+    ]
     process = subprocess.Popen([*command, "--role=master"], stderr=subprocess.DEVNULL)
     end = time.monotonic() + 30
     while not (host / "writing").exists() or not (host / "writing").read_text():
@@ -437,7 +494,9 @@ def test_the_installers_log_is_found_by_who_sends_logs(played: FakeService, host
     journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     journal.bind(str(path))
     messages: list[str] = []
-    threading.Thread(target=lambda: messages.extend(iter(lambda: journal.recv(65536).decode(errors="replace"), "")), daemon=True).start()
+    threading.Thread(
+        target=lambda: messages.extend(iter(lambda: journal.recv(65536).decode(errors="replace"), "")), daemon=True
+    ).start()
     assert install(played, "master") == 0
     assert "\nTAG=installer\n" in messages[0] and 'level=info msg="Assisted installer started.' in messages[0]
     lines = (host / "var/log/assisted-installer.log").read_text()

@@ -177,7 +177,9 @@ def test_damaged_content_is_not_adopted(tmp_path: Path, part: str) -> None:
     layout = oci.Layout(payload(tmp_path) / "oci")
     digest = layout.tags()["a"].digest
     manifest = json.loads(layout.blob(digest).read_text())
-    damaged = {"manifest": digest, "config": manifest["config"]["digest"], "layer": manifest["layers"][0]["digest"]}[part]
+    damaged = {"manifest": digest, "config": manifest["config"]["digest"], "layer": manifest["layers"][0]["digest"]}[
+        part
+    ]
     layout.blob(damaged).write_bytes(layout.blob(damaged).read_bytes() + b" ")
     taker = oci.Layout.create(tmp_path / "taker")
     with pytest.raises(oci.ImageError, match=f"{damaged.removeprefix('sha256:')}: the content has digest"):

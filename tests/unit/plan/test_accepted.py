@@ -15,9 +15,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies impor
 ROOT = Path(__file__).resolve().parents[3]
 PROFILES = ROOT / "config_examples"
 NAMES = [name for name in sorted(path.stem for path in PROFILES.glob("*.yml")) if not name.endswith("_ocp")]
-SCENARIOS = [
-    f"{topology.upper()}_{stack}" for topology in TOPOLOGIES for stack in ("IPV4", "IPV6", "IPV4V6")
-]
+SCENARIOS = [f"{topology.upper()}_{stack}" for topology in TOPOLOGIES for stack in ("IPV4", "IPV6", "IPV4V6")]
 
 
 @pytest.mark.parametrize("name", [*NAMES, *SCENARIOS])

@@ -170,8 +170,16 @@ def test_a_text_of_a_plan_is_validated_too(tmp_path: Path) -> None:
     [
         ("kind: sandbox", "kind: x", r"plan.yaml:\d+:\d+: hypervisor.kind is 'x': must be one of sandbox, local, ssh"),
         ("  mode: redfish", "  mode: ../../evil", r"plan.yaml:\d+:\d+: boot.mode is '../../evil': must be one of"),
-        ("memory_mib: 4096", "memory_mib: lots", r"plan.yaml:\d+:\d+: nodes.0.memory_mib is 'lots': must be an integer"),
-        ("role: master", "rol: master", r"nodes.0.rol: unknown field; did you mean `role`\?\n.*nodes.0.role: is missing: must be one of master, arbiter"),
+        (
+            "memory_mib: 4096",
+            "memory_mib: lots",
+            r"plan.yaml:\d+:\d+: nodes.0.memory_mib is 'lots': must be an integer",
+        ),
+        (
+            "role: master",
+            "rol: master",
+            r"nodes.0.rol: unknown field; did you mean `role`\?\n.*nodes.0.role: is missing: must be one of master, arbiter",
+        ),
         ("netns: agentlab-ostest", "netns: ../ostest", "hypervisor.netns is '../ostest': must be a name of"),
         ("name: ostest\n", "name: other\n", "hypervisor.uplink.link is 'al-ostest': must be al-other"),
         ("faults: []", "faults: [{kind: x}]", "faults.0.kind is 'x': must be one of power_off"),
@@ -188,19 +196,41 @@ def test_a_plan_that_was_edited_wrongly(tmp_path: Path, before: str, after: str,
 
 def test_a_plan_of_another_cluster(tmp_path: Path) -> None:
     rundir.write(rundir.prepare(tmp_path, "sno_ipv4", PROFILES, "other")[1])
-    with pytest.raises(rundir.RunError, match=r"cluster\.name is 'other': this is the run directory of cluster 'ostest'"):
+    with pytest.raises(
+        rundir.RunError, match=r"cluster\.name is 'other': this is the run directory of cluster 'ostest'"
+    ):
         rundir.prepare(tmp_path, None, PROFILES, "ostest")
 
 
 def test_no_format_takes_two_lines() -> None:
-    good = {"cidr": "10.0.0.0/8", "ip": "10.0.0.1", "mac": "00:1a:2b:3c:4d:5e", "uuid": "123e4567-e89b-42d3-a456-426614174000", "file": "/a",
-            "directory": "/a/b", "domain": "a.b", "label": "a", "host": "fd00::1", "device": "/dev/sda", "bmc": "redfish+https://h/redfish/v1/Systems/1",
-            "url": "http://h:1", "version": "4.22.0-lab", "repository": "[fd00::1]:5000/a@sha256:0", "duration": "5s", "nic": "eth0"}
+    good = {
+        "cidr": "10.0.0.0/8",
+        "ip": "10.0.0.1",
+        "mac": "00:1a:2b:3c:4d:5e",
+        "uuid": "123e4567-e89b-42d3-a456-426614174000",
+        "file": "/a",
+        "directory": "/a/b",
+        "domain": "a.b",
+        "label": "a",
+        "host": "fd00::1",
+        "device": "/dev/sda",
+        "bmc": "redfish+https://h/redfish/v1/Systems/1",
+        "url": "http://h:1",
+        "version": "4.22.0-lab",
+        "repository": "[fd00::1]:5000/a@sha256:0",
+        "duration": "5s",
+        "nic": "eth0",
+    }
     for name in FORMATS:
         text = good.get(name, "abc")
         assert fits(name, text), name
-        assert not any(fits(name, wrong) for wrong in (f"{text}\n", f"{text}\0", f"{text}\u2028x", f"{text}\x1b[31m", "")), name
-    assert not any(fits("directory", wrong) for wrong in ("/", "a/b", "/a/../b", "/a/./b", "/a//b", "/a b", "/a/", "/{{x}}", "/$HOME"))
+        assert not any(
+            fits(name, wrong) for wrong in (f"{text}\n", f"{text}\0", f"{text}\u2028x", f"{text}\x1b[31m", "")
+        ), name
+    assert not any(
+        fits("directory", wrong)
+        for wrong in ("/", "a/b", "/a/../b", "/a/./b", "/a//b", "/a b", "/a/", "/{{x}}", "/$HOME")
+    )
     assert not any(fits("host", wrong) for wrong in ("-oProxyCommand=x", "a b", "a;b", "{{a}}"))
 
 
@@ -214,28 +244,58 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
     source = tmp_path / "{{ lookup('pipe', 'id') }}" / "p $(id).yml"
     override = tmp_path / "{{ lookup('pipe', 'id') }}" / "`id`; $(id)"
     override.mkdir()
-    source.write_text(yaml.safe_dump({
-        "services": {"bmc": {"password": secret}, "registry": {"password": secret}},
-        "installer": {"install_config": {"a": many, "b": [text]}, "agent_config": {"c": {"d": many}}},
-        "nodes": {"master-0": {"bmc": {"password": secret}, "network_config": {"interfaces": [{"name": many}]}}},
-        "release": {"payload_overrides": {"agent-installer-orchestrator": str(override)}},
-    }))
-    env = {**os.environ, "AGENTLAB_RUNS": str(tmp_path / "{{ runs }}"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
+    source.write_text(
+        yaml.safe_dump(
+            {
+                "services": {"bmc": {"password": secret}, "registry": {"password": secret}},
+                "installer": {"install_config": {"a": many, "b": [text]}, "agent_config": {"c": {"d": many}}},
+                "nodes": {
+                    "master-0": {"bmc": {"password": secret}, "network_config": {"interfaces": [{"name": many}]}}
+                },
+                "release": {"payload_overrides": {"agent-installer-orchestrator": str(override)}},
+            }
+        )
+    )
+    env = {
+        **os.environ,
+        "AGENTLAB_RUNS": str(tmp_path / "{{ runs }}"),
+        "AGENTLAB_VENV": str(Path(sys.executable).parents[1]),
+    }
     for verb in (["plan"], ["prepare", "--check", "--diff"], ["configure"]):
-        done = subprocess.run([ROOT / "bin/agentlab", *verb, source, "--cluster", "agdata"], env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [ROOT / "bin/agentlab", *verb, source, "--cluster", "agdata"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     written = yaml.safe_load((tmp_path / "{{ runs }}/agdata/install-config.yaml").read_text())
     assert (written["a"], written["b"]) == (many, [text])
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("field", [{"kind": "ssh", "host": "{{ lookup('pipe', 'touch %s') }}"}, {"state_dir": "/tmp/st{{lookup('pipe','touch %s')}}"}],
-                         ids=["host", "state_dir"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"kind": "ssh", "host": "{{ lookup('pipe', 'touch %s') }}"},
+        {"state_dir": "/tmp/st{{lookup('pipe','touch %s')}}"},
+    ],
+    ids=["host", "state_dir"],
+)
 def test_an_inventory_of_an_older_version_does_not_run(tmp_path: Path, field: dict[str, str]) -> None:
     marker = tmp_path / "evaluated"
     source = tmp_path / "p.yml"
-    source.write_text(yaml.safe_dump({"hypervisor": {key: value.replace("%s", str(marker)) for key, value in field.items()}}))
+    source.write_text(
+        yaml.safe_dump({"hypervisor": {key: value.replace("%s", str(marker)) for key, value in field.items()}})
+    )
     env = {**os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
-    done = subprocess.run([ROOT / "bin/agentlab", "prepare", source, "--check", "--cluster", "agdata"], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [ROOT / "bin/agentlab", "prepare", source, "--check", "--cluster", "agdata"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2 and f"hypervisor.{list(field)[-1]} is " in done.stderr
     assert not marker.exists()

@@ -26,7 +26,10 @@ def plan(tmp_path: Path, text: str) -> Any:
 
 
 def test_defaults_are_filled_in(tmp_path: Path) -> None:
-    made = plan(tmp_path, "faults: [{kind: power_off, node: master-1, when: Writing image to disk}, {kind: link_down, node: master-2}, {kind: extra_host}]")
+    made = plan(
+        tmp_path,
+        "faults: [{kind: power_off, node: master-1, when: Writing image to disk}, {kind: link_down, node: master-2}, {kind: extra_host}]",
+    )
     assert made["faults"] == [
         {"when": "Writing image to disk", "seconds": None, "kind": "power_off", "node": "master-1"},
         {"when": "boot", "seconds": None, "nic": "eth0", "kind": "link_down", "node": "master-2"},
@@ -45,7 +48,10 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         ("{kind: power_off}", "faults.0.node: is missing: must be a name"),
         ("{kind: power_off, node: master-7}", "faults.0.node is 'master-7': did you mean master-"),
         ("{kind: power_off, node: master-1, wen: boot}", "faults.0.wen: unknown field; did you mean `when`?"),
-        ("{kind: power_off, node: master-1, when: Writing image}", "faults.0.when is 'Writing image': did you mean Writing image to disk?"),
+        (
+            "{kind: power_off, node: master-1, when: Writing image}",
+            "faults.0.when is 'Writing image': did you mean Writing image to disk?",
+        ),
         ("{kind: disk_lost, node: master-1, seconds: 3}", "faults.0.seconds: unknown field"),
         ("{kind: boot_order, node: master-1, when: boot}", "faults.0.when: unknown field"),
         ("{kind: service_down, service: registri}", "faults.0.service is 'registri': did you mean registry?"),
@@ -67,7 +73,10 @@ def test_what_is_wrong_is_reported(tmp_path: Path, text: str, told: str) -> None
     [
         ("addressing: static\nfaults: [{kind: extra_host}]", "requires `addressing: dhcp`"),
         ("boot: {mode: pxe}\nfaults: [{kind: wrong_token, node: master-1}]", "redfish, minimal, cdrom"),
-        ("hypervisor: {kind: local}\nfaults: [{kind: arp_one_way, node: master-0, peer: master-1}]", "requires `hypervisor: {kind: sandbox}`"),
+        (
+            "hypervisor: {kind: local}\nfaults: [{kind: arp_one_way, node: master-0, peer: master-1}]",
+            "requires `hypervisor: {kind: sandbox}`",
+        ),
     ],
 )
 def test_faults_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, told: str) -> None:
@@ -77,11 +86,18 @@ def test_faults_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, to
 
 
 def test_plan_faults(tmp_path: Path) -> None:
-    made = plan(tmp_path, "faults: [{kind: dns_wildcard}, {kind: component_fails, component: agent-installer-api-server}, {kind: extra_host}]")
+    made = plan(
+        tmp_path,
+        "faults: [{kind: dns_wildcard}, {kind: component_fails, component: agent-installer-api-server}, {kind: extra_host}]",
+    )
     assert made["networks"][0]["dns"]["wildcards"][-1] == {"domain": "ostest.test.metalkube.org", "ip": "192.168.111.1"}
     assert made["release"]["payload_overrides"] == {"agent-installer-api-server": "fails"}
     extra = made["nodes"][-1]
-    assert (extra["name"], extra["role"], extra["nics"][0]["addresses"][0]["ip"]) == ("extra-0", "extra", "192.168.111.23")
+    assert (extra["name"], extra["role"], extra["nics"][0]["addresses"][0]["ip"]) == (
+        "extra-0",
+        "extra",
+        "192.168.111.23",
+    )
     hosts = configs.agent_config(made)["hosts"]
     assert [host["hostname"] for host in hosts] == ["master-0", "master-1", "master-2"]
 
@@ -98,7 +114,9 @@ def test_the_table_says_what_others_do() -> None:
     assert set(faults.STATUSES) <= known
     assert set(faults._COMPONENTS) == {name for name, component in COMPONENTS.items() if component.programs}
     assert set(faultd.kinds(faultd.Lab({}))) == {kind for kind, fault in faults.KINDS.items() if not fault.in_plan}
-    assert {kind for kind, what in faultd.kinds(faultd.Lab({})).items() if what.end is None} == {k for k, f in faults.KINDS.items() if f.lasting}
+    assert {kind for kind, what in faultd.kinds(faultd.Lab({})).items() if what.end is None} == {
+        k for k, f in faults.KINDS.items() if f.lasting
+    }
 
 
 def test_every_kind_is_documented_with_its_fields() -> None:

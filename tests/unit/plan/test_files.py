@@ -50,7 +50,9 @@ release:
         "release.payload_overrides.installer",
         "nodes.*.memory_mib",
     ]
-    assert found[1] == f"3:3: installer.ssh_key_file is '{tmp_path}/none.pub': cannot be read: No such file or directory"
+    assert (
+        found[1] == f"3:3: installer.ssh_key_file is '{tmp_path}/none.pub': cannot be read: No such file or directory"
+    )
     assert found[4].endswith("did you mean agent-installer-orchestrator?")
 
 
@@ -61,7 +63,10 @@ release:
         (b"\xff\xfe", "is not text in UTF-8"),
         (b"ssh-rsa AAAA me", "is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`"),
         (b"hello", "is not a file of SSH public keys, such as `ssh-ed25519 AAAA...`"),
-        (b"-----BEGIN OPENSSH PRIVATE KEY-----\n", "is a private key; use the public one, such as ~/.ssh/id_ed25519.pub"),
+        (
+            b"-----BEGIN OPENSSH PRIVATE KEY-----\n",
+            "is a private key; use the public one, such as ~/.ssh/id_ed25519.pub",
+        ),
         (b"x" * (files.LIMIT + 1), "is larger than 1024 KiB"),
     ],
 )
@@ -99,10 +104,24 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 def test_overrides(tmp_path: Path) -> None:
     def found(source: str) -> list[str]:
         release = {"payload": "lab", "payload_overrides": {"installer": source}}
-        return [text for *__, text in files.check({"installer": {"ssh_key_file": None, "pull_secret_file": None}, "release": release})]
+        return [
+            text
+            for *__, text in files.check(
+                {"installer": {"ssh_key_file": None, "pull_secret_file": None}, "release": release}
+            )
+        ]
 
     assert not any(found(source) for source in (str(tmp_path), "fails", f"quay.io/me/installer@{DIGEST}"))
-    assert all(found(source) for source in (f"{tmp_path}/none", "installer", "quay.io/me/installer:latest", f"./x@{DIGEST}", f"quay.io/x@sha256:{'0' * 63}"))
+    assert all(
+        found(source)
+        for source in (
+            f"{tmp_path}/none",
+            "installer",
+            "quay.io/me/installer:latest",
+            f"./x@{DIGEST}",
+            f"quay.io/x@sha256:{'0' * 63}",
+        )
+    )
 
 
 def test_verbs_that_need_no_files_do_not_ask_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +149,9 @@ def test_a_route_to_ipv6_addresses(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
     path.write_text("topology: ha\nstack: dualstack\nhypervisor: {route: true}\n")
     assert main(["plan", str(path), "--format", "yaml"]) == 0
-    assert capsys.readouterr().err.startswith("warning: hypervisor.route reaches only the IPv4 addresses of this cluster")
+    assert capsys.readouterr().err.startswith(
+        "warning: hypervisor.route reaches only the IPv4 addresses of this cluster"
+    )
 
 
 def test_the_numbers_of_the_readme() -> None:
@@ -143,4 +164,9 @@ def test_the_numbers_of_the_readme() -> None:
         nodes = build.build(profile.load(name, ROOT / "config_examples"), "ostest")["nodes"]
         memory = (sum(node["memory_mib"] for node in nodes) + len(nodes) * lab["vm_overhead_mib"]) / 1024
         disk = lab["shared_gib"] + len(nodes) * lab["node_gib"]
-        assert numbers == [str(len(nodes)), str(sum(node["vcpus"] for node in nodes)), str(math.ceil(memory * 10) / 10), str(disk)], name
+        assert numbers == [
+            str(len(nodes)),
+            str(sum(node["vcpus"] for node in nodes)),
+            str(math.ceil(memory * 10) / 10),
+            str(disk),
+        ], name

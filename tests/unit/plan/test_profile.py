@@ -71,8 +71,14 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "p.yml:2:11: arbiter.count is 1: must be 0 with topology tnf",
         ),
         ("platform: baremetal\n", "p.yml:1:1: platform is 'baremetal': a single node has platform none or external"),
-        ("release: {payload: ocp}\n", "p.yml: release.image: a real payload requires the pullspec of its release image"),
-        ("hypervisor: {kind: ssh}\n", "p.yml: hypervisor.host: a hypervisor of `kind: ssh` requires its name or address"),
+        (
+            "release: {payload: ocp}\n",
+            "p.yml: release.image: a real payload requires the pullspec of its release image",
+        ),
+        (
+            "hypervisor: {kind: ssh}\n",
+            "p.yml: hypervisor.host: a hypervisor of `kind: ssh` requires its name or address",
+        ),
         ("nodes: {mastr-0: {vcpus: 1}}\n", "p.yml:1:9: nodes.mastr-0: no node has this name; did you mean master-0?"),
         (
             "nodes: {master-0: {nics: {eth1: {mac: '00:00:00:00:00:01'}}}}\n",

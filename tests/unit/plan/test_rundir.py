@@ -75,7 +75,10 @@ def test_the_inventory_of_each_kind(tmp_path: Path) -> None:
     assert list(sandbox["observers"]["hosts"]) == ["hypervisor"]
     plan["hypervisor"] |= {"kind": "ssh", "host": "lab.example", "user": None}
     ssh = rundir.inventory(plan, tmp_path)["all"]["children"]
-    assert ssh["hypervisors"]["hosts"]["hypervisor"] == {"ansible_host": "lab.example", "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes"}
+    assert ssh["hypervisors"]["hosts"]["hypervisor"] == {
+        "ansible_host": "lab.example",
+        "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+    }
     assert ssh["observers"]["hosts"]["observer"]["ansible_connection"] == "local"
 
 

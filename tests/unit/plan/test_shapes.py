@@ -102,7 +102,13 @@ def test_schema_and_options_take_every_plan(path: Path) -> None:
     result = ArgumentSpecValidator(arguments.arguments(model.Plan)).validate(plan)
     assert result.error_messages == []
     # Ansible makes null of a field that is missing, but changes none that is there.
-    assert stored.findings({key: value for key, value in result.validated_parameters.items() if key != "faults"} | {"faults": plan["faults"]}) == []
+    assert (
+        stored.findings(
+            {key: value for key, value in result.validated_parameters.items() if key != "faults"}
+            | {"faults": plan["faults"]}
+        )
+        == []
+    )
     assert result.validated_parameters["nodes"] == plan["nodes"]
 
 
@@ -111,7 +117,10 @@ def test_options_of_a_part() -> None:
     assert found["mtu"] == {"type": "int", "required": True}
     assert found["domain"] == {"type": "str"}
     assert found["purpose"] == {"type": "str", "required": True, "choices": ["machine", "extra"]}
-    assert found["subnets"]["elements"] == "dict" and found["subnets"]["options"]["family"]["choices"] == ["ipv4", "ipv6"]
+    assert found["subnets"]["elements"] == "dict" and found["subnets"]["options"]["family"]["choices"] == [
+        "ipv4",
+        "ipv6",
+    ]
     assert arguments.arguments(Node)["bmc"]["options"]["password"]["no_log"] is True
     shown = arguments.argument(list[Network], "The networks.", documented=True)
     assert shown["description"] == ["The networks."] and shown["options"]["mtu"]["description"][0] == "MTU in bytes."
@@ -126,5 +135,7 @@ def test_options_are_documented() -> None:
 
     for record in (Profile, model.Plan):
         for name, option in walk(arguments.arguments(record, documented=True)):
-            assert option["description"] and all(option["description"]) and "A value." not in option["description"], name
+            assert option["description"] and all(option["description"]) and "A value." not in option["description"], (
+                name
+            )
             assert "no_log" not in option

@@ -40,7 +40,9 @@ def test_what_is_planned_is_a_plan(name: str) -> None:
     assert stored.findings(load_yaml(rundir.dump(plan(name)), name="plan.yaml")) == []
 
 
-@pytest.mark.parametrize("value", [None, 3.0, float("nan"), -1, 10**30, True, "", "a\nb", "{{ 1 }}", [], [None], {}, {"": None}])
+@pytest.mark.parametrize(
+    "value", [None, 3.0, float("nan"), -1, 10**30, True, "", "a\nb", "{{ 1 }}", [], [None], {}, {"": None}]
+)
 def test_any_field_may_be_anything(value: Any) -> None:
     """What is accepted is of the right type: nothing that reads a plan stumbles over it."""
     whole = plan("ha_dualstack_static")
@@ -55,7 +57,10 @@ def test_any_field_may_be_anything(value: Any) -> None:
         if not found:
             assert type(value) is type(old) or value is None or old is None, path
         for where, __, remedy in found:
-            assert (where and "must" in remedy) or "is missing" in remedy or "field" in remedy or "needed" in remedy, (path, remedy)
+            assert (where and "must" in remedy) or "is missing" in remedy or "field" in remedy or "needed" in remedy, (
+                path,
+                remedy,
+            )
 
 
 @pytest.mark.parametrize(

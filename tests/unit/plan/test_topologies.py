@@ -24,7 +24,12 @@ TWIN = Topology(
     worker=Group(1, Size(4, 16384, 100), Size(1, 2048, 25), most=3),
     fencing=True,
 )
-SEVEN = Topology("seven control-plane nodes", "7CONTROL", Group(7, Size(4, 24576, 100), Size(1, 3072, 20), least=7, most=7), aliases=("7_masters",))
+SEVEN = Topology(
+    "seven control-plane nodes",
+    "7CONTROL",
+    Group(7, Size(4, 24576, 100), Size(1, 3072, 20), least=7, most=7),
+    aliases=("7_masters",),
+)
 
 
 @pytest.fixture(autouse=True)

@@ -48,9 +48,15 @@ def test_the_rest_stays(text: str) -> None:
 
 
 def test_what_is_around_stays() -> None:
-    assert redact('{"username": "admin", "password": "x1", "address": "y"}') == f'{{"username": "admin", "password": "{HIDDEN}", "address": "y"}}'
+    assert (
+        redact('{"username": "admin", "password": "x1", "address": "y"}')
+        == f'{{"username": "admin", "password": "{HIDDEN}", "address": "y"}}'
+    )
     assert redact("password: |\n  a\n  b\nuser: c") == f"password: |\n  {HIDDEN}\n  {HIDDEN}\nuser: c"
-    assert redact(f"{KEY}\nlevel=info") == f"-----BEGIN EC PRIVATE KEY-----{HIDDEN}\n{HIDDEN}\n{HIDDEN}\n{HIDDEN}\nlevel=info"
+    assert (
+        redact(f"{KEY}\nlevel=info")
+        == f"-----BEGIN EC PRIVATE KEY-----{HIDDEN}\n{HIDDEN}\n{HIDDEN}\n{HIDDEN}\nlevel=info"
+    )
     assert redact("bmc: {password: a b, user: c}") == f"bmc: {{password: {HIDDEN}, user: c}}"
     assert redact("https://u:p@host/x") == f"https://u:{HIDDEN}@host/x"
 
@@ -62,7 +68,9 @@ def test_literals_go_in_every_form() -> None:
     for user in ("u", "us", "use"):
         inside = base64.b64encode(f"{user}:{secret} and more".encode()).decode()
         assert "cCJxL3Igcy" not in inside or HIDDEN in redact(inside, [secret])
-        assert base64.b64encode(secret.encode()).decode()[4:12] not in redact(inside, [secret]) and HIDDEN in redact(inside, [secret])
+        assert base64.b64encode(secret.encode()).decode()[4:12] not in redact(inside, [secret]) and HIDDEN in redact(
+            inside, [secret]
+        )
 
 
 def test_a_word_is_no_literal() -> None:
@@ -160,9 +168,23 @@ def _timed(text: str) -> float:
 def test_any_text_is_survived() -> None:
     """Pieces of all shapes in any order: no exception, and the second time nothing is left to do."""
     chance = random.Random(7)
-    pieces = [*HOSTILE.values(), *(text for text, __ in SECRETS.values()), *INNOCENT, "\n", "\r\n", "\0", "\x1b[0m", "é", "\ufffd"]
+    pieces = [
+        *HOSTILE.values(),
+        *(text for text, __ in SECRETS.values()),
+        *INNOCENT,
+        "\n",
+        "\r\n",
+        "\0",
+        "\x1b[0m",
+        "é",
+        "\ufffd",
+    ]
     for __ in range(400):
-        text = "".join(itertools.chain.from_iterable((piece, chance.choice(["", " ", "\n"])) for piece in chance.choices(pieces, k=8)))
+        text = "".join(
+            itertools.chain.from_iterable(
+                (piece, chance.choice(["", " ", "\n"])) for piece in chance.choices(pieces, k=8)
+            )
+        )
         once = redact(text)
         assert once.count("\n") == text.count("\n")
         stream(text)
@@ -196,7 +218,16 @@ class Sink(io.RawIOBase):
         return len(data)
 
 
-@pytest.mark.parametrize("unit", [b"[   12.345678] systemd[1]: password=hunter22\r\n" * 100, b"hunter22=x", b"\n", (KEY + "\n").encode(), b"\xff\xfe" * 50])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        b"[   12.345678] systemd[1]: password=hunter22\r\n" * 100,
+        b"hunter22=x",
+        b"\n",
+        (KEY + "\n").encode(),
+        b"\xff\xfe" * 50,
+    ],
+)
 def test_streams_take_bounded_memory(unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in memory does not grow with the file; a console may have 1 GiB. The blocks are smaller here, so that the files may be."""
     monkeypatch.setattr(module, "MAX_LINE", 4096)

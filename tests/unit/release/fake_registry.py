@@ -90,8 +90,10 @@ class Fake:
             self._send(request, 200 if good else 401, json.dumps({"token": "secret"}).encode())
             return
         if request.headers.get("Authorization") != wanted:
-            challenge = 'Basic realm="r"' if self.scheme == "Basic" else (
-                f'Bearer realm="https://{self.place}/token",service="s"'
+            challenge = (
+                'Basic realm="r"'
+                if self.scheme == "Basic"
+                else (f'Bearer realm="https://{self.place}/token",service="s"')
             )
             self._send(request, 401, b"", {"WWW-Authenticate": challenge})
             return
@@ -102,9 +104,7 @@ class Fake:
         self._send(request, 200 if found is not None else 404, found or b"")
 
     @staticmethod
-    def _send(
-        request: BaseHTTPRequestHandler, code: int, body: bytes, headers: dict[str, str] | None = None
-    ) -> None:
+    def _send(request: BaseHTTPRequestHandler, code: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         request.send_response(code)
         for name, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
             request.send_header(name, value)

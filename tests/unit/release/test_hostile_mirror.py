@@ -40,7 +40,11 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
 
 
 def registry(fake: Fake) -> Registry:
-    return Registry({fake.place: {"auth": basic_auth("u", "p")}}, fake.ca, lambda _pullspec: [f"{fake.place}/lab/release@{_pullspec.partition('@')[2]}"])
+    return Registry(
+        {fake.place: {"auth": basic_auth("u", "p")}},
+        fake.ca,
+        lambda _pullspec: [f"{fake.place}/lab/release@{_pullspec.partition('@')[2]}"],
+    )
 
 
 def manifest_of(fake: Fake, digest: str) -> dict[str, Any]:
@@ -183,7 +187,8 @@ def _file(name: str, data: bytes, **fields: Any) -> tuple[tarfile.TarInfo, bytes
 
 
 @pytest.mark.parametrize(
-    "name", ["../etc/wanted", "etc/../../etc/wanted", "x/../etc/wanted", "../../../../../../../tmp/agentlab-evil", "etc/.."]
+    "name",
+    ["../etc/wanted", "etc/../../etc/wanted", "x/../etc/wanted", "../../../../../../../tmp/agentlab-evil", "etc/.."],
 )
 def test_names_that_lead_out_of_the_image(fake: Fake, tmp_path: Path, name: str) -> None:
     digest = fake.packed(gzip.compress(_tar(_file(name, EVIL))))
@@ -204,7 +209,9 @@ def test_links_are_not_followed(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_a_star_stays_in_its_folder(fake: Fake) -> None:
-    digest = fake.image({"usr/lib64/libx.so.1/../../../etc/passwd": EVIL, "usr/lib64/libx.so.d/deep": EVIL, "usr/lib64/libx.so.2": GOOD})
+    digest = fake.image(
+        {"usr/lib64/libx.so.1/../../../etc/passwd": EVIL, "usr/lib64/libx.so.d/deep": EVIL, "usr/lib64/libx.so.2": GOOD}
+    )
     found = read_matching(registry(fake), f"{SOURCE}@{digest}", "amd64", ["usr/lib64/libx.so.*"])
     assert found == {"usr/lib64/libx.so.2": GOOD}
 
@@ -228,12 +235,20 @@ def test_a_header_that_would_fill_the_memory(fake: Fake, tmp_path: Path) -> None
 def test_a_file_that_is_too_large(fake: Fake, tmp_path: Path) -> None:
     member = tarfile.TarInfo("etc/wanted")
     member.size = 2**60
-    for said in read_all_ways(fake, fake.packed(gzip.compress(member.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)), tmp_path):
+    for said in read_all_ways(
+        fake, fake.packed(gzip.compress(member.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)), tmp_path
+    ):
         assert "is the limit" in said
 
 
-@pytest.mark.parametrize("media_type", [LAYER, LAYER.removesuffix("+gzip"), LAYER.replace("gzip", "zstd"), "text/plain", ""])
-@pytest.mark.parametrize("data", [b"", b"\0" * 2000, b"no archive" * 500, gzip.compress(b"no archive" * 500)], ids=["empty", "zeros", "text", "gzip"])
+@pytest.mark.parametrize(
+    "media_type", [LAYER, LAYER.removesuffix("+gzip"), LAYER.replace("gzip", "zstd"), "text/plain", ""]
+)
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0" * 2000, b"no archive" * 500, gzip.compress(b"no archive" * 500)],
+    ids=["empty", "zeros", "text", "gzip"],
+)
 def test_layers_that_are_no_archive(fake: Fake, tmp_path: Path, media_type: str, data: bytes) -> None:
     """The digest is right, the content is not a tar of the stated compression. Zeros are an archive without members."""
     digest = fake.packed(data, media_type=media_type)
@@ -271,8 +286,12 @@ def _raw(request: BaseHTTPRequestHandler, text: bytes) -> bool:
         pytest.param(b"HTTP/1.1 302 Found\r\nLocation: https://[::1/x\r\n\r\n", id="redirect to no URL"),
         pytest.param(b"HTTP/1.1 302 Found\r\nLocation: /v2/lab/again\r\n\r\n", id="endless redirects"),
         pytest.param(b"HTTP/1.1 302 Found\r\n\r\n", id="redirect to nowhere"),
-        pytest.param(b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm=\"file:///etc/passwd\"\r\n\r\n", id="tokens in a file"),
-        pytest.param(b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm=\"http://127.0.0.1:9/\"\r\n\r\n", id="tokens without TLS"),
+        pytest.param(
+            b'HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm="file:///etc/passwd"\r\n\r\n', id="tokens in a file"
+        ),
+        pytest.param(
+            b'HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm="http://127.0.0.1:9/"\r\n\r\n', id="tokens without TLS"
+        ),
         pytest.param(b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer\r\n\r\n", id="tokens nowhere"),
     ],
 )
@@ -376,6 +395,8 @@ def test_the_next_mirror_is_asked(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_release_files_that_are_no_json(fake: Fake) -> None:
-    digest = fake.image({"release-manifests/image-references": b"[" * 100_000, "release-manifests/release-metadata": b"\xff"})
+    digest = fake.image(
+        {"release-manifests/image-references": b"[" * 100_000, "release-manifests/release-metadata": b"\xff"}
+    )
     with pytest.raises(RegistryError):
         str(Release(f"{SOURCE}@{digest}", registry(fake)).version)

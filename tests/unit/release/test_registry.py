@@ -50,9 +50,7 @@ def _release(fake: Fake) -> str:
     references = {
         "metadata": {"name": "4.22.0-lab"},
         "spec": {
-            "tags": [
-                {"name": "machine-os-images", "from": {"name": f"registry.agentlab.test/lab/payload@{os_images}"}}
-            ]
+            "tags": [{"name": "machine-os-images", "from": {"name": f"registry.agentlab.test/lab/payload@{os_images}"}}]
         },
     }
     metadata = {
@@ -91,7 +89,10 @@ def test_whited_out_file_is_gone(fake: Fake) -> None:
 
 
 def test_files_by_pattern(fake: Fake) -> None:
-    digest = fake.image({"usr/lib64/libx.so.1": b"1", "usr/bin/tui": b"t"}, {"usr/lib64/libx.so.2": b"2", "usr/lib64/.wh.libx.so.1": b""})
+    digest = fake.image(
+        {"usr/lib64/libx.so.1": b"1", "usr/bin/tui": b"t"},
+        {"usr/lib64/libx.so.2": b"2", "usr/lib64/.wh.libx.so.1": b""},
+    )
     found = read_matching(_registry(fake), f"{SOURCE}@{digest}", "amd64", ["usr/lib64/libx.so.*", "usr/bin/tui"])
     assert found == {"usr/lib64/libx.so.2": b"2", "usr/bin/tui": b"t"}
 

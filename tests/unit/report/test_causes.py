@@ -11,19 +11,33 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import 
 
 
 def node(n):
-    return {"name": f"master-{n}", "domain": f"ostest_master_{n}", "role": "master",
-            "nics": [{"mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}]}
+    return {
+        "name": f"master-{n}",
+        "domain": f"ostest_master_{n}",
+        "role": "master",
+        "nics": [{"mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}],
+    }
 
 
-PLAN = {"cluster": {"name": "ostest"}, "hypervisor": {"kind": "sandbox", "console_dir": "/var/lib/agentlab/ostest/console"},
-        "nodes": [node(0), node(1)], "rendezvous": {"node": "master-0", "ip": "192.0.2.20"}}
+PLAN = {
+    "cluster": {"name": "ostest"},
+    "hypervisor": {"kind": "sandbox", "console_dir": "/var/lib/agentlab/ostest/console"},
+    "nodes": [node(0), node(1)],
+    "rendezvous": {"node": "master-0", "ip": "192.0.2.20"},
+}
 RUNNING = {"ostest_master_0": "running", "ostest_master_1": "running"}
 
 
 def host(n, status, info="", failing="", check="has-memory-for-role", name=None):
     checks = json.dumps({"hardware": [{"id": check, "status": "failure", "message": failing}]}) if failing else ""
-    return {"id": f"id{n}", "requested_hostname": name or f"master-{n}", "status": status, "status_info": info, "validations_info": checks,
-            "inventory": json.dumps({"interfaces": [{"mac_address": f"00:00:00:00:00:0{n}"}]})}
+    return {
+        "id": f"id{n}",
+        "requested_hostname": name or f"master-{n}",
+        "status": status,
+        "status_info": info,
+        "validations_info": checks,
+        "inventory": json.dumps({"interfaces": [{"mac_address": f"00:00:00:00:00:0{n}"}]}),
+    }
 
 
 def first(**facts):
@@ -36,38 +50,66 @@ def grace(**facts):
 
 
 def test_nothing_wrong():
-    assert first(domains=RUNNING, cluster={"status": "installing", "hosts": [host(0, "installing"), host(1, "installing")]}) is None
+    assert (
+        first(
+            domains=RUNNING, cluster={"status": "installing", "hosts": [host(0, "installing"), host(1, "installing")]}
+        )
+        is None
+    )
 
 
 def test_a_vm_that_is_off_explains_a_host_that_is_missing():
-    text = first(domains=RUNNING | {"ostest_master_1": "shut off"}, cluster={"status": "insufficient", "hosts": [host(0, "known")]})
+    text = first(
+        domains=RUNNING | {"ostest_master_1": "shut off"},
+        cluster={"status": "insufficient", "hosts": [host(0, "known")]},
+    )
     assert text == "VM ostest_master_1 (master-1) is shut off"
 
 
 def test_host_that_never_registered():
-    assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [host(0, "known")]}) == "host master-1 never registered"
+    assert (
+        first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [host(0, "known")]})
+        == "host master-1 never registered"
+    )
 
 
 def test_host_whose_token_is_refused():
     facts = {"domains": RUNNING, "cluster": {"status": "insufficient", "hosts": [host(0, "known")]}}
     refused = {"master-0": "an old line", "master-1": "refuses the token of this host: HTTP 401 x"}
-    assert first(**facts, refused=refused) == "host master-1 is refused by the assisted service: refuses the token of this host: HTTP 401 x"
+    assert (
+        first(**facts, refused=refused)
+        == "host master-1 is refused by the assisted service: refuses the token of this host: HTTP 401 x"
+    )
 
 
 def test_extra_host():
     hosts = [host(0, "known"), host(1, "known"), host(7, "known")]
-    assert first(domains=RUNNING, cluster={"status": "ready", "hosts": hosts}).startswith("host master-7 is not part of this plan (3 hosts")
+    assert first(domains=RUNNING, cluster={"status": "ready", "hosts": hosts}).startswith(
+        "host master-7 is not part of this plan (3 hosts"
+    )
 
 
 def test_failing_validation():
-    hosts = [host(0, "known"), host(1, "insufficient", failing="Require at least 16.00 GiB RAM for role master, found only 2.00 GiB")]
+    hosts = [
+        host(0, "known"),
+        host(1, "insufficient", failing="Require at least 16.00 GiB RAM for role master, found only 2.00 GiB"),
+    ]
     assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": hosts}) == (
-        "host master-1 fails a validation: Require at least 16.00 GiB RAM for role master, found only 2.00 GiB")
+        "host master-1 fails a validation: Require at least 16.00 GiB RAM for role master, found only 2.00 GiB"
+    )
 
 
 def test_what_holds_a_host_back_is_reported_before_what_does_not():
-    checks = {"network": [{"id": "ntp-synced", "status": "failure", "message": "no NTP"}, {"id": "x", "status": "failure", "message": "no route"}]}
-    hosts = [host(0, "known"), host(1, "insufficient", "Host cannot be installed due to following failing validation(s): no NTP ; no route")]
+    checks = {
+        "network": [
+            {"id": "ntp-synced", "status": "failure", "message": "no NTP"},
+            {"id": "x", "status": "failure", "message": "no route"},
+        ]
+    }
+    hosts = [
+        host(0, "known"),
+        host(1, "insufficient", "Host cannot be installed due to following failing validation(s): no NTP ; no route"),
+    ]
     hosts[1]["validations_info"] = json.dumps(checks)
     facts = {"domains": RUNNING, "cluster": {"status": "insufficient", "hosts": hosts}}
     assert first(**facts) == "host master-1 fails a validation: no route"
@@ -75,64 +117,101 @@ def test_what_holds_a_host_back_is_reported_before_what_does_not():
 
 
 def test_what_holds_no_one_back_is_reported_all_the_same():
-    hosts = [host(0, "known", failing="Failed to fetch container images", check="container-images-available"), host(1, "known")]
+    hosts = [
+        host(0, "known", failing="Failed to fetch container images", check="container-images-available"),
+        host(1, "known"),
+    ]
     facts = {"domains": RUNNING, "cluster": {"status": "ready", "hosts": hosts}}
     assert first(**facts) == "host master-0 fails a validation: Failed to fetch container images"
     assert grace(**facts) is None
 
 
 def test_the_host_that_failed_is_reported_before_those_it_took_along():
-    hosts = [host(0, "error", "Host is part of a cluster that failed to install"), host(1, "error", "timeout while connecting")]
-    assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == "host master-1 is error: timeout while connecting"
+    hosts = [
+        host(0, "error", "Host is part of a cluster that failed to install"),
+        host(1, "error", "timeout while connecting"),
+    ]
+    assert (
+        first(domains=RUNNING, cluster={"status": "error", "hosts": hosts})
+        == "host master-1 is error: timeout while connecting"
+    )
 
 
 def test_a_network_that_loses_large_packets_is_reported_of_a_host_that_does_not_join():
-    hosts = [host(0, "installed", failing="MTU is broken", check="mtu-valid"),
-             host(1, "installing-in-progress", failing="MTU is broken", check="mtu-valid")]
-    assert first(domains=RUNNING, cluster={"status": "installing", "hosts": hosts}) == "host master-1 fails a validation: MTU is broken"
+    hosts = [
+        host(0, "installed", failing="MTU is broken", check="mtu-valid"),
+        host(1, "installing-in-progress", failing="MTU is broken", check="mtu-valid"),
+    ]
+    assert (
+        first(domains=RUNNING, cluster={"status": "installing", "hosts": hosts})
+        == "host master-1 fails a validation: MTU is broken"
+    )
 
 
 def test_lost_packets_explain_pulls_that_fail():
     hosts = [host(0, "known"), host(1, "known", failing="MTU is broken", check="mtu-valid")]
     said = "Host ostest-1: updated status from preparing-for-installation to preparing-failed (Failed to fetch container images)"
-    facts = {"domains": RUNNING, "cluster": {"status": "ready", "hosts": hosts}, "events": [{"severity": "warning", "message": said}] * 3}
+    facts = {
+        "domains": RUNNING,
+        "cluster": {"status": "ready", "hosts": hosts},
+        "events": [{"severity": "warning", "message": said}] * 3,
+    }
     assert first(**facts) == "host master-1 fails a validation: MTU is broken"
 
 
 def test_a_host_that_is_no_node_explains_operators_that_wait():
-    hosts = [{**host(n, "installing-in-progress"), "progress": {"current_stage": stage}, "bootstrap": n == 0}
-             for n, stage in enumerate(("Waiting for control plane", "Configuring"))]
+    hosts = [
+        {**host(n, "installing-in-progress"), "progress": {"current_stage": stage}, "bootstrap": n == 0}
+        for n, stage in enumerate(("Waiting for control plane", "Configuring"))
+    ]
     facts = {"domains": RUNNING, "cluster": {"status": "installing", "hosts": hosts}, "nodes": []}
     assert first(**facts) == "host master-1 has not joined the cluster: its last stage is Configuring"
 
 
 def test_memory_does_not_grow():
-    facts = {"cluster": {"status": "insufficient", "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")]}}
+    facts = {
+        "cluster": {
+            "status": "insufficient",
+            "hosts": [host(0, "known"), host(1, "insufficient", failing="too little")],
+        }
+    }
     assert grace(domains=RUNNING, **facts) == SURE
 
 
 def test_two_hosts_of_one_name_are_not_one_that_is_missing():
-    hosts = [host(0, "known"), host(1, "insufficient", failing="Hostname master-0 is not unique", check="hostname-unique", name="master-0")]
+    hosts = [
+        host(0, "known"),
+        host(1, "insufficient", failing="Hostname master-0 is not unique", check="hostname-unique", name="master-0"),
+    ]
     assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": hosts}) == (
-        "host master-0 fails a validation: Hostname master-0 is not unique")
+        "host master-0 fails a validation: Hostname master-0 is not unique"
+    )
 
 
 def test_service_that_never_started():
-    facts = {"domains": RUNNING, "node_zero": {
-        "assisted-service-pod.service": Unit("activating"),
-        "assisted-service.service": Unit("activating", 4, "Error: manifest unknown"),
-        "start-cluster-installation.service": Unit("activating"),
-    }}
-    assert first(**facts) == ("assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 "
-                              "fails repeatedly: Error: manifest unknown")
+    facts = {
+        "domains": RUNNING,
+        "node_zero": {
+            "assisted-service-pod.service": Unit("activating"),
+            "assisted-service.service": Unit("activating", 4, "Error: manifest unknown"),
+            "start-cluster-installation.service": Unit("activating"),
+        },
+    }
+    assert first(**facts) == (
+        "assisted-service never started: assisted-service.service on the rendezvous host 192.0.2.20 "
+        "fails repeatedly: Error: manifest unknown"
+    )
     assert grace(**facts) == SURE
 
 
 def test_the_unit_that_fails_is_named_before_the_one_that_gave_up_waiting_for_it():
-    facts = {"domains": RUNNING, "node_zero": {
-        "assisted-service.service": Unit("activating", 1, "Error: exit 1"),
-        "agent-register-cluster.service": Unit("failed"),
-    }}
+    facts = {
+        "domains": RUNNING,
+        "node_zero": {
+            "assisted-service.service": Unit("activating", 1, "Error: exit 1"),
+            "agent-register-cluster.service": Unit("failed"),
+        },
+    }
     assert "assisted-service.service on the rendezvous host 192.0.2.20 fails repeatedly" in first(**facts)
     assert grace(**facts) == SURE
 
@@ -149,30 +228,48 @@ def test_refused_token():
 
 
 def test_registry_down_comes_first():
-    assert first(domains={}, services={"registry": "connection refused"}) == "the lab's registry does not answer: connection refused"
+    assert (
+        first(domains={}, services={"registry": "connection refused"})
+        == "the lab's registry does not answer: connection refused"
+    )
     assert grace(domains={}, services={"registry": "connection refused"}) == SURE
 
 
 def test_a_bmc_explains_nothing_once_machines_run():
     facts = {"domains": RUNNING, "services": {"bmc": "connection refused", "ntp": "", "registry": ""}}
-    assert first(cluster={"status": "insufficient", "hosts": [host(0, "known")]}, **facts) == "host master-1 never registered"
+    assert (
+        first(cluster={"status": "insufficient", "hosts": [host(0, "known")]}, **facts)
+        == "host master-1 never registered"
+    )
 
 
 def test_a_host_that_broke():
-    hosts = [host(0, "installing"), host(1, "error", "failed after 3 attempts") | {"progress": {"current_stage": "Writing image to disk"}}]
+    hosts = [
+        host(0, "installing"),
+        host(1, "error", "failed after 3 attempts") | {"progress": {"current_stage": "Writing image to disk"}},
+    ]
     assert first(domains=RUNNING, cluster={"status": "error", "hosts": hosts}) == (
-        "host master-1 is error at Writing image to disk: failed after 3 attempts")
+        "host master-1 is error at Writing image to disk: failed after 3 attempts"
+    )
 
 
 def test_a_preparation_that_fails_indefinitely():
     """Between two tries nothing is wrong with the host, so what counts is what was reported."""
-    event = {"severity": "warning", "message": "Host master-0: updated status from preparing-for-installation to preparing-failed (Host failed to "
-             "prepare for installation due to following failing validation(s): Failed to fetch container images needed for installation from x.)"}
-    cluster = {"status": "preparing-for-installation", "hosts": [host(0, "preparing-for-installation"), host(1, "known")]}
+    event = {
+        "severity": "warning",
+        "message": "Host master-0: updated status from preparing-for-installation to preparing-failed (Host failed to "
+        "prepare for installation due to following failing validation(s): Failed to fetch container images needed for installation from x.)",
+    }
+    cluster = {
+        "status": "preparing-for-installation",
+        "hosts": [host(0, "preparing-for-installation"), host(1, "known")],
+    }
     assert first(cluster=cluster, events=[event] * 2) is None
     [cause] = causes(Facts(plan=PLAN, cluster=cluster, events=[event] * 3))
-    assert cause.text == ("host master-0 fails to prepare for the installation, repeatedly: "
-                          "Failed to fetch container images needed for installation from x.")
+    assert cause.text == (
+        "host master-0 fails to prepare for the installation, repeatedly: "
+        "Failed to fetch container images needed for installation from x."
+    )
     assert cause.grace == 360
 
 
@@ -181,16 +278,22 @@ def test_console_signs():
     assert text == "ostest_master_0: the kernel panicked: Kernel panic - not syncing: VFS"
     console = "initrd: no Ignition config\r\ninitrd: cannot mount /dev/sr0\r\ninitrd: a shell follows; log: /run/ignition.log\r\n"
     cause = causes(Facts(plan=PLAN, domains=RUNNING, consoles={"ostest_master_0": console}))[0]
-    assert cause.text == "ostest_master_0: the machine could not find or start its system: initrd: cannot mount /dev/sr0"
+    assert (
+        cause.text == "ostest_master_0: the machine could not find or start its system: initrd: cannot mount /dev/sr0"
+    )
     assert cause.grace == 60
 
 
 def test_what_a_console_remarks_comes_after_what_explains_it():
-    console = {"ostest_master_0": "\x1b[31mInstallation cannot proceed, these hosts do not match their configuration:\x1b[0m\n"}
+    console = {
+        "ostest_master_0": "\x1b[31mInstallation cannot proceed, these hosts do not match their configuration:\x1b[0m\n"
+    }
     cluster = {"status": "insufficient", "hosts": [host(0, "known")]}
     found = causes(Facts(plan=PLAN, domains=RUNNING, cluster=cluster, consoles=console))
     assert found[0].text == "host master-1 never registered"
-    assert found[1].text.endswith("could not be applied: Installation cannot proceed, these hosts do not match their configuration:")
+    assert found[1].text.endswith(
+        "could not be applied: Installation cannot proceed, these hosts do not match their configuration:"
+    )
 
 
 def test_wrong_rendezvous_ip():
@@ -199,15 +302,33 @@ def test_wrong_rendezvous_ip():
 
 
 def pod(name, said):
-    status = {"name": "c", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 1, "message": said}}}
-    return {"metadata": {"name": name, "namespace": "assisted-installer"}, "spec": {"nodeName": "master-0"},
-            "status": {"phase": "Running", "containerStatuses": [status]}}
+    status = {
+        "name": "c",
+        "ready": False,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 1, "message": said}},
+    }
+    return {
+        "metadata": {"name": name, "namespace": "assisted-installer"},
+        "spec": {"nodeName": "master-0"},
+        "status": {"phase": "Running", "containerStatuses": [status]},
+    }
 
 
 def test_a_container_that_ends_comes_before_what_it_causes():
-    nodes = [{"metadata": {"name": "master-0"}, "status": {"conditions": [{"type": "Ready", "status": "False", "message": "not yet"}]}}]
-    assert first(domains=RUNNING, nodes=nodes, pods=[pod("assisted-installer-controller-7", "required key CLUSTER_ID missing value")]) == (
-        "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value")
+    nodes = [
+        {
+            "metadata": {"name": "master-0"},
+            "status": {"conditions": [{"type": "Ready", "status": "False", "message": "not yet"}]},
+        }
+    ]
+    assert first(
+        domains=RUNNING,
+        nodes=nodes,
+        pods=[pod("assisted-installer-controller-7", "required key CLUSTER_ID missing value")],
+    ) == (
+        "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value"
+    )
 
 
 EVERYTHING = (
@@ -233,7 +354,10 @@ EVERYTHING = (
 @pytest.mark.parametrize("facts", EVERYTHING)
 def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
     """It was `agentlab exec -- ssh core@...` without the key, for a cluster of another name."""
-    plan = PLAN | {"cluster": {"name": "my-lab"}, "hypervisor": PLAN["hypervisor"] | {"kind": kind, "host": "h", "user": "me"}}
+    plan = PLAN | {
+        "cluster": {"name": "my-lab"},
+        "hypervisor": PLAN["hypervisor"] | {"kind": kind, "host": "h", "user": "me"},
+    }
     found = causes(Facts(plan=plan, run_dir=Path("/srv/runs/my-lab"), **facts))
     assert found
     for cause in found:
@@ -253,8 +377,12 @@ def test_what_is_to_be_done_can_be_run_as_it_is_printed(facts, kind):
 
 def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     names = {"domain": "my-lab.test", "name": "my-lab"}
-    plan = PLAN | {"cluster": names, "networks": [{"bridge": "br"}], "services": {"address": "192.0.2.1"},
-                   "endpoints": {"console": {"url": "https://console.my-lab.test"}}}
+    plan = PLAN | {
+        "cluster": names,
+        "networks": [{"bridge": "br"}],
+        "services": {"address": "192.0.2.1"},
+        "endpoints": {"console": {"url": "https://console.my-lab.test"}},
+    }
     lines = closing(Access(plan, Path("/srv/my runs/my-lab"), "/srv/bin/agentlab"))
     rows = {line[2:12].strip(): line[13:] for line in lines[1:]}
     assert rows["nodes"] == "master-0 192.0.2.20, master-1 192.0.2.21"

@@ -29,7 +29,9 @@ def run_dir(plan: dict[str, Any], tmp_path: Path) -> Path:
     run = tmp_path / "run"
     for path, text in {
         "plan.yaml": yaml.safe_dump(plan),
-        "install-config.yaml": yaml.safe_dump({"pullSecret": json.dumps({"auths": {"r": {"auth": base64.b64encode(b"me:canary-pull-1").decode()}}})}),
+        "install-config.yaml": yaml.safe_dump(
+            {"pullSecret": json.dumps({"auths": {"r": {"auth": base64.b64encode(b"me:canary-pull-1").decode()}}})}
+        ),
         "auth/kubeadmin-password": "canary-kubeadmin-2\n",
         "openshift/secret.yaml": "apiVersion: v1\nkind: Secret\nstringData: {any: canary-manifest-3}\n",
         "logs/wait-for.log": "said canary-pull-1 and canary-kubeadmin-2\n",
@@ -39,7 +41,9 @@ def run_dir(plan: dict[str, Any], tmp_path: Path) -> Path:
         (run / path).write_text(text)
     console = tmp_path / "state/t1/console"
     console.mkdir(parents=True)
-    (console / "t1_master_0.log").write_bytes(b"\xff login canary-kubeadmin-2\r\nBearer canaryTokenOfTheConsole4\r\n" * 3)
+    (console / "t1_master_0.log").write_bytes(
+        b"\xff login canary-kubeadmin-2\r\nBearer canaryTokenOfTheConsole4\r\n" * 3
+    )
     log = tmp_path / "state/t1/services/registry/log"
     log.parent.mkdir(parents=True)
     log.write_text('auth failed for "me:canary-pull-1"\n')
@@ -59,7 +63,14 @@ def test_reports_have_no_secret_and_belong_to_their_owner(
         job()
     gatherer._write("deep/in/it.txt", "x")
     files = [path for path in out.rglob("*") if path.is_file()]
-    assert {path.name for path in files} >= {"t1_master_0.log", "registry.log", "install-config.yaml", "wait-for.log", ".openshift_install.log", "it.txt"}
+    assert {path.name for path in files} >= {
+        "t1_master_0.log",
+        "registry.log",
+        "install-config.yaml",
+        "wait-for.log",
+        ".openshift_install.log",
+        "it.txt",
+    }
     for path in files:
         assert "canary" not in path.read_text().replace("/canary", ""), path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
@@ -83,7 +94,13 @@ def test_a_damaged_file_has_no_secrets(run_dir: Path) -> None:
 
 def test_values_of_secret_keys_only() -> None:
     assert list(of_document({"proxy": {"httpProxy": "http://u:x8@h:3128", "noProxy": "a:b"}})) == ["x8"]
-    data = {"a": "b", "bmc": [{"username": "admin", "password": "x9"}], "token": None, "pull_secret_file": "/p", "count": 3}
+    data = {
+        "a": "b",
+        "bmc": [{"username": "admin", "password": "x9"}],
+        "token": None,
+        "pull_secret_file": "/p",
+        "count": 3,
+    }
     assert list(of_document(data)) == ["x9"]
     pem = "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
     encoded = base64.b64encode(pem.encode()).decode()

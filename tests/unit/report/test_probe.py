@@ -94,9 +94,14 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:
     (tmp_path / "console").mkdir()
-    boots = "BdsDxe: starting Boot0001\r\nKernel panic - not syncing\r\n", "BdsDxe: starting Boot0002\r\nall is well\r\n"
+    boots = (
+        "BdsDxe: starting Boot0001\r\nKernel panic - not syncing\r\n",
+        "BdsDxe: starting Boot0002\r\nall is well\r\n",
+    )
     (tmp_path / "console/one.log").write_text("".join(boots), newline="")
     (tmp_path / "console/two.log").write_text(boots[0] + "x" * 2 * probe.CONSOLE_TAIL, newline="")
-    plan: Any = {"nodes": [{"domain": name, "console": str(tmp_path / f"console/{name}.log")} for name in ("one", "two", "none")]}
+    plan: Any = {
+        "nodes": [{"domain": name, "console": str(tmp_path / f"console/{name}.log")} for name in ("one", "two", "none")]
+    }
     found = probe.consoles(plan)
     assert found == {"one": " Boot0002\r\nall is well\r\n", "two": "x" * probe.CONSOLE_TAIL}

@@ -22,8 +22,13 @@ MACS = {"master-0": "00:00:00:00:00:01", "master-1": "00:00:00:00:00:02"}
 def host(name: str, status: str, *stages: str) -> dict[str, Any]:
     inventory = {"interfaces": [{"mac_address": MACS[name].upper()}]}
     progress = {"current_stage": stages[-1]} if stages else {}
-    return {"status": status, "requested_hostname": "localhost", "inventory": json.dumps(inventory), "progress": progress,
-            "progress_stages": ["Starting installation", "Installing", "Writing image to disk", "Rebooting"]}
+    return {
+        "status": status,
+        "requested_hostname": "localhost",
+        "inventory": json.dumps(inventory),
+        "progress": progress,
+        "progress_stages": ["Starting installation", "Installing", "Writing image to disk", "Rebooting"],
+    }
 
 
 @pytest.fixture
@@ -63,7 +68,9 @@ class Injected:
             "faults": [{"when": "boot", "seconds": None, **fault} for fault in given],
             "nodes": {name: {"domain": f"x_{name}", "nics": {"eth0": mac}} for name, mac in MACS.items()},
             "api": {"url": f"http://127.0.0.1:{service.server_port}/v2", "headers": {"Watcher-Authorization": "token"}},
-            "processes": str(folder), "registry": str(folder), "state": str(folder / "state.json"),
+            "processes": str(folder),
+            "registry": str(folder),
+            "state": str(folder / "state.json"),
         }
         self.start()
 
@@ -82,12 +89,19 @@ class Injected:
 
 
 def test_waits_for_its_stage_and_ends_after_its_time(service: Any, tmp_path: Path) -> None:
-    one = Injected(service, tmp_path, {"kind": "power_off", "node": "master-1", "when": "Writing image to disk", "seconds": 30})
+    one = Injected(
+        service, tmp_path, {"kind": "power_off", "node": "master-1", "when": "Writing image to disk", "seconds": 30}
+    )
     assert one.injector.turn(0)
-    service.cluster = {"status": "installing", "hosts": [host("master-0", "installing", "Rebooting"), host("master-1", "installing", "Installing")]}
+    service.cluster = {
+        "status": "installing",
+        "hosts": [host("master-0", "installing", "Rebooting"), host("master-1", "installing", "Installing")],
+    }
     assert one.injector.turn(1)
     assert one.acts == []
-    service.cluster["hosts"][1] = host("master-1", "installing", "Rebooting")  # the stage itself was over between two looks
+    service.cluster["hosts"][1] = host(
+        "master-1", "installing", "Rebooting"
+    )  # the stage itself was over between two looks
     assert one.injector.turn(2)
     one.start()  # as after a restart of the process
     assert one.injector.turn(31)
@@ -95,11 +109,16 @@ def test_waits_for_its_stage_and_ends_after_its_time(service: Any, tmp_path: Pat
     one.injector.turn(32)
     assert one.acts == ["power_off master-1", "end of power_off note"]
     assert not one.injector.turn(33)
-    assert one.said == ["power_off master-1 begins (Writing image to disk)", "power_off master-1 ends (Writing image to disk)"]
+    assert one.said == [
+        "power_off master-1 begins (Writing image to disk)",
+        "power_off master-1 ends (Writing image to disk)",
+    ]
 
 
 def test_a_status_of_the_cluster_is_a_moment_of_the_lab(service: Any, tmp_path: Path) -> None:
-    one = Injected(service, tmp_path, {"kind": "service_down", "service": "registry", "when": "preparing-for-installation"})
+    one = Injected(
+        service, tmp_path, {"kind": "service_down", "service": "registry", "when": "preparing-for-installation"}
+    )
     service.cluster = {"status": "ready", "hosts": [host("master-0", "known")]}
     one.injector.turn(0)
     assert one.acts == []
@@ -152,7 +171,9 @@ def environment(pid: int) -> bytes:
 
 
 def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
-    program = processes.Program("registry", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "log", {"MARK": "a=b"})
+    program = processes.Program(
+        "registry", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path / "log", {"MARK": "a=b"}
+    )
     first = processes.launch(tmp_path, program)
     assert environment(first.pid)
     lab = faultd.Lab({"processes": str(tmp_path)})
@@ -170,5 +191,10 @@ def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
 
 def test_it_is_a_program_of_the_standard_library(tmp_path: Path) -> None:
     """It runs on hypervisors that have nothing of ours, with any Python 3.11."""
-    done = subprocess.run([sys.executable, "-I", "-S", faultd.__file__, tmp_path / "none.json"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", faultd.__file__, tmp_path / "none.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "FileNotFoundError" in done.stderr and "none.json" in done.stderr

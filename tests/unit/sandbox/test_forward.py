@@ -43,9 +43,13 @@ asyncio.run(forward.serve(sockets, targets))
 @pytest.fixture
 def ports() -> Iterator[list[int]]:
     """The ports of a forward to an echo server in a namespace of its own, and to a port there that is closed."""
-    with subprocess.Popen(["unshare", "--net", "--mount", sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True) as inside:
+    with subprocess.Popen(
+        ["unshare", "--net", "--mount", sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True
+    ) as inside:
         assert inside.stdout is not None and inside.stdout.readline() == "ready\n"
-        with subprocess.Popen([sys.executable, "-c", FORWARD, str(inside.pid)], stdout=subprocess.PIPE, text=True) as relay:
+        with subprocess.Popen(
+            [sys.executable, "-c", FORWARD, str(inside.pid)], stdout=subprocess.PIPE, text=True
+        ) as relay:
             assert relay.stdout is not None
             yield [int(port) for port in relay.stdout.readline().split()]
             relay.kill()

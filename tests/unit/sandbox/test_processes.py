@@ -60,7 +60,9 @@ def test_found_beside_the_file_of_an_earlier_one(tmp_path: Path, sleeper: proces
 
 def test_one_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "TERM_SECONDS", 0.3)
-    program = processes.Program("stubborn", ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], tmp_path / "log")
+    program = processes.Program(
+        "stubborn", ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], tmp_path / "log"
+    )
     started = processes.launch(tmp_path, program)
     deadline = time.monotonic() + 5
     while not (tmp_path / "log").read_text() and time.monotonic() < deadline:
@@ -96,9 +98,22 @@ def test_a_zombie_does_not_run() -> None:
     os.waitpid(child, 0)
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "{}", "[]", '{"pid": -1, "start": null, "digest": ""}', '{"pid": 0, "start": 0, "digest": ""}',
-                                  '{"pid": 1, "start": 1, "digest": ""}', '{"pid": "1", "start": 1, "digest": ""}', '{"pid": true, "start": 1, "digest": ""}',
-                                  '{"pid": 5e400, "start": 1, "digest": ""}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "{}",
+        "[]",
+        '{"pid": -1, "start": null, "digest": ""}',
+        '{"pid": 0, "start": 0, "digest": ""}',
+        '{"pid": 1, "start": 1, "digest": ""}',
+        '{"pid": "1", "start": 1, "digest": ""}',
+        '{"pid": true, "start": 1, "digest": ""}',
+        '{"pid": 5e400, "start": 1, "digest": ""}',
+    ],
+)
 def test_a_damaged_file_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
@@ -113,7 +128,9 @@ def test_a_process_without_the_mark_is_left_alone(tmp_path: Path) -> None:
     """The file names a process that is not ours, with its right start."""
     other = subprocess.Popen(["sleep", "60"])
     try:
-        (tmp_path / "sleeper.json").write_text(json.dumps({"pid": other.pid, "start": processes.start_time(other.pid), "digest": ""}))
+        (tmp_path / "sleeper.json").write_text(
+            json.dumps({"pid": other.pid, "start": processes.start_time(other.pid), "digest": ""})
+        )
         assert processes.find(tmp_path, "sleeper") is None
         assert not processes.stop(tmp_path, "sleeper")
         assert other.poll() is None

@@ -123,7 +123,9 @@ def test_one_that_ends_says_why(tmp_path: Path) -> None:
     def refuse() -> None:
         raise ConnectionRefusedError("refused")
 
-    program = processes.Program("x", [sys.executable, "-c", "print('the reason', flush=True); raise SystemExit(1)"], tmp_path / "log")
+    program = processes.Program(
+        "x", [sys.executable, "-c", "print('the reason', flush=True); raise SystemExit(1)"], tmp_path / "log"
+    )
     service = services.Service(program, {}, 1, "tcp", refuse)
     with pytest.raises(LabError, match="x: exited: the reason"):
         services.ensure({"x": service}, tmp_path / "processes")

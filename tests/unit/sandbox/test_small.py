@@ -28,7 +28,10 @@ def leave(directory: Path) -> None:
 
 def test_link_addresses_are_a_pair() -> None:
     pair = names.uplink("ostest")
-    network, host, inside = ipaddress.ip_network(pair["network"]), *map(ipaddress.ip_address, (pair["host_address"], pair["address"]))
+    network, host, inside = (
+        ipaddress.ip_network(pair["network"]),
+        *map(ipaddress.ip_address, (pair["host_address"], pair["address"])),
+    )
     assert [*network.hosts()] == [host, inside] and host + 1 == inside
     assert network.subnet_of(ipaddress.IPv4Network("198.18.0.0/15"))
 

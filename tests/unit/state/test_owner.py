@@ -36,8 +36,12 @@ def test_another_is_refused_with_both_names_and_the_way_out(tmp_path: Path) -> N
     for action in (host.claim, owner.verify, owner.marked):
         with pytest.raises(owner.OwnerError) as refused:
             action(tmp_path / "ostest", BOB)
-        for part in ("alice (uid 1000), run directory /home/alice/runs/ostest", "you are bob (uid 1001), run directory /home/bob/runs/ostest",
-                     "--cluster", "prepare --adopt --cluster ostest"):
+        for part in (
+            "alice (uid 1000), run directory /home/alice/runs/ostest",
+            "you are bob (uid 1001), run directory /home/bob/runs/ostest",
+            "--cluster",
+            "prepare --adopt --cluster ostest",
+        ):
             assert part in str(refused.value)
     other = replace(ALICE, owner=replace(ALICE.owner, uid=0, user="root"))
     with pytest.raises(owner.OwnerError):
@@ -60,9 +64,15 @@ def test_a_directory_with_files_of_others_is_refused_and_kept(tmp_path: Path) ->
     photos = tmp_path / "sec1" / "photos"
     photos.mkdir(parents=True)
     (photos / "t.txt").write_text("mine")
-    with pytest.raises(owner.OwnerError, match=r"sec1 is not empty, and agentlab did not create it \(owner.json is missing in it\): choose another"):
+    with pytest.raises(
+        owner.OwnerError,
+        match=r"sec1 is not empty, and agentlab did not create it \(owner.json is missing in it\): choose another",
+    ):
         host.claim(tmp_path / "sec1", ALICE)
-    with pytest.raises(owner.OwnerError, match=r"sec1 is not removed: .* remove it yourself; if not, remove it from the list in .*state.json"):
+    with pytest.raises(
+        owner.OwnerError,
+        match=r"sec1 is not removed: .* remove it yourself; if not, remove it from the list in .*state.json",
+    ):
         owner.marked(tmp_path / "sec1", ALICE)
     assert (photos / "t.txt").read_text() == "mine"
     (tmp_path / "link").symlink_to(photos)
@@ -173,7 +183,9 @@ def test_a_damaged_list_of_the_host_is_named(tmp_path: Path, text: str) -> None:
             action(tmp_path / "lab")
 
 
-@pytest.mark.parametrize("data", [{}, {"owner": []}, {"owner": {"cluster": "a"}}, {"owner": {**ALICE.fact()["owner"], "uid": "0"}}])
+@pytest.mark.parametrize(
+    "data", [{}, {"owner": []}, {"owner": {"cluster": "a"}}, {"owner": {**ALICE.fact()["owner"], "uid": "0"}}]
+)
 def test_what_is_no_owner_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(owner.OwnerError, match="must be the fact agentlab_owner"):
         owner.from_fact(data)

@@ -70,7 +70,9 @@ def read_input(path: str | None) -> bytes:
 
 
 def customization_of(args: argparse.Namespace) -> customize.Customization:
-    return customize.Customization(**{each.name: getattr(args, each.name) for each in dataclasses.fields(customize.Customization)})
+    return customize.Customization(
+        **{each.name: getattr(args, each.name) for each in dataclasses.fields(customize.Customization)}
+    )
 
 
 def write_network(keyfiles: dict[str, bytes], directory: str | None) -> None:

@@ -24,7 +24,10 @@ def _dev_show_iso(args: argparse.Namespace) -> None:
         try:
             with naming(args.input):
                 fs = Iso9660(fd)
-                shown = {"header": {"descriptors": fs.descriptors}, "records": [path for path, __ in fs.walk(plain=True)]}
+                shown = {
+                    "header": {"descriptors": fs.descriptors},
+                    "records": [path for path, __ in fs.walk(plain=True)],
+                }
         finally:
             os.close(fd)
     say(json.dumps(shown, indent=2, ensure_ascii=False))
@@ -59,10 +62,16 @@ DEV: Tree = {
     "show": {
         "iso": (
             _dev_show_iso,
-            [ISO, option("--ignition", action="store_true", help="show the location of the Ignition config"),
-             option("--kargs", action="store_true", help="show the location of the kernel arguments")],
+            [
+                ISO,
+                option("--ignition", action="store_true", help="show the location of the Ignition config"),
+                option("--kargs", action="store_true", help="show the location of the kernel arguments"),
+            ],
         ),
-        "initrd": (_dev_show_initrd, [option("input", metavar="initrd", help="the initramfs image, or - for stdin"), _FILTER]),
+        "initrd": (
+            _dev_show_initrd,
+            [option("input", metavar="initrd", help="the initramfs image, or - for stdin"), _FILTER],
+        ),
     },
     "extract": {
         "initrd": (

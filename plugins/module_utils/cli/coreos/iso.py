@@ -162,7 +162,9 @@ _ISO: Tree = {
             *CUSTOMIZE,
             many("--live-karg-append", metavar="arg", help="append a kernel argument of the live system"),
             many("--live-karg-delete", metavar="arg", help="delete a kernel argument of the live system"),
-            many("--live-karg-replace", metavar="k=o=n", help="replace the value of a kernel argument of the live system"),
+            many(
+                "--live-karg-replace", metavar="k=o=n", help="replace the value of a kernel argument of the live system"
+            ),
             FORCE,
             OUTPUT,
             ISO,
@@ -193,12 +195,21 @@ _ISO: Tree = {
         "show": (_kargs_show, [option("-d", "--default", action="store_true", help="show the default arguments"), ISO]),
     },
     "extract": {
-        "pxe": (_extract_pxe, [ISO, option("-o", "--output-dir", default=".", metavar="PATH", help="directory to write to (default .)")]),
+        "pxe": (
+            _extract_pxe,
+            [ISO, option("-o", "--output-dir", default=".", metavar="PATH", help="directory to write to (default .)")],
+        ),
         "minimal-iso": (
             _extract_minimal,
             [
                 ISO,
-                option("output", nargs="?", default="-", metavar="OUTPUT_ISO", help="output path of the minimal ISO (default: stdout)"),
+                option(
+                    "output",
+                    nargs="?",
+                    default="-",
+                    metavar="OUTPUT_ISO",
+                    help="output path of the minimal ISO (default: stdout)",
+                ),
                 option("--output-rootfs", metavar="PATH", help="extract the rootfs image to a file as well"),
                 option("--rootfs-url", metavar="URL", help="URL of the rootfs for the minimal ISO"),
             ],
@@ -207,7 +218,14 @@ _ISO: Tree = {
     "reset": (_reset, [OUTPUT, ISO]),
     "embed": (
         _deprecated("embed", "ignition embed", _ignition_embed),
-        [option("-c", "--config", dest="ignition_file", metavar="path", help="Ignition config to embed [default: stdin]"), FORCE, OUTPUT, ISO],
+        [
+            option(
+                "-c", "--config", dest="ignition_file", metavar="path", help="Ignition config to embed [default: stdin]"
+            ),
+            FORCE,
+            OUTPUT,
+            ISO,
+        ],
     ),
     "show": (_deprecated("show", "ignition show", _ignition_show), [ISO]),
     "remove": (_deprecated("remove", "ignition remove", _ignition_remove), [OUTPUT, ISO]),

@@ -107,7 +107,13 @@ _PXE: Tree = {
         _customize,
         [
             *CUSTOMIZE,
-            option("-o", "--output", required=True, metavar="path", help="write the initramfs image to a new file, or - for stdout"),
+            option(
+                "-o",
+                "--output",
+                required=True,
+                metavar="path",
+                help="write the initramfs image to a new file, or - for stdout",
+            ),
             option("input", metavar="path", help="the live initramfs image"),
         ],
     ),
