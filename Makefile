@@ -14,7 +14,7 @@ TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecul
 PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup deploy shell $(VERBS) environment lock test test-all e2e lint unit benchmark matrix docs build clean
+.PHONY: help run setup deploy shell $(VERBS) environment lock test test-all e2e lint unit benchmark generate matrix docs build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ test-all: environment ## run all tests, including the long ones
 
 e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
 	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e
+
+generate: environment ## write the schemas, the profile reference and the roles' READMEs
+	@$(BIN)/python ci/generate.py
+	@$(BIN)/python ci/role_readmes.py
 
 matrix: environment ## write docs/support.md from the records of e2e jobs
 	@$(BIN)/python ci/results.py matrix

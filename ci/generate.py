@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Write what is made of the types of profile and plan: `ci/generate.py`. A lint test fails when one of the files is not current."""
 
 from __future__ import annotations

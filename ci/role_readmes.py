@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Write README.md of each role from its argument_specs.yml; what stands there from `## Example` on is kept.
 
 With names of roles, only theirs. `tests/lint/test_roles.py` compares.

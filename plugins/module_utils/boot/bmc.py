@@ -9,7 +9,7 @@ from ..errors import LabError
 from . import redfish
 from .machine import Machine
 
-Connect = Callable[[str, str, str, str, bool | str], Machine]
+Connect = Callable[[str, str, str, str, "bool | str"], Machine]
 """name (the machine's, for messages), address, username, password, verify (whether its certificate is checked, or the path of
 the CA to check with) -> the machine. Raises `LabError`."""
 

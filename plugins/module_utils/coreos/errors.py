@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ..errors import AgentlabError
 
 
-class CoreosError(AgentlabError):
+class CoreosError(AgentlabError, RuntimeError):
     """An image, archive or argument cannot be used."""
 
 

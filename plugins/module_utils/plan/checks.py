@@ -10,7 +10,7 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from ..addresses import family as family_of
 from .build import node_names
@@ -197,7 +197,7 @@ def _duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
         seen.setdefault(value, path)
 
 
-IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+IpNetwork: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
 
 class _Named(NamedTuple):

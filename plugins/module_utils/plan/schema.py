@@ -99,7 +99,8 @@ def _mapping(allowed: Shape) -> Schema:
 
 def _tagged(allowed: Shape) -> Schema:
     tagged = allowed.tagged
-    assert tagged is not None
+    if tagged is None:
+        raise TypeError(f"{allowed}: is not tagged")
     texts = describe.fields(allowed.record)
     cases = []
     for kind in tagged.kinds:

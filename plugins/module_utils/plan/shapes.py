@@ -112,7 +112,7 @@ def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Misma
     if allowed.kind == "any" or (value is None and allowed.null):
         return
     if allowed.choices:
-        if value not in list(allowed.choices) or type(value) is not type(next(iter(allowed.choices))):
+        if not any(value == choice and type(value) is type(choice) for choice in allowed.choices):
             yield _choice(value, [str(choice) for choice in allowed.choices], path)
         return
     if not _is_kind(value, allowed):
@@ -137,7 +137,9 @@ def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Misma
 
 def _is_kind(value: object, allowed: Shape) -> bool:
     if allowed.kind == "string":
-        return isinstance(value, str) or (allowed.digits and type(value) is int and value >= 0)
+        return isinstance(value, str) or (
+            allowed.digits and isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        )
     return isinstance(value, _PYTHON[allowed.kind]) and isinstance(value, bool) is (allowed.kind == "boolean")
 
 

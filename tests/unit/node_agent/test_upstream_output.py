@@ -425,8 +425,9 @@ def test_nothing_but_references_reaches_podman(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"role": "toast"}, "role toast"), ({"host_id": "x"}, "host_id x is not a valid UUID"), ({"installer_image": "-x"},
-         "installer_image -x is not a valid image"),
+        ({"role": "toast"}, "role toast"),
+        ({"host_id": "x"}, "host_id x is not a valid UUID"),
+        ({"installer_image": "-x"}, "installer_image -x is not a valid image"),
         ({"mco_image": "a b"}, "mco_image a b"), ({"proxy": {"https_proxy": "https://h:1"}}, "should start with http://"),
         ({"service_ips": ["x"]}, "'x' does not appear"), ({"installer_args": '["--nonsense"]'}, "unexpected flag --nonsense"),
         ({"must_gather_image": "ba d"}, "ba d is not an image"),
