@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduler(config, log)
 
 
-@pytest.fixture(autouse=True)
-def others(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let a test of the machine begin when no test runs in another process, and hold those until it ends."""
-    run = tmp_path_factory.getbasetemp()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test of the machine begin when no test runs in another process, and hold those until it ends.
+
+    Not a fixture: fixtures of a module, which create namespaces, are set up before those of a test.
+    """
+    run = item.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     with ((run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "others").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX if _share(request.path) == "machine" else fcntl.LOCK_SH)
-        yield
+        fcntl.flock(stream, fcntl.LOCK_EX if _share(item.path) == "machine" else fcntl.LOCK_SH)
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

@@ -117,7 +117,7 @@ def test_one_line_says_why_it_does_not_start(served: Served, tmp_path: Path) -> 
     (damaged / "assisted-service.sqlite").write_text("no database" * 1000)
     assert "is corrupt (file is not a database): move it aside" in refusal(damaged, "--listen", "127.0.0.1:0")
     (damaged / "tokens.json").write_text("{}")
-    assert "tokens.json is damaged" in refusal(damaged, "--listen", "127.0.0.1:0", "--auth", "local")
+    assert "tokens.json is corrupt: remove it" in refusal(damaged, "--listen", "127.0.0.1:0", "--auth", "local")
 
 
 def test_stops_in_spite_of_callers(served: Served) -> None:
