@@ -93,7 +93,7 @@ def test_a_bmc_that_refuses_and_an_image_that_is_not_there(refused: Any, base: P
     refused("prepare", profile, 0)
     image = base / "runs" / CLUSTER / "agent.x86_64.iso"
     said = refused("boot")
-    task = "first failure: Insert the image into each BMC and switch the machines on [hypervisor]: "
+    task = "first failure: Boot by redfish [hypervisor]: "
     assert said == f"{task}{image}: no such image: agentlab image --cluster agtest"
     guest.iso(image, "an image")
     said = refused("boot")
