@@ -77,7 +77,10 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *more]
         assert [case.name for case in cases] == [*ran, "destroy"]
         assert all(case.is_passed for case in cases)
-        assert host() == before
+        after = host()
+        # Listeners of a test run that has ended may disappear meanwhile. None may appear.
+        assert set(after.pop("ports")) <= set(before.pop("ports"))
+        assert after == before
         if "wait" in stages:
             secrets_stay(artifacts / job, bool(settings["expect"] or settings["gather"]))
 
