@@ -21,6 +21,10 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
+# Not the default: a developer may have a cluster of that name.
+CLUSTER = "unit"
+NAMED = ("--cluster", CLUSTER)
+
 
 def agentlab(*argv: str, runs: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **({"AGENTLAB_RUNS": str(runs)} if runs else {}), **environment}
@@ -227,7 +231,7 @@ def test_a_wrong_profile_is_reported_before_anything_runs(tmp_path: Path) -> Non
         assert done.returncode == 2
         assert done.stderr == f"{bad}:2:1: stak: unknown field; did you mean `stack`?\n"
     bad.write_text("topology: ha\nstak: ipv4\nmaster: {memory_mib: 4000000}\n")
-    lines = agentlab("prepare", str(bad), runs=tmp_path / "runs").stderr.splitlines()
+    lines = agentlab("prepare", str(bad), *NAMED, runs=tmp_path / "runs").stderr.splitlines()
     assert [line.removeprefix(str(bad)).split(" ", 2)[1] for line in lines] == ["stak:", "nodes.*.memory_mib:"]
     assert not (tmp_path / "runs").exists()
 
@@ -239,22 +243,22 @@ def test_a_later_verb_without_a_plan_says_how_to_make_one(tmp_path: Path) -> Non
 
 
 def test_configure_runs_twice(tmp_path: Path) -> None:
-    checked = agentlab("configure", "compact_ipv4_static", "--check", "--diff", runs=tmp_path)
+    checked = agentlab("configure", "compact_ipv4_static", *NAMED, "--check", "--diff", runs=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "+rendezvousIP: 192.168.111.80" in checked.stdout
-    assert not tmp_path.joinpath("ostest", "plan.yaml").exists()
-    first = agentlab("configure", "compact_ipv4_static", runs=tmp_path)
+    assert not tmp_path.joinpath(CLUSTER, "plan.yaml").exists()
+    first = agentlab("configure", "compact_ipv4_static", *NAMED, runs=tmp_path)
     assert "2 changed" in first.stdout, first.stdout + first.stderr
-    assert yaml.safe_load((tmp_path / "ostest/agent-config.yaml").read_text())["rendezvousIP"] == "192.168.111.80"
-    assert "nothing changed" in agentlab("configure", runs=tmp_path).stdout
+    assert yaml.safe_load((tmp_path / f"{CLUSTER}/agent-config.yaml").read_text())["rendezvousIP"] == "192.168.111.80"
+    assert "nothing changed" in agentlab("configure", *NAMED, runs=tmp_path).stdout
 
 
 def test_a_failure_names_its_first_cause(tmp_path: Path) -> None:
-    (tmp_path / "ostest").mkdir()
-    (tmp_path / "ostest/ssh").touch()
-    done = agentlab("configure", "sno_ipv4", runs=tmp_path)
+    (tmp_path / CLUSTER).mkdir()
+    (tmp_path / f"{CLUSTER}/ssh").touch()
+    done = agentlab("configure", "sno_ipv4", *NAMED, runs=tmp_path)
     assert done.returncode == 2
-    cause = f"[Errno 17] File exists: '{tmp_path}/ostest/ssh'"
+    cause = f"[Errno 17] File exists: '{tmp_path}/{CLUSTER}/ssh'"
     assert f"first failure: Write install-config and agent-config [localhost]: {cause}" in done.stderr
     assert f"    {cause}\n    task at " in done.stdout
 

@@ -219,14 +219,14 @@ def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:
         "topology: ha\nstak: ipv6\nmaster: {memory_mib: 1000000}\nnodes: {worker-0: {memory_mib: 3000000}}\n"
     )
     with pytest.raises(ProfileError) as caught:
-        profile.load(path, None, here=True)
+        profile.load(path, None, "unit", here=True)
     assert [item.field for item in caught.value.problems] == ["stak", "nodes.*.memory_mib"]
     assert caught.value.problems[1].remedy.startswith(
         f"{3 * 1000000 + 3000000 + 2048 + 5 * 150} MiB of memory are required for 5 nodes, "
     )
     path.write_text("hypervisor: {kind: ssh, host: lab.example}\nmaster: {memory_mib: 1000000}\nstak: ipv6\n")
     with pytest.raises(ProfileError) as caught:
-        profile.load(path, None, here=True)
+        profile.load(path, None, "unit", here=True)
     assert [item.field for item in caught.value.problems] == ["stak"]
 
 
