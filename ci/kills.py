@@ -1,4 +1,4 @@
-"""Kills runs of the lab at random moments; the next run must resume to the end, or destroy must leave no trace.
+"""Kills runs of the lab at random times; the next run must resume to the end, or destroy must leave no trace.
 
 What is killed: the command line, Ansible, one of its workers, all of these, one process of the sandbox, or everything at once as a reboot
 does; by SIGKILL, SIGTERM or SIGHUP. Several kills hit one cluster before it is brought to its end. Each adds a line to the file

@@ -46,7 +46,7 @@ class Log:
         self._broken: set[Path] = set()
 
     def debug(self, text: str) -> None:
-        """Log details for somebody who searches."""
+        """Log details for debugging."""
         self("debug", text)
 
     def info(self, text: str) -> None:

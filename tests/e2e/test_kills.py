@@ -1,4 +1,4 @@
-"""Ten runs killed at random moments, each resumed or removed without a trace; ci/kills does more, and keeps a record."""
+"""Ten runs killed at random times, each resumed or removed without a trace; ci/kills does more, and keeps a record."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def validate(
 ) -> list[Check]:
     """Return all checks, in the order in which a failure explains those after it.
 
-    plan: of the cluster; None for a cluster that somebody else planned, of which only the OpenShift API is asked.
+    plan: of the cluster; None for a cluster that was planned by other means, of which only the OpenShift API is asked.
     """
     try:
         kube = connect(kubeconfig)

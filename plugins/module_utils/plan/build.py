@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import uuid
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
@@ -34,7 +33,6 @@ from .options import Bus, Profile
 from .presets import FAMILIES, ROLES
 
 T = TypeVar("T")
-NAMESPACE = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
 _LAB_REPOSITORY = "registry.agentlab.test/lab"
 _TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
 
@@ -98,12 +96,7 @@ def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
 
 def state_directory(profile: Profile, cluster: str) -> str:
     """Return the state directory of the cluster on the hypervisor."""
-    return f"{profile['hypervisor']['state_dir']}/{cluster}"
-
-
-def console_directory(profile: Profile, cluster: str) -> str:
-    """Return the directory on the hypervisor in which the machines' console logs are."""
-    return f"{state_directory(profile, cluster)}/console"
+    return names.state_dir(cluster, profile["hypervisor"]["state_dir"])
 
 
 def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
@@ -114,9 +107,9 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
         "user": given["user"],
         "netns": f"agentlab-{cluster}",
         "state_dir": state_dir,
-        "console_dir": console_directory(profile, cluster),
+        "console_dir": names.console_dir(state_dir),
         "pool": f"agentlab-{cluster}",
-        "pool_dir": f"{state_dir}/pool",
+        "pool_dir": names.pool_dir(state_dir),
         "egress": given["egress"],
         "route": given["route"],
         "uplink": names.uplink(cluster),
@@ -302,12 +295,12 @@ def _given_addresses(given: list[str], network: Network) -> list[Address]:
 
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
-    systems, consoles = f"redfish-virtualmedia+{_bmc_url(profile, networks[0])}", console_directory(profile, cluster)
+    systems, state_dir = f"redfish-virtualmedia+{_bmc_url(profile, networks[0])}", state_directory(profile, cluster)
     bmc = profile["services"]["bmc"]
     for index, (name, role, number) in enumerate(node_names(profile)):
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
-        identifier = size.get("uuid") or str(uuid.uuid5(NAMESPACE, f"{cluster}/{name}"))
+        identifier = size.get("uuid") or names.node_uuid(cluster, name)
         nics: list[Nic] = []
         for position, network in enumerate(networks):
             nic = f"eth{position}"
@@ -333,7 +326,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "tpm": size["tpm"],
             "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"]),
             "nics": nics,
-            "console": f"{consoles}/{domain}.log",
+            "console": names.console(state_dir, domain),
             "network_config": override.get("network_config") or network_config(profile, networks, nics),
             "root_device": size["root_device"],
             "bmc": {

@@ -1,15 +1,44 @@
-"""Names and addresses that follow from a cluster's name alone. Removing what is left of a cluster that has no plan needs them."""
+"""Names, addresses and paths that follow from a cluster's name. Removing what is left of a cluster that has no plan needs them."""
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
+import uuid
 
 from .model import Uplink
 
 # RFC 2544's block for laboratories, which is not routed.
 _LINKS = ipaddress.IPv4Network("198.18.0.0/15")
 _MAX_LINK = 15
+_NODES = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
+STATE_DIR = "/var/lib/agentlab"
+"""Directory on the hypervisor with a directory for each cluster, unless a profile names another."""
+
+
+def state_dir(cluster: str, base: str = STATE_DIR) -> str:
+    """Return the directory on the hypervisor in which everything of a cluster is."""
+    return f"{base}/{cluster}"
+
+
+def pool_dir(state_dir: str) -> str:
+    """Return the directory of the storage pool, with the machines' disks."""
+    return f"{state_dir}/pool"
+
+
+def console_dir(state_dir: str) -> str:
+    """Return the directory of the machines' console logs."""
+    return f"{state_dir}/console"
+
+
+def console(state_dir: str, domain: str) -> str:
+    """Return the file in which libvirt's domain `domain` logs its serial console."""
+    return f"{console_dir(state_dir)}/{domain}.log"
+
+
+def node_uuid(cluster: str, node: str) -> str:
+    """Return the UUID of a node's machine: same input, same UUID, on any machine."""
+    return str(uuid.uuid5(_NODES, f"{cluster}/{node}"))
 
 
 def uplink(cluster: str) -> Uplink:

@@ -246,7 +246,7 @@ class NtpOptions(TypedDict, total=False):
     """The time server."""
 
     port: Literal[123]
-    """Its port, which clients cannot be told."""
+    """Its port. NTP clients always use this one."""
 
 
 class ServicesOptions(TypedDict, total=False):
@@ -263,7 +263,7 @@ class BootOptions(TypedDict, total=False):
 
     mode: BootMode
     """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `pxe`: over the network; `minimal`: a small ISO as virtual
-    media, which fetches the rest; `manual`: somebody boots them."""
+    media, which fetches the rest; `manual`: booted by hand."""
 
 
 class _ClusterNetworkOptions(TypedDict):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .fields import ClusterRole, Family
+from .names import STATE_DIR
 
 ROLES: tuple[ClusterRole, ...] = ("master", "arbiter", "worker")
 
@@ -29,7 +30,7 @@ DEFAULTS: dict[str, Any] = {
         "kind": "sandbox",
         "host": None,
         "user": None,
-        "state_dir": "/var/lib/agentlab",
+        "state_dir": STATE_DIR,
         "egress": False,
         "route": False,
         "domain_type": "auto",

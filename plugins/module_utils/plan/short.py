@@ -6,7 +6,6 @@ The shapes are those of `machines`, with fields that may be missing. Who owns th
 from __future__ import annotations
 
 import ipaddress
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
@@ -19,7 +18,6 @@ from .options import Bus
 from .problems import Problem, ProfileError
 from .stored import part
 
-STATE = "/var/lib/agentlab"
 _SIZE = {"vcpus": 2, "memory_mib": 4096, "firmware": "uefi", "tpm": False}
 
 
@@ -147,8 +145,8 @@ def plan(given: Mapping[str, Any]) -> Plan:
     state_dir = directory(given)
     parts = {
         "cluster": {"name": cluster, "domain": f"{cluster}.test", "arch": "x86_64"},
-        "hypervisor": {"kind": "local", "state_dir": state_dir, "pool": cluster, "pool_dir": f"{state_dir}/pool",
-                       "console_dir": f"{state_dir}/console",
+        "hypervisor": {"kind": "local", "state_dir": state_dir, "pool": cluster, "pool_dir": names.pool_dir(state_dir),
+                       "console_dir": names.console_dir(state_dir),
                        "domain_type": given.get("domain_type") or "auto"},
         "networks": [_network(entry, cluster) for entry in networks],
         "nodes": [_node(entry, cluster, index, state_dir) for index, entry in enumerate(nodes)],
@@ -161,7 +159,7 @@ def plan(given: Mapping[str, Any]) -> Plan:
 
 def directory(given: Mapping[str, Any]) -> str:
     """Return the state directory that the options `cluster` and `state_dir` name."""
-    return str(given.get("state_dir") or f"{STATE}/{given['cluster']}")
+    return str(given.get("state_dir") or names.state_dir(str(given["cluster"])))
 
 
 def _present(value: Any) -> Any:
@@ -207,7 +205,7 @@ def _node(given: Mapping[str, Any], cluster: str, index: int, state_dir: str) ->
         "name": name,
         "domain": domain,
         "role": "worker",
-        "uuid": str(uuid.uuid5(build.NAMESPACE, f"{cluster}/{name}")),
+        "uuid": names.node_uuid(cluster, name),
         **{key: given.get(key, default) for key, default in _SIZE.items()},  # type: ignore[typeddict-item]
         "disks": build.disks(domain, given.get("disks", [])),
         "nics": [
@@ -219,7 +217,7 @@ def _node(given: Mapping[str, Any], cluster: str, index: int, state_dir: str) ->
             }
             for position, nic in enumerate(nics)
         ],
-        "console": f"{state_dir}/console/{domain}.log",
+        "console": names.console(state_dir, domain),
         "network_config": None,
         "root_device": None,
         "bmc": {"address": "", "username": "", "password": None},

@@ -22,6 +22,7 @@ from typing import Any
 
 from ..documents import load_json, read_file
 from ..errors import LabError
+from ..plan import names
 from ..state import owner, write_atomic
 from . import keeper, processes
 from .host import NETNS_DIR, claim, leave_host, mount_of
@@ -78,7 +79,7 @@ def find(state_dir: Path) -> Running | None:
 
 def default_state_dir(cluster: str) -> Path:
     """Return the default state directory of a cluster."""
-    return Path("/var/lib/agentlab") / cluster
+    return Path(names.state_dir(cluster))
 
 
 def require(cluster: str, state_dir: Path) -> Running:
