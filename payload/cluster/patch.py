@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import jsonpatch
+
 
 class PatchError(ValueError):
     """The patch cannot be applied to this object."""
@@ -99,83 +101,11 @@ def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
 
 
 def json_patch(target: Any, operations: Any) -> Any:
-    """Return `target` with a JSON patch applied: add, remove, replace, move, copy, test."""
-    if not isinstance(operations, list):
+    """Return `target` with a JSON patch applied. Raises `PatchError` for a patch that is not valid or does not fit."""
+    if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise PatchError("a JSON patch is a list of operations")
-    result = copy.deepcopy(target)
-    for operation in operations:
-        try:
-            result = _operate(result, operation)
-        except (KeyError, IndexError, ValueError, TypeError) as error:
-            if isinstance(error, PatchError):
-                raise
-            raise PatchError(f"operation {operation!r} does not match the object: {error!r}") from None
-    return result
-
-
-def _operate(document: Any, operation: dict[str, Any]) -> Any:
-    op, path = operation["op"], operation["path"]
-    if op == "test":
-        if _lookup(document, path) != operation["value"]:
-            raise PatchError(f"test of {path} failed: the value is {_lookup(document, path)!r}")
-        return document
-    if op == "remove":
-        return _remove(document, path)
-    if op in ("add", "replace"):
-        return _insert(document, path, copy.deepcopy(operation["value"]), op == "add")
-    if op in ("copy", "move"):
-        value = copy.deepcopy(_lookup(document, operation["from"]))
-        if op == "move":
-            document = _remove(document, operation["from"])
-        return _insert(document, path, value, True)
-    raise PatchError(f"unknown operation {op!r}: use add, remove, replace, move, copy or test")
-
-
-def _pointer(path: str) -> list[str]:
-    if path == "":
-        return []
-    if not path.startswith("/"):
-        raise PatchError(f"path {path!r} does not start with /")
-    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
-
-
-def _step(container: Any, part: str) -> Any:
-    return container[int(part)] if isinstance(container, list) else container[part]
-
-
-def _lookup(document: Any, path: str) -> Any:
-    for part in _pointer(path):
-        document = _step(document, part)
-    return document
-
-
-def _parent(document: Any, path: str) -> tuple[Any, str]:
-    *parents, last = _pointer(path)
-    for part in parents:
-        document = _step(document, part)
-    return document, last
-
-
-def _remove(document: Any, path: str) -> Any:
-    parent, last = _parent(document, path)
-    del parent[int(last) if isinstance(parent, list) else last]
-    return document
-
-
-def _insert(document: Any, path: str, value: Any, add: bool) -> Any:
-    if path == "":
-        return value
-    parent, last = _parent(document, path)
-    if isinstance(parent, list):
-        if add:
-            index = len(parent) if last == "-" else int(last)
-            if not 0 <= index <= len(parent):
-                raise PatchError(f"index {last} of {path} is outside of the list")
-            parent.insert(index, value)
-        else:
-            parent[int(last)] = value
-    elif not add and last not in parent:
-        raise PatchError(f"{path} does not exist and cannot be replaced")
-    else:
-        parent[last] = value
-    return document
+    try:
+        return jsonpatch.apply_patch(target, operations)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, KeyError, TypeError, ValueError) as error:
+        # It does not expect paths that are no text, or lead through a string.
+        raise PatchError(f"the patch does not match the object: {error}") from None

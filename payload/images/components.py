@@ -55,7 +55,7 @@ COMPONENTS: dict[str, Component] = {
 # Packages of the base layer, with their dependencies.
 BASE_PACKAGES: tuple[str, ...] = (
     "base-files", "bash", "busybox-static", "ca-certificates", "dash", "iproute2", "netbase", "openssl", "python3", "python3-aiohttp",
-    "python3-cryptography", "python3-jsonschema", "python3-yaml", "util-linux",
+    "python3-cryptography", "python3-jsonpatch", "python3-jsonschema", "python3-yaml", "util-linux",
 )  # fmt: skip
 # Additional layers of some images: packages, with dependencies that the base layer lacks.
 EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}

@@ -85,9 +85,15 @@ def test_json_patch(operations: list[dict[str, Any]], result: Any) -> None:
         {"op": "remove", "path": "/b"},
         {"op": "x", "path": ""},
         {"op": "add", "path": "a", "value": 1},
+        {"op": "add", "path": "/a/b", "value": 1},
+        {"op": "add", "path": 5, "value": 1},
+        {"op": "remove", "path": ""},
+        {"op": "add", "path": "/b"},
+        {"path": "/b"},
+        "op",
     ],
 )
-def test_json_patch_that_does_not_fit(operation: dict[str, Any]) -> None:
+def test_json_patch_that_does_not_fit(operation: Any) -> None:
     with pytest.raises(PatchError):
         json_patch({"a": 1}, [operation])
 
