@@ -1,4 +1,4 @@
-"""newc cpio archives (kernel documentation, driver-api/early-userspace/buffer-format), the format of the initrd and rootfs.img."""
+"""cpio archives of whole trees and large files, written to a stream: the initrd and rootfs.img."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-TRAILER = "TRAILER!!!"
-
-
-def header(name: str, *, mode: int, size: int, nlink: int = 1, inode: int = 0) -> bytes:
-    """Header and name of one member, padded: 124 bytes for a name of up to 13 characters."""
-    encoded = name.encode() + b"\0"
-    fields = (inode, mode, 0, 0, nlink, 0, size, 0, 0, 0, 0, len(encoded), 0)
-    head = b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
-    return head + b"\0" * (-len(head) % 4)
+from ...plugins.module_utils.coreos.cpio import TRAILER, header, padded, padding
 
 
 def add_file(out: BinaryIO, name: str, source: Path, mode: int = 0o100644) -> None:
@@ -24,11 +16,11 @@ def add_file(out: BinaryIO, name: str, source: Path, mode: int = 0o100644) -> No
     out.write(header(name, mode=mode, size=size))
     with source.open("rb") as data:
         shutil.copyfileobj(data, out, 1 << 20)
-    out.write(b"\0" * (-size % 4))
+    out.write(padding(size))
 
 
 def add_bytes(out: BinaryIO, name: str, data: bytes, mode: int = 0o100644) -> None:
-    out.write(header(name, mode=mode, size=len(data)) + data + b"\0" * (-len(data) % 4))
+    out.write(header(name, mode=mode, size=len(data)) + padded(data))
 
 
 def end(out: BinaryIO) -> None:
@@ -49,13 +41,9 @@ def add_tree(out: BinaryIO, root: Path) -> None:
             inode += 1
             if stat.S_ISLNK(info.st_mode):
                 target = os.readlink(full).encode()
-                out.write(
-                    header(relative, mode=info.st_mode, size=len(target), inode=inode)
-                    + target
-                    + b"\0" * (-len(target) % 4)
-                )
+                out.write(header(relative, mode=info.st_mode, size=len(target), inode=inode) + padded(target))
             elif stat.S_ISREG(info.st_mode):
                 out.write(header(relative, mode=info.st_mode, size=info.st_size, inode=inode))
-                out.write(full.read_bytes() + b"\0" * (-info.st_size % 4))
+                out.write(padded(full.read_bytes()))
             else:
                 out.write(header(relative, mode=info.st_mode, size=0, nlink=2, inode=inode))

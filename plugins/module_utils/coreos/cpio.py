@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 _ENTRIES = 100_000
 _NAME_LIMIT = 8192  # PATH_MAX, and the padding that dracut-cpio adds to align data
 _XZ_MEMORY = 128 << 20  # what the 64 MiB dictionary of "xz -9" needs; pages are touched only as data arrives
-_TRAILER = "TRAILER!!!"
+TRAILER = "TRAILER!!!"
 DEFAULT_LIMIT = 64 << 20
 
 
@@ -198,7 +198,7 @@ def _header(pieces: _Pieces) -> tuple[Entry, int]:
 def _archive(pieces: _Pieces) -> Iterator[tuple[Entry, Iterator[bytes]]]:
     while True:
         entry, padding = _header(pieces)
-        if entry.name == _TRAILER:
+        if entry.name == TRAILER:
             return
         left = entry.size
 
@@ -264,6 +264,13 @@ def read_files(
     return found
 
 
+def header(name: str, *, mode: int, size: int, nlink: int = 1, inode: int = 0) -> bytes:
+    """Return header and name of one member, owned by root and without times, padded: its `size` bytes come next, then `padding`."""
+    encoded = name.encode("utf-8", "surrogateescape") + b"\0"
+    fields = (inode, mode, 0, 0, nlink, 0, size, 0, 0, 0, 0, len(encoded), 0)
+    return padded(b"070701" + b"".join(b"%08X" % field for field in fields) + encoded)
+
+
 def archive(files: Mapping[str, File | bytes], parents: bool = True, ordered: bool = False) -> bytes:
     """Return a newc archive of regular files, sorted by name unless `ordered` already, owned by root, without times.
 
@@ -281,16 +288,9 @@ def archive(files: Mapping[str, File | bytes], parents: bool = True, ordered: bo
             file = File(file)
         members[name] = (stat.S_IFREG | file.mode, file.data)
     out: list[bytes] = []
-    for inode, (name, (mode, data)) in enumerate([*members.items(), (_TRAILER, (0, b""))]):
-        encoded = name.encode("utf-8", "surrogateescape") + b"\0"
-        fields = (inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(encoded), 0)
-        out += [
-            b"070701" + b"".join(b"%08X" % field for field in fields) + encoded,
-            bytes(-(110 + len(encoded)) % 4),
-            data,
-            bytes(-len(data) % 4),
-        ]
-    return b"".join(out)
+    for inode, (name, (mode, data)) in enumerate(members.items()):
+        out += [header(name, mode=mode, size=len(data), inode=inode), padded(data)]
+    return b"".join([*out, header(TRAILER, mode=0, size=0, inode=len(members))])
 
 
 def _xz(data: bytes) -> bytes:
@@ -312,9 +312,14 @@ def compress(data: bytes, method: str = "gzip") -> bytes:
     return _WRITERS[method](data)
 
 
+def padding(size: int) -> bytes:
+    """Return the zeros that fill `size` bytes up to a multiple of four."""
+    return bytes(-size % 4)
+
+
 def padded(data: bytes) -> bytes:
     """Return `data` filled up with zeros to a multiple of four, so that another archive may follow."""
-    return data + bytes(-len(data) % 4)
+    return data + padding(len(data))
 
 
 def join(archives: Iterable[bytes]) -> bytes:
