@@ -20,7 +20,7 @@ import yaml
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.vocabulary import Component, Port
-from . import seed
+from . import machine_config_daemon, seed
 from .configs import Config, data_file, merge
 from .facts import ClusterFacts, build, single_node
 from .pki import Signer
@@ -293,7 +293,7 @@ def _disk_config(
     files = [
         _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644),
         _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
-        _file(DAEMON, (Path(__file__).parent / "machine_config_daemon.py").read_text(), 0o755),
+        data_file(DAEMON, machine_config_daemon.program(), 0o755),
     ]
     config = _config(files, [{**_FIRSTBOOT, "enabled": True}])
     key = (cluster.get("ssh_public_key") or "").strip()

@@ -1,8 +1,8 @@
 """Applies an Ignition config to a running system, and fetches a new node's config at its first boot from disk.
 
 A real node fetches its config in the initrd; the lab's initrd has no network, so this runs in the real root, as
-`machine-config-daemon-firstboot.service`. It is also a file in every disk config, run by the host's Python: it uses only the standard
-library, and no other module of this package.
+`machine-config-daemon-firstboot.service`. `program` makes it a file of every disk config, which the host's Python runs: it uses only
+the standard library and the modules in `_PARTS`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import base64
 import gzip
+import io
 import os
 import ssl
 import subprocess
@@ -18,16 +19,33 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import zipfile
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ...plugins.module_utils.documents import LIMITS, load_json, read_file
+from ...plugins.module_utils.bounded import LIMITS, load_json
 
 NODE_CONFIG = Path("/etc/kubernetes/machine-config.json")
 ANCHORS = "/etc/pki/ca-trust/source/anchors/"
 RETRY_SECONDS = 5
+_ROOT = Path(__file__).parents[2]
+# As in the collection, so that relative imports are the same.
+_PARTS = ("payload/cluster/machine_config_daemon.py", "plugins/module_utils/bounded.py")
+_MAIN = "import sys\nfrom agentlab.payload.cluster.machine_config_daemon import main\nsys.exit(main())\n"
 Run = Callable[[list[str]], object]
+
+
+def program() -> bytes:
+    """Return this program as one file, a zip archive that Python runs. The same sources give the same bytes."""
+    files = {"__main__.py": _MAIN.encode()} | {f"agentlab/{part}": (_ROOT / part).read_bytes() for part in _PARTS}
+    packages = {str(parent) for part in _PARTS for parent in PurePosixPath(f"agentlab/{part}").parents[:-1]}
+    files |= {f"{package}/__init__.py": b"" for package in sorted(packages)}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, source in files.items():
+            archive.writestr(zipfile.ZipInfo(name), source, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
 
 
 def decode(contents: dict[str, Any]) -> bytes:
@@ -118,7 +136,7 @@ def fetch(url: str, ca: str) -> dict[str, Any]:
 
 def firstboot(node_config: Path, root: Path, run: Run) -> int:
     """Fetch the node's config without a timeout (as Ignition does), apply it and start its units."""
-    wanted = load_json(read_file(node_config), name=str(node_config))
+    wanted = load_json(node_config.read_bytes(), name=str(node_config))
     said = ""
     while True:
         try:

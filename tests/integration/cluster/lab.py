@@ -170,8 +170,11 @@ class Host:
         """Apply the disk config at the first boot, and start what its units start."""
         root = self._boot("disk", config)
         if config and not (root / "etc/kubernetes/cluster.json").exists():
-            fetch = self.python(
-                "cluster.machine_config_daemon",
+            # As on a node, which has none of this project's modules.
+            fetch = self.run(
+                "/usr/bin/python3",
+                "-I",
+                root / "usr/local/bin/machine-config-daemon",
                 "firstboot",
                 "--node-config",
                 root / "etc/kubernetes/machine-config.json",

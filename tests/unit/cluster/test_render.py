@@ -101,6 +101,18 @@ def test_disk_configs_need_no_network(tls_dir: Path) -> None:
     ]
 
 
+def test_a_node_s_own_python_runs_the_daemon_of_its_disk(tls_dir: Path, tmp_path: Path) -> None:
+    """The node has none of this project's modules."""
+    program = tmp_path / "machine-config-daemon"
+    program.write_bytes(files(rendered(tls_dir, HA, **VIPS)["worker.ign"])["/usr/local/bin/machine-config-daemon"])
+    node_config = tmp_path / "machine-config.json"
+    node_config.write_text('{"url": [')
+    command = ["/usr/bin/python3", "-I", str(program), "firstboot", "--node-config", str(node_config)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"DocumentError: {node_config}:1:10: unexpected end of JSON input\n"), done.stderr
+
+
 def test_first_objects(tls_dir: Path) -> None:
     objects = seeds(rendered(tls_dir, HA, **VIPS))
     infrastructure = objects["Infrastructure", "cluster"]["status"]
