@@ -30,7 +30,8 @@ _MIB = 1 << 20
 def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Open a file that gets the name `path` if the block succeeds, and is removed otherwise.
 
-    Raises `OSError` that names `path`; `FileExistsError` when it exists and `overwrite` is not set, in one step with the naming.
+    Raises `OSError` that names `path`, also for a device, a FIFO, or a link to one; `FileExistsError` when it exists and
+    `overwrite` is not set, in one step with the naming.
     """
     target = Path(path)
     with _naming(target):
@@ -38,6 +39,8 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
         if target.is_dir() and not target.is_symlink():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if target.exists() and not target.is_file() and not target.is_dir():
+            raise OSError(errno.EINVAL, "Not a regular file", str(target))
         sweep(target.parent)
         fd, temporary = _open(target.parent)
     try:

@@ -133,3 +133,15 @@ def test_an_ignored_signal_stays_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("name", ["fifo", "link"])
+def test_special_files_are_not_replaced(tmp_path: Path, name: str) -> None:
+    """As root, `--force -o /dev/null` would make a file of it."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("fifo")
+    with pytest.raises(OSError, match="Not a regular file") as caught, files.new_file(tmp_path / name, overwrite=True):
+        pytest.fail("opened")
+    assert files.explain(caught.value) == f"{tmp_path}/{name}: Not a regular file"
+    assert (tmp_path / name).is_fifo() and (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "link"]
