@@ -22,8 +22,11 @@ MAX_MANIFEST_BODY = 2 * 2**20
 MAX_INFRA_ENV = 4 * 2**20
 #: Maximum size of a step reply: a connectivity report of a thousand hosts has about a megabyte.
 MAX_REPLY = 4 * 2**20
-#: Most characters of an inventory.
-MAX_INVENTORY = 2 * 2**20
+#: Most characters of the output of steps whose size does not grow with the cluster or its networks. A machine with a hundred disks
+#: and 256 virtual functions has an inventory of 150 KiB.
+MAX_OUTPUT = {"inventory": 384 * 2**10, "ntp-synchronizer": 64 * 2**10}
+#: Most characters of a pull secret: a real one has less than 10 KiB.
+MAX_PULL_SECRET = 128 * 2**10
 #: Operations whose bodies may be larger.
 LARGER = {
     "post_reply": MAX_REPLY,

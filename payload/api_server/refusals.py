@@ -111,6 +111,8 @@ def pull_secret(text: str, of: str = "") -> None:
     def refuse(reason: str) -> ApiError:
         return ApiError(400, f"{of}: {reason}" if of else reason)
 
+    if len(text) > limits.MAX_PULL_SECRET:
+        raise refuse(f"pull secret is longer than {limits.MAX_PULL_SECRET} characters")
     try:
         found = parse_json(text.strip())
         auths = found.get("auths") if isinstance(found, dict) else None

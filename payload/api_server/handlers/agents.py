@@ -40,8 +40,9 @@ _FREE_ON_FAILURE = frozenset({"container-image-availability", "installation-disk
 
 async def _output(e: Engine, host: Document, kind: str, text: str) -> Any:
     """What is kept of a step's output, or the refusal of one that does not decode; large ones are decoded in a thread."""
-    if kind == "inventory" and len(text) > limits.MAX_INVENTORY:
-        return ApiError(400, f"the inventory is longer than {limits.MAX_INVENTORY} characters")
+    most = limits.MAX_OUTPUT.get(kind, limits.MAX_REPLY)
+    if len(text) > most:
+        return ApiError(400, f"the output of step {kind} is longer than {most} characters")
     rules, quick = e.inventory_rules(host), len(text) <= QUICK
     encode: Callable[..., str] = json.dumps if quick else in_pieces
 
