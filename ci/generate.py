@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES: dict[str, Callable[[], str]] = {
-    "config_examples/profile.schema.json": lambda: schema.text("profile"),
-    "docs/plan.schema.json": lambda: schema.text("plan"),
+    "config_examples/profile.schema.json": lambda: schema.text(schema.profile()),
+    "docs/plan.schema.json": lambda: schema.text(schema.plan()),
+    "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
     "docs/profile.md": reference.page,
 }
 

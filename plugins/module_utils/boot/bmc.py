@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ..errors import LabError
 from . import redfish
-from .machine import Machine
+from .machine import Bmc
 
-Connect = Callable[[str, str, str, str, "bool | str"], Machine]
+Connect = Callable[[str, str, str, str, "bool | str"], Bmc]
 """name (the machine's, for messages), address, username, password, verify (whether its certificate is checked, or the path of
 the CA to check with) -> the machine. Raises `LabError`."""
 
@@ -24,7 +24,7 @@ class Kind(NamedTuple):
 KINDS = {"redfish": Kind(redfish.SCHEMES, redfish.Bmc)}
 
 
-def connect(name: str, address: str, username: str, password: str, verify: bool | str = True) -> Machine:
+def connect(name: str, address: str, username: str, password: str, verify: bool | str = True) -> Bmc:
     """Return the machine behind the BMC at `address`. Raises `LabError`."""
     scheme = address.partition("://")[0].partition("+")[0]
     for kind in KINDS.values():

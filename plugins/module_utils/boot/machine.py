@@ -28,3 +28,10 @@ class Machine(Protocol):
 
     def boot_from_cd(self) -> None:
         """Boot from the image next time."""
+
+
+class Bmc(Machine, Protocol):
+    """A machine behind a BMC, which can report the medium."""
+
+    def medium(self) -> str | None:
+        """Return the URL of the inserted image, or None."""

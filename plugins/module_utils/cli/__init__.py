@@ -35,6 +35,7 @@ LAB: dict[str, Verb] = {
     "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
     "list": Verb("print the clusters of this checkout and of this host", "listing"),
+    "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),
     "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
     "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
     "power": Verb("read or change a node's power state through its BMC", "node", "power"),
@@ -77,7 +78,6 @@ _OTHER = {
         ("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"
     ),
     "ls": "`agentlab list` prints the clusters of this checkout and of this host",
-    "status": "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any",
     "logs": "they are in runs/<cluster>/logs; `agentlab gather` collects those of every host",
     "check": "`agentlab plan` validates a profile, `agentlab validate` an installed cluster",
 }

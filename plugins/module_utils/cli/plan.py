@@ -27,9 +27,9 @@ def main(argv: list[str]) -> int:
     )
     args = parser.parse_args(argv)
     if args.format.endswith("schema"):
-        from ..plan.schema import text
+        from ..plan import schema
 
-        sys.stdout.write(text("plan" if args.format == "plan-schema" else "profile"))
+        sys.stdout.write(schema.text(schema.plan() if args.format == "plan-schema" else schema.profile()))
         return 0
     directory = run_dir(args.cluster)
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)

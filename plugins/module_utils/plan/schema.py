@@ -15,7 +15,6 @@ from .settings import SETTINGS
 from .shapes import Shape, fields, required, shape
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_IDS = {"profile": "urn:agentlab:schema:profile", "plan": "urn:agentlab:schema:plan"}
 _TYPES = {"string": "string", "integer": "integer", "boolean": "boolean", "list": "array", "mapping": "object",
           "record": "object", "tagged": "object"}  # fmt: skip
 
@@ -24,21 +23,27 @@ Schema = dict[str, Any]
 
 def profile() -> Schema:
     """Return the schema of a profile."""
-    return _document("profile", Profile, DEFAULTS)
+    return document("profile", Profile, DEFAULTS)
 
 
 def plan() -> Schema:
     """Return the schema of a plan."""
-    return _document("plan", Plan, None)
+    return document("plan", Plan)
 
 
-def text(name: str) -> str:
-    """Return the schema of `profile` or `plan` as the text of a file."""
-    return json.dumps(plan() if name == "plan" else profile(), indent=1, ensure_ascii=False) + "\n"
+def text(schema: Schema) -> str:
+    """Return a schema as the text of a file."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
-def _document(name: str, wanted: object, defaults: Mapping[str, object] | None) -> Schema:
-    return {"$schema": DRAFT, "$id": _IDS[name], "title": f"agentlab {name}", **_of(wanted, "", defaults)}
+def document(name: str, wanted: object, defaults: Mapping[str, object] | None = None) -> Schema:
+    """Return the schema of `wanted`, a TypedDict with documented fields. name: what it is called in `$id` and title."""
+    return {
+        "$schema": DRAFT,
+        "$id": f"urn:agentlab:schema:{name}",
+        "title": f"agentlab {name}",
+        **_of(wanted, "", defaults),
+    }
 
 
 def _of(wanted: object, text: str, default: object) -> Schema:

@@ -39,6 +39,10 @@ def test_prepare_again_and_destroy(lab: Any, traces: Any) -> None:
     assert one.play("prepare")[0] == 0
     print(f"prepare {first:.1f} s, again {time.monotonic() - begin:.1f} s")
     assert one.play("prepare", "--check", "--diff")[0] == 0
+    environment = {**one.environment(), "AGENTLAB_RUNS": str(one.run_dir.parent)}
+    command = [*namespaces.enter(one.host), sys.executable, "-m", CLI, "status", "--cluster", "agtest", "-o", "json"]
+    status = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert {(host["power"], host["medium"], host["problem"]) for host in status["hosts"]} == {("off", None, None)}
     assert one.enter("getent", "ahosts", "x.apps.agtest.test.metalkube.org").split()[0] in {
         "192.168.111.4",
         "fd2e:6f44:5dd8:c956::4",

@@ -58,7 +58,6 @@ def test_a_misspelled_verb_names_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("status", "`agentlab validate` checks an installed cluster, `agentlab gather` reports on any"),
         ("up", "`agentlab deploy` installs a cluster, or resumes where it stopped"),
         ("ls", "`agentlab list` prints the clusters of this checkout and of this host"),
         ("destory", "did you mean destroy?"),

@@ -1,0 +1,262 @@
+"""The state of a cluster now: stages of the run, the service's view, machines, and the first cause of a failure.
+
+The same data is what `agentlab status` prints. Its JSON schema is docs/status.schema.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from .. import state
+from ..assisted.client import AssistedClient, AssistedError
+from ..assisted.monitor import host_name, parse_validations
+from ..boot import bmc
+from ..documents import load_json, read_file
+from ..errors import LabError
+from ..installer.state import StateError, load_wait_for
+from ..plan import secrets
+from ..plan.machines import Node
+from ..plan.model import Plan
+from ..watch import Seen
+from .probe import Probe
+
+RECORD = "logs/cluster.json"
+"""The cluster as the service returned it last to a wait, in the run directory."""
+_FAILED = ("failure", "error")
+_RESULTS: dict[str | None, Literal["ok", "failed"]] = {"ok": "ok", "failed": "failed"}
+
+
+class StageStatus(TypedDict):
+    """A stage of the run."""
+
+    name: str
+    """Name of the stage, as of its verb."""
+    start: str
+    """When it began, ISO 8601."""
+    end: str | None
+    """When it ended; null while it runs, and after it was killed."""
+    result: Literal["ok", "failed"] | None
+    """Its result; null while it runs, and after it was killed."""
+
+
+class Validation(TypedDict):
+    """A validation of the assisted service that fails."""
+
+    id: str
+    """Its identifier, such as `ntp-synced`."""
+    message: str
+    """The message of the service."""
+
+
+class Installation(TypedDict):
+    """The cluster as the assisted service describes it."""
+
+    source: Literal["service", "record"]
+    """`service`: it was asked now; `record`: it does not answer, as after an installation, and this is its last answer."""
+    status: str
+    """The cluster's status, such as `installing`."""
+    info: str
+    """The service's words for it."""
+    percentage: int
+    """How much of the installation is done, in percent."""
+    failing: list[Validation]
+    """Validations of the cluster that fail."""
+
+
+class HostStatus(TypedDict):
+    """A machine of the plan, or a host that registered without being in it."""
+
+    name: str
+    """Host name."""
+    role: str
+    """Its role: of the plan, or as the service assigned it."""
+    power: str | None
+    """Power state as its BMC reports it (`on`, `off`); null if that cannot be asked."""
+    medium: str | None
+    """URL of the inserted boot medium; null without one, or if the BMC cannot be asked."""
+    problem: str | None
+    """Why the BMC cannot be asked."""
+    status: str | None
+    """The host's status in the assisted service, such as `known`; null before it registers."""
+    info: str
+    """The service's words for it."""
+    stage: str
+    """Installation stage, such as `Writing image to disk`; empty before the installation."""
+    percentage: int
+    """How much of its installation is done, in percent."""
+    failing: list[Validation]
+    """Validations of the host that fail."""
+
+
+class FirstCause(TypedDict):
+    """Why the installation does not continue."""
+
+    text: str
+    """What is wrong, naming what it is wrong with."""
+    next: str
+    """What to do next."""
+
+
+class Status(TypedDict):
+    """A cluster now."""
+
+    cluster: str
+    """Its name."""
+    topology: str
+    """Its topology, as in the profile."""
+    stack: str
+    """Its address families, as in the profile."""
+    run_dir: str
+    """Absolute path of the run directory."""
+    stages: list[StageStatus]
+    """Stages that have begun, in the order in which they began."""
+    installation: Installation | None
+    """The installation; null before the service has answered for the first time."""
+    hosts: list[HostStatus]
+    """Every machine, in the order of the plan; then hosts that are not in it."""
+    first_cause: FirstCause | None
+    """The first of all known causes; null if there is none."""
+
+
+def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
+    """Return the state of the cluster of `plan`.
+
+    inside: whether this process is in the cluster's network, and may ask BMCs, service and libvirt. Raises `ValueError` for a
+    state file that is damaged.
+    """
+    machines: Mapping[str, _Machine] = {}
+    live = None
+    if inside:
+        with ThreadPoolExecutor(max_workers=len(plan["nodes"]) + 1) as pool:
+            asked = pool.submit(_ask, run_dir)
+            known = secrets.of(plan, run_dir)
+            ca = str(run_dir / "tls/ca.crt")
+            machines = dict(pool.map(lambda node: (node["name"], _machine(node, known, ca)), plan["nodes"]))
+            live = asked.result()
+    shown = live or _recorded(run_dir)
+    causes = Probe(plan, run_dir)(Seen(cluster=shown)) if inside else ()
+    hosts = list(_hosts(plan, machines, shown))
+    return {
+        "cluster": plan["cluster"]["name"],
+        "topology": plan["cluster"]["topology"],
+        "stack": plan["cluster"]["stack"],
+        "run_dir": str(run_dir.absolute()),
+        "stages": _stages(run_dir),
+        "installation": _installation(shown, "service" if live else "record") if shown else None,
+        "hosts": hosts,
+        "first_cause": {"text": causes[0].text, "next": causes[0].step} if causes else None,
+    }
+
+
+class _Machine(TypedDict):
+    power: str | None
+    medium: str | None
+    problem: str | None
+
+
+_UNKNOWN: _Machine = {"power": None, "medium": None, "problem": None}
+
+
+def _machine(node: Node, known: secrets.Secrets, ca: str) -> _Machine:
+    given = node["bmc"]
+    password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]
+    try:
+        machine = bmc.connect(node["name"], given["address"], given["username"], password, ca)
+        return {"power": machine.power(), "medium": machine.medium(), "problem": None}
+    except LabError as error:
+        return {"power": None, "medium": None, "problem": str(error)}
+
+
+def _ask(run_dir: Path) -> dict[str, Any] | None:
+    try:
+        known = load_wait_for(run_dir)
+        client = AssistedClient(known.rendezvous_ip, known.token, known.scheme, timeout=(2, 10))
+        found = client.clusters()
+        return _shaped(client.cluster(found[0]["id"])) if found else None
+    except (StateError, AssistedError, KeyError, TypeError):
+        return None
+
+
+def _recorded(run_dir: Path) -> dict[str, Any] | None:
+    try:
+        return _shaped(load_json(read_file(run_dir / RECORD), name=str(run_dir / RECORD)))
+    except (OSError, ValueError):
+        return None
+
+
+def _shaped(cluster: Any) -> dict[str, Any] | None:
+    """Return the description of a cluster, or None for anything else: files are edited, and a host may run any service."""
+
+    def thing(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and isinstance(value.get("status"), str)
+            and isinstance(value.get("progress"), dict | None)
+            and isinstance(value.get("validations_info"), str | None)
+        )
+
+    hosts = (cluster.get("hosts") or []) if thing(cluster) else None
+    valid = isinstance(hosts, list) and all(thing(host) and isinstance(host.get("id"), str) for host in hosts)
+    return cluster if valid else None
+
+
+def _stages(run_dir: Path) -> list[StageStatus]:
+    found = sorted(state.load(run_dir)["stages"].items(), key=lambda item: item[1]["start"])
+    return [
+        {"name": name, "start": stage["start"], "end": stage["end"], "result": _RESULTS.get(stage["result"])}
+        for name, stage in found
+    ]
+
+
+def _installation(cluster: dict[str, Any], source: Literal["service", "record"]) -> Installation:
+    return {
+        "source": source,
+        "status": cluster["status"],
+        "info": str(cluster.get("status_info") or ""),
+        "percentage": _percentage(cluster, "total_percentage"),
+        "failing": _failing(cluster),
+    }
+
+
+def _hosts(plan: Plan, machines: Mapping[str, _Machine], cluster: dict[str, Any] | None) -> Iterator[HostStatus]:
+    registered = {host_name(host): host for host in (cluster or {}).get("hosts") or []}
+    for node in plan["nodes"]:
+        # A host may have its fully qualified name.
+        name = next((name for name in registered if name.split(".")[0] == node["name"]), node["name"])
+        yield _host(node["name"], node["role"], machines.get(node["name"], _UNKNOWN), registered.pop(name, None))
+    for name, host in sorted(registered.items()):
+        yield _host(name, str(host.get("role") or ""), _UNKNOWN, host)
+
+
+def _host(name: str, role: str, machine: _Machine, host: dict[str, Any] | None) -> HostStatus:
+    progress = (host or {}).get("progress") or {}
+    return {
+        "name": name,
+        "role": role,
+        "power": machine["power"],
+        "medium": machine["medium"],
+        "problem": machine["problem"],
+        "status": str(host["status"]) if host else None,
+        "info": str(host.get("status_info") or "") if host else "",
+        "stage": str(progress.get("current_stage") or ""),
+        "percentage": _percentage(host or {}, "installation_percentage"),
+        "failing": _failing(host or {}),
+    }
+
+
+def _percentage(thing: dict[str, Any], name: str) -> int:
+    value = (thing.get("progress") or {}).get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _failing(thing: dict[str, Any]) -> list[Validation]:
+    try:
+        checks = parse_validations(thing.get("validations_info"))
+        return [
+            {"id": str(check["id"]), "message": str(check["message"])} for check in checks if check["status"] in _FAILED
+        ]
+    except (ValueError, AttributeError, KeyError, TypeError):  # not as the service writes it
+        return []

@@ -1,0 +1,107 @@
+"""The state of a cluster, without its lab."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.status import table
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import status
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = json.loads((ROOT / "docs/status.schema.json").read_text())
+
+
+def host(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "requested_hostname": name, "role": "master", "status": "known", "status_info": "Ready", **more}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    made, changes = rundir.prepare(tmp_path, "compact_ipv4", ROOT / "config_examples", "ut")
+    rundir.write(changes)
+    return made
+
+
+def collect(plan: Plan, run_dir: Path) -> status.Status:
+    found = status.collect(plan, run_dir, inside=False)
+    jsonschema.validate(found, SCHEMA)
+    return found
+
+
+def record(run_dir: Path, text: str) -> None:
+    (run_dir / "logs").mkdir()
+    (run_dir / status.RECORD).write_text(text)
+
+
+def test_of_a_plan(plan: Plan, tmp_path: Path) -> None:
+    found = collect(plan, tmp_path)
+    assert (found["installation"], found["first_cause"], found["stages"]) == (None, None, [])
+    assert [(one["name"], one["power"], one["status"]) for one in found["hosts"]] == [
+        (f"master-{index}", None, None) for index in range(3)
+    ]
+    assert table(found).startswith("cluster ut: compact ipv4, planned\nHOST")
+
+
+def test_of_a_record(plan: Plan, tmp_path: Path) -> None:
+    state.begin(tmp_path, "boot")
+    state.finish(tmp_path, "boot", failed=False)
+    state.begin(tmp_path, "wait")
+    failing = {"network": [{"id": "ntp-synced", "status": "failure", "message": "Host couldn't synchronize with any NTP server"},
+                           {"id": "connected", "status": "success", "message": "Host is connected"}]}  # fmt: skip
+    hosts = [
+        host("stranger"),
+        host(
+            "master-1.ut.test",
+            status="insufficient",
+            status_info="Host does not meet",
+            validations_info=json.dumps(failing),
+        ),
+        host(
+            "master-0",
+            status="installing-in-progress",
+            progress={"current_stage": "Writing image to disk", "installation_percentage": 55},
+        ),
+    ]
+    document = {
+        "status": "installing",
+        "status_info": "Installation in progress",
+        "progress": {"total_percentage": 40},
+        "hosts": hosts,
+    }
+    record(tmp_path, json.dumps(document))
+    found = collect(plan, tmp_path)
+    assert [(stage["name"], stage["result"]) for stage in found["stages"]] == [("boot", "ok"), ("wait", None)]
+    assert [one["name"] for one in found["hosts"]] == ["master-0", "master-1", "master-2", "stranger"]
+    assert found["hosts"][1]["failing"] == [
+        {"id": "ntp-synced", "message": "Host couldn't synchronize with any NTP server"}
+    ]
+    lines = table(found).splitlines()
+    assert lines[:2] == [
+        "cluster ut: compact ipv4, boot ok, wait running",
+        "installing, 40%: Installation in progress (last answer; the service does not answer now)",
+    ]
+    assert "Writing image to disk 55%" in lines[3]
+    assert lines[-1] == "  master-1: ntp-synced: Host couldn't synchronize with any NTP server"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"status": 1}', "{", "\0", '{"status": "ready", "hosts": null}'])
+def test_of_a_damaged_record(plan: Plan, tmp_path: Path, text: str) -> None:
+    record(tmp_path, text)
+    found = collect(plan, tmp_path)
+    assert (found["installation"] is None) == ("ready" not in text)
+
+
+@pytest.mark.parametrize(
+    "damage", [{"hosts": 1}, {"hosts": ["x"]}, {"progress": "x"}, {"hosts": [{"id": "h", "status": "x", "validations_info": "{"}]},
+     {"hosts": [{"id": "h", "status": "x", "validations_info": "{\"a\": 1}"}]}, {"progress": {"total_percentage": "1"}}]
+)  # fmt: skip
+def test_of_a_record_with_wrong_fields(plan: Plan, tmp_path: Path, damage: dict[str, Any]) -> None:
+    record(tmp_path, json.dumps({"status": "ready", **damage}))
+    collect(plan, tmp_path)
