@@ -107,7 +107,7 @@ def detailed_features(e: Engine, call: Call) -> Any:
         if op is None:
             shown["features"].append(entry)
         else:
-            needs = [operators.OPERATORS[word.partition("@")[0]].feature for word in op.needs]
+            needs = [operators.OPERATORS[need.operator].feature for need in op.needs]
             shown["operators"].append({**entry, "name": op.name, "dependencies": needs})
     return shown
 
@@ -117,6 +117,6 @@ def supported_architectures(e: Engine, call: Call) -> Any:
     version = call.query["openshift_version"]
     return {
         "architectures": {
-            ident: features.architecture_level(name, version) for name, (ident, __) in features.ARCHITECTURES.items()
+            found.ident: features.architecture_level(name, version) for name, found in features.ARCHITECTURES.items()
         }
     }

@@ -1,98 +1,134 @@
 """OLM operators: what they are, need and depend on, the bundles that group them, and the manifests that install them.
 
-Source of names, numbers and messages: `internal/operators` of assisted-service. The simulated cluster has no OLM; what it does
-with the manifests is up to the cluster.
+What is known about each is in `data/operators.yaml`; requirements that depend on hosts are here. Source of names, numbers and
+messages: `internal/operators` of assisted-service. The simulated cluster has no OLM; what it does with the manifests is up to
+the cluster.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...plugins.module_utils.documents import load_yaml_all
-from . import features, versions
+from . import data, features, versions
 from .facts import is_sno, role_of, schedulable_masters
 
 SUCCESS, FAILURE, PENDING = "success", "failure", "pending"
 Result = tuple[str, str]
 
-#: name | full name | namespace | subscription | timeout in minutes | feature | needs | bundles. A bundle with `?` is one where the user
-#: may leave the operator out, with `!F` not for clusters with the feature F, with `@F` only for those.
-TEXT = """
-lso | Local Storage Operator | openshift-local-storage | local-storage-operator | 70 | LSO | |
-odf | OpenShift Data Foundation | openshift-storage | odf-operator | 30 | ODF | lso | openshift-ai!SNO
-cnv | OpenShift Virtualization | openshift-cnv | hco-operatorhub | 60 | CNV | | virtualization
-lvm | Logical Volume Management | openshift-storage | lvms-operator | 30 | LVM | | openshift-ai@SNO
-mce | multicluster engine | multicluster-engine | multicluster-engine | 60 | MCE | |
-mtv | OpenShift Migration Toolkit for Virtualization | openshift-mtv | mtv-operator | 60 | MTV | cnv | virtualization
-node-feature-discovery | Node Feature Discovery | openshift-nfd | nfd | 30 | NODE_FEATURE_DISCOVERY | |
-nvidia-gpu | NVIDIA GPU | nvidia-gpu-operator | gpu-operator-certified | 30 | NVIDIA_GPU | node-feature-discovery | openshift-ai?
-pipelines | Pipelines | openshift-operators | openshift-pipelines-operator-rh | 30 | PIPELINES | | openshift-ai!SNO
-servicemesh | Service Mesh | openshift-operators | servicemeshoperator | 30 | SERVICEMESH | | openshift-ai!SNO
-serverless | Serverless | openshift-serverless | serverless-operator | 30 | SERVERLESS | | openshift-ai!SNO
-openshift-ai | OpenShift AI | redhat-ods-operator | rhods-operator | 30 | OPENSHIFT_AI | lvm@SNO | openshift-ai
-authorino | Authorino | openshift-operators | authorino-operator | 30 | AUTHORINO | | openshift-ai!SNO
-osc | OpenShift sandboxed containers | openshift-sandboxed-containers-operator | sandboxed-containers-operator | 60 | OSC | node-feature-discovery |
-nmstate | Kubernetes NMState Operator | openshift-nmstate | kubernetes-nmstate-operator | 60 | NMSTATE | | virtualization
-amd-gpu | AMD GPU | openshift-amd-gpu | amd-gpu-operator | 30 | AMD_GPU | node-feature-discovery kmm | openshift-ai?
-kmm | KMM | openshift-kmm | kernel-module-management | 30 | KMM | |
-node-healthcheck | Node Healthcheck | openshift-workload-availability | node-healthcheck-operator | 30 | NODE_HEALTHCHECK | | virtualization
-self-node-remediation | Self Node Remediation | openshift-workload-availability | self-node-remediation | 30 | SELF_NODE_REMEDIATION | node-healthcheck |
-fence-agents-remediation | Fence Agents Remediation | openshift-workload-availability | fence-agents-remediation | 30 | FENCE_AGENTS_REMEDIATION | node-healthcheck | virtualization
-node-maintenance | Node Maintenance Operator | openshift-workload-maintenance | node-maintenance-operator | 30 | NODE_MAINTENANCE | | virtualization
-kube-descheduler | Kube Descheduler | openshift-kube-descheduler-operator | cluster-kube-descheduler-operator | 30 | KUBE_DESCHEDULER | | virtualization
-loki | Loki Operator | openshift-operators-redhat | loki-operator | 30 | LOKI | | virtualization
-openshift-logging | Red Hat OpenShift Logging Operator | openshift-logging | cluster-logging | 30 | OPENSHIFT_LOGGING | loki | virtualization
-cluster-observability | Cluster Observability | openshift-cluster-observability-operator | cluster-observability-operator | 30 | CLUSTER_OBSERVABILITY | openshift-logging | virtualization
-numaresources | NUMA Resources | openshift-numaresources | numaresources-operator | 30 | NUMA_RESOURCES | | virtualization
-oadp | OADP Operator | openshift-adp | redhat-oadp-operator | 30 | OADP | | virtualization
-metallb | MetalLB | metallb-system | metallb-operator | 30 | METALLB | | virtualization
-"""  # noqa: E501
 
-BUNDLES: dict[str, tuple[str, str]] = {
-    "virtualization": ("Virtualization", "Run virtual machines alongside containers on one platform."),
-    "openshift-ai": ("OpenShift AI", "Train, serve, monitor and manage AI/ML models and applications using GPUs."),
-}
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An operator that another one needs; `sno`: in clusters of a single node only."""
+
+    operator: str
+    sno: bool
 
 
-#: Aliases of operators in requests: former names, and names elsewhere.
-#: Operators whose validation has a different name.
-_VALIDATION_NAMES = {"numaresources": "numa-resources"}
-_ALIASES = {"ocs": "odf", "numa-resources": "numaresources"}
-_PACKAGES = {"cnv": "kubevirt-hyperconverged"}
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An operator's membership in a bundle: whether the user may leave it out, and for which clusters it holds."""
+
+    bundle: str
+    optional: bool = False
+    with_feature: str = ""
+    without_feature: str = ""
+
+    def holds(self, ident: str, given: Set[str]) -> bool:
+        return (
+            self.bundle == ident
+            and (not self.with_feature or self.with_feature in given)
+            and (not self.without_feature or self.without_feature not in given)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeastVersion:
+    """The lowest version on which an operator runs, and the names of the operator and of OpenShift in the message."""
+
+    version: str
+    name: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """The vendor of the GPUs that an operator serves, and its PCI id."""
+
+    vendor_id: str
+    vendor: str
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
+    """An operator of `data/operators.yaml`, whose schema describes the fields."""
+
     name: str
     full_name: str
     namespace: str
     subscription: str
-    minutes: int
+    timeout_minutes: int
     feature: str
-    needs: tuple[str, ...]
-    bundles: tuple[str, ...]
+    #: Id of its validation, of hosts and of clusters.
+    validation: str
+    package: str
+    source: str
+    needs: tuple[Need, ...]
+    bundles: tuple[Membership, ...]
+    least_version: LeastVersion | None
+    validate_cpu: bool
+    gpu: Gpu | None
+    #: Resources that start it, without their metadata's nesting.
+    custom_resources: tuple[Mapping[str, Any], ...]
 
-    @property
-    def validation(self) -> str:
-        """Id of its validation, of hosts and of clusters."""
-        return f"{_VALIDATION_NAMES.get(self.name, self.name)}-requirements-satisfied"
+
+def _need(entry: Any) -> Need:
+    return Need(entry, False) if isinstance(entry, str) else Need(entry["operator"], True)
 
 
-def _parse(line: str) -> Operator:
-    name, full_name, namespace, subscription, minutes, feature, needs, bundles = (
-        part.strip() for part in line.split("|")
-    )
+def _operator(name: str, entry: Mapping[str, Any]) -> Operator:
+    least, gpu = entry.get("least_version"), entry.get("gpu")
     return Operator(
-        name, full_name, namespace, subscription, int(minutes), feature, tuple(needs.split()), tuple(bundles.split())
+        name=name,
+        full_name=entry["full_name"],
+        namespace=entry["namespace"],
+        subscription=entry["subscription"],
+        timeout_minutes=entry["timeout_minutes"],
+        feature=entry["feature"],
+        validation=f"{entry.get('validation_name', name)}-requirements-satisfied",
+        package=entry.get("package", ""),
+        source=entry.get("source", "redhat-operators"),
+        needs=tuple(map(_need, entry.get("needs", ()))),
+        bundles=tuple(Membership(**one) for one in entry.get("bundles", ())),
+        least_version=LeastVersion(**least) if least else None,
+        validate_cpu=entry.get("validate_cpu", False),
+        gpu=Gpu(**gpu) if gpu else None,
+        custom_resources=tuple(entry.get("custom_resources", ())),
     )
 
 
-OPERATORS: dict[str, Operator] = {op.name: op for op in map(_parse, TEXT.strip().splitlines())}
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A group of operators."""
+
+    title: str
+    description: str
+
+
+_TABLE = data.load("operators")
+BUNDLES: dict[str, Bundle] = {ident: Bundle(**entry) for ident, entry in _TABLE["bundles"].items()}
+OPERATORS: dict[str, Operator] = {name: _operator(name, entry) for name, entry in _TABLE["operators"].items()}
+#: Former names of operators in requests, and names elsewhere.
+_ALIASES = {alias: name for name, entry in _TABLE["operators"].items() for alias in entry.get("aliases", ())}
+for _one in OPERATORS.values():
+    _field = f"operators.{_one.name}"
+    data.known("operators", _field, [_one.feature], features.FEATURES)
+    data.known("operators", f"{_field}.needs", (need.operator for need in _one.needs), OPERATORS)
+    data.known("operators", f"{_field}.bundles", (member.bundle for member in _one.bundles), BUNDLES)
 
 
 class View(Protocol):
@@ -115,25 +151,23 @@ def selected(cluster: Mapping[str, Any]) -> list[str]:
 
 
 def _needs(name: str, cluster: Mapping[str, Any]) -> list[str]:
-    pairs = (word.partition("@") for word in OPERATORS[name].needs)
-    return [need for need, mark, __ in pairs if not mark or is_sno(cluster)]
+    return [need.operator for need in OPERATORS[name].needs if not need.sno or is_sno(cluster)]
 
 
 def bundle(ident: str, with_features: Iterable[str] = ()) -> dict[str, Any]:
     """Return a bundle as the API shows it; KeyError if the id is unknown."""
-    title, description = BUNDLES[ident]
+    described = BUNDLES[ident]
     given = set(with_features)
     required: list[str] = []
     optional: list[str] = []
     for op in OPERATORS.values():
-        for word in op.bundles:
-            name, mark, feature = [*re.split(r"([?!@])", word), "", ""][:3]
-            if name == ident and (mark in ("", "?") or (feature in given) == (mark == "@")):
-                (optional if mark == "?" else required).append(op.name)
+        for member in op.bundles:
+            if member.holds(ident, given):
+                (optional if member.optional else required).append(op.name)
     return {
         "id": ident,
-        "title": title,
-        "description": description,
+        "title": described.title,
+        "description": described.description,
         "operators": sorted(required),
         "optional_operators": sorted(optional),
     }
@@ -170,7 +204,7 @@ def _monitored(name: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
         "namespace": op.namespace,
         "subscription_name": subscription,
         "operator_type": "olm",
-        "timeout_seconds": op.minutes * 60,
+        "timeout_seconds": op.timeout_minutes * 60,
     }
 
 
@@ -282,7 +316,7 @@ def active(cluster: Mapping[str, Any], names: Iterable[str]) -> set[str]:
 
 #: Device ids of which each adds a GiB to what cnv needs.
 _CNV_DEVICES = frozenset({"10de:1db6", "10de:1eb8", "8086:158b", "15b3:1015", "15b3:1017", "15b3:1013", "15b3:101b"})
-Need = tuple[int, int]
+Requirement = tuple[int, int]
 """CPU cores, RAM in MiB."""
 
 
@@ -308,7 +342,7 @@ def _devices(inventory: Mapping[str, Any]) -> int:
     return sum(name in _CNV_DEVICES for name in (*gpus, *nics))
 
 
-def _cnv_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Need:
+def _cnv_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
     extra = _devices(inventory) * 1024
     if is_sno(v.cluster):
         return 6, 510 + extra
@@ -321,23 +355,23 @@ def _lvm_memory(version: str) -> int:
     return 100 if versions.at_least(version, "4.16.0") else 400
 
 
-def _lvm_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Need:
+def _lvm_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
     if role == "arbiter" or (role == "master" and not schedulable_masters(v.cluster, v.hosts.values())):
         return 0, 0
     return 1, _lvm_memory(str(v.cluster.get("openshift_version", "")))
 
 
-def _mce_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Need:
+def _mce_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
     if is_sno(v.cluster):
         return 8, 32 * 1024
     return (0, 0) if role == "arbiter" else (4, 16 * 1024)
 
 
-def _one_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Need:
+def _one_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
     return (0, 0) if role == "arbiter" else (1, 1024)
 
 
-def _ai_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Need:
+def _ai_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
     return (8, 32 * 1024) if role == "worker" else (0, 0)
 
 
@@ -359,7 +393,7 @@ def _odf_runs(v: View, role: str) -> bool:
     return role in {"Compact": ("master", "arbiter", "auto-assign"), "Standard": ("worker",)}.get(odf_mode(v), ())
 
 
-def _odf_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Need:
+def _odf_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
     if not _odf_runs(v, role):
         return 0, 0
     disks, __ = _spare_disks(host, inventory, _ODF_LEAST_GB)
@@ -368,7 +402,7 @@ def _odf_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[st
     return (6 if compact else 8) + 2 * disks, (19 + 5 * disks) * 1024
 
 
-_NEEDS: dict[str, Callable[[View, Mapping[str, Any], str, Mapping[str, Any]], Need]] = {
+_NEEDS: dict[str, Callable[[View, Mapping[str, Any], str, Mapping[str, Any]], Requirement]] = {
     "cnv": _cnv_need,
     "lvm": _lvm_need,
     "mce": _mce_need,
@@ -379,13 +413,13 @@ _NEEDS: dict[str, Callable[[View, Mapping[str, Any], str, Mapping[str, Any]], Ne
 }
 
 
-def need(name: str, v: View, host: Mapping[str, Any], role: str) -> Need:
+def need(name: str, v: View, host: Mapping[str, Any], role: str) -> Requirement:
     """Return what one operator requires of a host in a role, in addition to OpenShift."""
     found = _NEEDS.get(name)
     return found(v, host, role, v.inventories.get(host["id"], {})) if found else (0, 0)
 
 
-def needs(v: View, host: Mapping[str, Any], role: str) -> Need:
+def needs(v: View, host: Mapping[str, Any], role: str) -> Requirement:
     """Return what all operators of the cluster together require of a host."""
     found = [need(name, v, host, role) for name in selected(v.cluster)]
     return sum(cpu for cpu, __ in found), sum(ram for __, ram in found)
@@ -406,7 +440,7 @@ def preflight(name: str, v: View) -> dict[str, Any]:
         f"{lvm} MiB of additional RAM",
         "1 additional CPUs for each non-boot disk",
     ]
-    table: dict[str, tuple[Need, Need, list[str], list[str]]] = {
+    table: dict[str, tuple[Requirement, Requirement, list[str], list[str]]] = {
         "cnv": ((6, 510) if is_sno(v.cluster) else (4, 150), (2, 360), cnv_texts, cnv_texts),
         "lvm": ((1, lvm), (1, lvm), lvm_texts, lvm_texts),
         "mce": ((4, 16384), (4, 16384), [], []),
@@ -427,7 +461,7 @@ def preflight(name: str, v: View) -> dict[str, Any]:
     table["mtv"] = table["osc"] = ((1, 1024), (1, 1024), one, one)
     master, worker, master_texts, worker_texts = table.get(name, ((0, 0), (0, 0), [], []))
 
-    def part(found: Need, texts: list[str]) -> dict[str, Any]:
+    def part(found: Requirement, texts: list[str]) -> dict[str, Any]:
         return {"quantitative": {"cpu_cores": found[0], "ram_mib": found[1]}, "qualitative": texts}
 
     return {
@@ -539,19 +573,14 @@ def _ai_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> 
     return (FAILURE, "\n".join(reasons)) if reasons else (SUCCESS, "")
 
 
-_GPU_VENDORS = {"nvidia-gpu": ("10de", "NVIDIA"), "amd-gpu": ("1002", "AMD")}
-
-
-def _gpu_host(name: str) -> Callable[[View, Mapping[str, Any], Mapping[str, Any]], Result]:
-    vendor, label = _GPU_VENDORS[name]
-
-    def check_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> Result:
-        secure = inventory.get("boot", {}).get("secure_boot_state") == "Enabled"
-        if secure and any(gpu.get("vendor_id") == vendor for gpu in inventory.get("gpus", ())):
-            return FAILURE, f"Secure boot is enabled, but it needs to be disabled in order to load {label} GPU drivers"
-        return SUCCESS, ""
-
-    return check_host
+def _gpu_host(v: View, served: Gpu, inventory: Mapping[str, Any]) -> Result:
+    secure = inventory.get("boot", {}).get("secure_boot_state") == "Enabled"
+    if secure and any(gpu.get("vendor_id") == served.vendor_id for gpu in inventory.get("gpus", ())):
+        return (
+            FAILURE,
+            f"Secure boot is enabled, but it needs to be disabled in order to load {served.vendor} GPU drivers",
+        )
+    return SUCCESS, ""
 
 
 _HOST: dict[str, Callable[[View, Mapping[str, Any], Mapping[str, Any]], Result]] = {
@@ -561,8 +590,6 @@ _HOST: dict[str, Callable[[View, Mapping[str, Any], Mapping[str, Any]], Result]]
     "mtv": lambda v, host, inventory: _resources("mtv", v, host, inventory),
     "osc": lambda v, host, inventory: _resources("osc", v, host, inventory),
     "openshift-ai": _ai_host,
-    "nvidia-gpu": _gpu_host("nvidia-gpu"),
-    "amd-gpu": _gpu_host("amd-gpu"),
 }
 _NO_INVENTORY = {
     **dict.fromkeys(("cnv", "mtv", "osc"), "Missing Inventory in some of the hosts"),
@@ -575,25 +602,14 @@ def validate_host(name: str, v: View, host: Mapping[str, Any]) -> Result:
     inventory = v.inventories.get(host["id"])
     if name == "odf":
         return _odf_host(v, host, inventory)
-    found = _HOST.get(name)
-    if found is None:
+    found, served = _HOST.get(name), OPERATORS[name].gpu
+    if found is None and served is None:
         return SUCCESS, ""
     if inventory is None:
         return PENDING, _NO_INVENTORY.get(name, "Missing inventory in the host")
-    return found(v, host, inventory)
-
-
-#: Operator -> (least version, name in the message, word for OpenShift in it).
-_LEAST: dict[str, tuple[str, str, str]] = {
-    "mce": ("4.10.0", "multicluster engine", "openshift"),
-    "mtv": ("4.14.0", "OpenShift Migration Toolkit for Virtualization", "openshift"),
-    "osc": ("4.10.0", "OpenShift sandboxed containers", "openshift"),
-    "nmstate": ("4.12.0", "Kubernetes NMState Operator", "openshift"),
-    "lvm": ("4.11.0", "Logical Volume Manager", "openshift"),
-    "loki": ("4.17.0", "Loki Operator", "OpenShift"),
-    "openshift-logging": ("4.17.0", "OpenShift Logging Operator", "OpenShift"),
-}
-_BY_ARCHITECTURE = frozenset({"cnv", "mtv", "osc", "nmstate"})
+    return (
+        _gpu_host(v, served, inventory) if served is not None else found(v, host, inventory) if found else (SUCCESS, "")
+    )
 
 
 def _odf_cluster(v: View) -> Result:
@@ -628,17 +644,19 @@ def _ai_cluster(v: View) -> Result:
     return SUCCESS, ""
 
 
-def _gpu_cluster(v: View, name: str) -> Result:
-    vendor, label = _GPU_VENDORS[name]
+def _gpu_cluster(v: View, served: Gpu) -> Result:
     masters = v.cluster.get("schedulable_masters_forced_true") or v.cluster.get("schedulable_masters")
     for ident, host in v.hosts.items():
         role = host.get("role", "auto-assign")
         if role == "arbiter" or (role == "master" and not masters):
             continue
-        if any(str(gpu.get("vendor_id", "")).lower() == vendor for gpu in v.inventories.get(ident, {}).get("gpus", ())):
+        if any(
+            str(gpu.get("vendor_id", "")).lower() == served.vendor_id
+            for gpu in v.inventories.get(ident, {}).get("gpus", ())
+        ):
             return SUCCESS, ""
     return FAILURE, (
-        f"The {label} GPU operator requires at least one supported {label} GPU, but there is none in the discovered hosts."
+        f"The {served.vendor} GPU operator requires at least one supported {served.vendor} GPU, but there is none in the discovered hosts."
     )
 
 
@@ -646,12 +664,12 @@ def validate_cluster(name: str, v: View) -> Result:
     """Return whether a cluster meets the requirements of a selected operator."""
     version, cpu = str(v.cluster.get("openshift_version", "")), str(v.cluster.get("cpu_architecture", "x86_64"))
     filters = features.Filters(version, features.architecture(cpu))
-    if name in _BY_ARCHITECTURE and features.FEATURES[OPERATORS[name].feature].incompatible_cpu(filters):
-        return FAILURE, f"{OPERATORS[name].full_name} is not supported for {cpu} CPU architecture."
-    if name in _LEAST:
-        least, label, word = _LEAST[name]
-        if not versions.at_least(version, least):
-            return FAILURE, f"{label} is only supported for {word} versions {least} and above"
+    op = OPERATORS[name]
+    if op.validate_cpu and features.FEATURES[op.feature].incompatible_cpu(filters):
+        return FAILURE, f"{op.full_name} is not supported for {cpu} CPU architecture."
+    least = op.least_version
+    if least is not None and not versions.at_least(version, least.version):
+        return FAILURE, f"{least.name} is only supported for {least.word} versions {least.version} and above"
     if name == "lvm" and not is_sno(v.cluster) and not versions.at_least(version, "4.15.0"):
         return FAILURE, (
             "Logical Volume Manager is only supported for highly available openshift with version 4.15.0 or above"
@@ -660,14 +678,14 @@ def validate_cluster(name: str, v: View) -> Result:
         return _odf_cluster(v)
     if name == "openshift-ai":
         return _ai_cluster(v)
-    if name in _GPU_VENDORS:
-        return _gpu_cluster(v, name)
+    if op.gpu is not None:
+        return _gpu_cluster(v, op.gpu)
     return SUCCESS, ""
 
 
 def validate_ai_gpu(v: View) -> Result:
     """`openshift-ai-gpu-requirements-satisfied`: GPUs are optional."""
-    if set(selected(v.cluster)) & set(_GPU_VENDORS):
+    if any(OPERATORS[name].gpu for name in selected(v.cluster)):
         return SUCCESS, ""
     return SUCCESS, "No GPU vendor selected - OpenShift AI will be installed without GPU support"
 
@@ -675,44 +693,6 @@ def validate_ai_gpu(v: View) -> Result:
 # -- manifests --------------------------------------------------------------------------------------------------------
 
 _AVAILABILITY = "openshift-workload-availability"
-#: Operator -> custom resources that start it: (apiVersion, kind, name, namespace, spec).
-_CUSTOM: dict[str, list[tuple[str, str, str, str, dict[str, Any]]]] = {
-    "lso": [(
-        "local.storage.openshift.io/v1alpha1", "LocalVolumeSet", "local-disks", "openshift-local-storage",
-        {"storageClassName": "localblock-sc", "volumeMode": "Block", "deviceInclusionSpec": {"deviceTypes": ["disk"]}},
-    )],
-    "cnv": [("hco.kubevirt.io/v1beta1", "HyperConverged", "kubevirt-hyperconverged", "openshift-cnv", {})],
-    "lvm": [(
-        "lvm.topolvm.io/v1alpha1", "LVMCluster", "lvmcluster-sample", "openshift-storage",
-        {"storage": {"deviceClasses": [
-            {"name": "vg1", "thinPoolConfig": {"name": "thin-pool-1", "sizePercent": 90, "overprovisionRatio": 10}},
-        ]}},
-    )],
-    "mce": [("multicluster.openshift.io/v1", "MultiClusterEngine", "mce", "", {"targetNamespace": "multicluster-engine"})],
-    "mtv": [(
-        "forklift.konveyor.io/v1beta1", "ForkliftController", "forklift-controller", "openshift-mtv",
-        {"feature_ui_plugin": "true", "feature_validation": "true", "feature_volume_populator": "true"},
-    )],
-    "nmstate": [("nmstate.io/v1", "NMState", "nmstate", "", {})],
-    "metallb": [("metallb.io/v1beta1", "MetalLB", "metallb", "metallb-system", {})],
-    "node-feature-discovery": [("nfd.openshift.io/v1", "NodeFeatureDiscovery", "nfd-instance", "openshift-nfd", {})],
-    "odf": [("ocs.openshift.io/v1", "StorageCluster", "ocs-storagecluster", "openshift-storage", {})],
-    "osc": [("kataconfiguration.openshift.io/v1", "KataConfig", "cluster-kataconfig", "", {})],
-    "node-healthcheck": [(
-        "remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "node-health-check", "",
-        {
-            "minHealthy": "51%",
-            "remediationTemplate": {
-                "apiVersion": "self-node-remediation.medik8s.io/v1alpha1", "kind": "SelfNodeRemediationTemplate",
-                "name": "self-node-remediation-automatic-strategy-template", "namespace": _AVAILABILITY,
-            },
-        },
-    )],
-    "kube-descheduler": [(
-        "operator.openshift.io/v1", "KubeDescheduler", "cluster", "openshift-kube-descheduler-operator",
-        {"mode": "Predictive", "deschedulingIntervalSeconds": 3600, "profiles": ["AffinityAndTaints"]},
-    )],
-}  # fmt: skip
 
 
 def _document(api: str, kind: str, name: str, namespace: str, **rest: Any) -> dict[str, Any]:
@@ -739,15 +719,16 @@ def manifests(cluster: Mapping[str, Any]) -> tuple[dict[str, list[dict[str, Any]
             documents.append(_document("operators.coreos.com/v1", "OperatorGroup", namespace, namespace, spec=targets))
         subscription = by_name[name].get("subscription_name") or op.subscription
         spec = {
-            "name": _PACKAGES.get(name, subscription),
-            "source": "certified-operators" if name in _GPU_VENDORS else "redhat-operators",
+            "name": op.package or subscription,
+            "source": op.source,
             "sourceNamespace": "openshift-marketplace",
             "installPlanApproval": "Automatic",
         }
         documents.append(_document("operators.coreos.com/v1alpha1", "Subscription", subscription, namespace, spec=spec))
         installed[f"50_openshift-{name}.yaml"] = documents
         texts = [
-            _document(api, kind, ident, where, spec=given) for api, kind, ident, where, given in _CUSTOM.get(name, ())
+            _document(one["apiVersion"], one["kind"], one["name"], one.get("namespace", ""), spec=one["spec"])
+            for one in op.custom_resources
         ]
         content = yaml.safe_dump_all(texts, sort_keys=False) if texts else ""
         custom.append({"name": name, "content": base64.b64encode(content.encode()).decode()})

@@ -30,7 +30,7 @@ class Statuses(Index):
         **props: Any,
     ) -> None:
         """Add an event of the table; host events have their host's name, cluster and infra-env."""
-        scope, usual, template = EVENTS[name]
+        kind = EVENTS[name]
         if host is not None:
             props = {"host_name": self.hostname(host), **props}
             cluster_id, infra_env_id = host.get("cluster_id"), host.get("infra_env_id")
@@ -41,12 +41,12 @@ class Statuses(Index):
                 "cluster_id": cluster_id,
                 "host_id": host["id"] if host else None,
                 "infra_env_id": infra_env_id,
-                "severity": severity or usual,
+                "severity": severity or kind.severity,
                 "category": "user",
-                "message": template.format(**values).rstrip(),
+                "message": kind.message.format(**values).rstrip(),
                 "event_time": time_text(self.clock()),
             },
-            cluster_level=scope == "cluster",
+            cluster_level=kind.scope == "cluster",
         )
 
     def set_host_status(self, host: Document, status: str, info: str) -> None:

@@ -229,12 +229,12 @@ def test_features_are_those_of_the_description() -> None:
     if DESCRIPTION is None:
         pytest.skip("the API description is not at hand")
     assert set(features.FEATURES) == set(DESCRIPTION.definitions["feature-support-level-id"]["enum"])
-    assert {ident for ident, __ in features.ARCHITECTURES.values()} == set(
+    assert {found.ident for found in features.ARCHITECTURES.values()} == set(
         DESCRIPTION.definitions["architecture-support-level-id"]["enum"]
     )
     for feature in features.FEATURES.values():
-        assert {word.partition("<")[0] for word in feature.features} <= set(features.FEATURES)
-        assert {word.partition("<")[0] for word in feature.architectures} <= set(features.ARCHITECTURES)
+        assert {other.name for other in feature.features} <= set(features.FEATURES)
+        assert {other.name for other in feature.architectures} <= set(features.ARCHITECTURES)
 
 
 NETWORK = {

@@ -1,0 +1,43 @@
+"""The service's tables: YAML files of this folder, each described by the JSON schema beside it.
+
+A table is read and validated once, when the service starts; what uses it keeps it as objects of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from pathlib import Path
+from typing import Any
+
+from ....plugins.module_utils.documents import load_json, read_file, read_yaml
+
+FOLDER = Path(__file__).parent
+#: Start of a message about a value that has no position of its own.
+_TOP = (1, 1)
+
+
+class BadTable(ValueError):
+    """A table that its schema refuses; the message names file, line, field, value and what would be right."""
+
+
+def load(name: str, folder: Path = FOLDER) -> Any:
+    """Return the table `name`, validated against its schema; raise BadTable or `DocumentError`."""
+    import jsonschema  # not at the top: most who import the service's packages read no table
+
+    path = folder / f"{name}.yaml"
+    document = read_yaml(read_file(path), name=str(path))
+    schema = folder / f"{name}.schema.json"
+    validator = jsonschema.Draft202012Validator(load_json(read_file(schema), name=str(schema)))
+    for problem in validator.iter_errors(document.value):
+        where = tuple(problem.absolute_path)
+        line, column = document.positions.get(where, _TOP)
+        field = ".".join(map(str, where)) or "the table"
+        raise BadTable(f"{path}:{line}:{column}: {field}: {problem.message[:300]}")
+    return document.value
+
+
+def known(name: str, field: str, values: Iterable[str], choices: Container[str]) -> None:
+    """Raise BadTable unless all `values` of a table's field are names that exist."""
+    for value in values:
+        if value not in choices:
+            raise BadTable(f"{FOLDER / name}.yaml: {field}: {value!r} does not exist")
