@@ -29,6 +29,7 @@ from .engine import Engine
 from .errors import ApiError
 from .handlers.logs import logs_path
 from .models import MODELS, Invalid, read_json
+from .schema import Kind, parameter
 from .store import Unwritable
 
 LOG = logging.getLogger("assisted-service")
@@ -65,15 +66,15 @@ def most(op: Operation) -> int:
     return limits.LARGER.get(op.handler, usual)
 
 
-async def _decoded(op: Operation, raw: bytes) -> Any:
+async def _decoded(op: Operation, kind: Kind, raw: bytes) -> Any:
     """The body of a request as the operation's model describes it; what is large is decoded in a thread."""
     try:
         value = await read_json(raw, "unexpected EOF")
     except Invalid as err:
         raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
     if len(raw) <= QUICK:
-        return MODELS.body(op.body, value, op.body_name)
-    return await aside(MODELS.body, op.body, value, op.body_name)
+        return MODELS.body(kind, value, op.body_name)
+    return await aside(MODELS.body, kind, value, op.body_name)
 
 
 def _json(value: Any, status: int = 200) -> web.Response:
@@ -222,24 +223,23 @@ class Service:
             call = Call(dict(request.match_info), headers=request.headers, scheme=scheme)
             if not accepted(request.headers.getall("Accept", []), wanted):
                 raise Invalid(f"unsupported media type requested, only [{wanted}] are available")
-            for name, value in call.path.items():
-                if name.endswith("_id") and name != "validation_id":
-                    MODELS.parameter("uuid", value, name, "path")
-            for name, (kind, required) in op.query.items():
-                if request.query.get(name):
-                    call.query[name] = query_value(name, kind, request.query.getall(name))
-                elif required:
-                    raise Invalid(f"{name} in query is required")
+            for one in op.in_path:
+                parameter(one.kind, call.path[one.name], one.name, "path")
+            for one in op.query:
+                if request.query.get(one.name):
+                    call.query[one.name] = query_value(one, request.query.getall(one.name))
+                elif one.required:
+                    raise Invalid(f"{one.name} in query is required")
             if op.upload:
                 await self._receive(request, call)
-            elif op.body:
+            elif op.body is not None:
                 raw = await self.bodies.read(request, most(op))
                 if not raw:
                     raise Invalid(f"{op.body_name} in body is required")
                 if request.content_type not in JSON_TYPES:
                     shown = request.headers.get("Content-Type", "")[:80]
                     raise Invalid(f'unsupported media type "{shown}", only [application/json] are allowed')
-                call.body = await _decoded(op, raw)
+                call.body = await _decoded(op, op.body, raw)
             self.engine.store.begin()
             began = time.perf_counter()
             result = function(self.engine, call)

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +21,6 @@ from .aside import QUICK, aside
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-_V4, _V6 = r"(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3})", r"(?:(?:[0-9a-fA-F]*:[0-9a-fA-F]*){2,})"
-_CIDR = (
-    r"^(?:(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}\/(?:(?:[0-9])|(?:[1-2][0-9])|(?:3[0-2])))"
-    rf"|{_V6}/(?:(?:[0-9])|(?:[1-9][0-9])|(?:1[0-1][0-9])|(?:12[0-8])))$"
-)
 #: Characters that are looked through without a pause.
 _PIECE = 1 << 16
 #: Maximum length of a value in an error message.
@@ -56,15 +51,15 @@ def _format(name: str, test: Callable[[str], Any]) -> Callable[[str], str]:
 #: String format -> function that returns what is wrong with a string, "" if it is valid.
 FORMATS: dict[str, Callable[[str], str]] = {
     "uuid": _format("uuid", UUID.fullmatch),
-    "ip": _pattern(rf"^(?:{_V4}|{_V6})?$"),
-    "rendezvous-ip": _format("ip", lambda text: text == "" or _ip(text)),
-    "cidr": _pattern(_CIDR),
+    "ip": _format("ip", lambda text: text == "" or _ip(text)),
     "mac": _format("mac", MAC_OR_HYPHENS.fullmatch),
-    "time": _format("date-time", _TIME.fullmatch),
+    "date-time": _format("date-time", _TIME.fullmatch),
 }
 #: Formats with a decoding method of their own in Go, whose errors have no field name.
-_OWN_DECODER = frozenset({"uuid", "time"})
-_GO_TYPES = {"str": "string", "int": "int64", "num": "float64", "bool": "bool"}
+_OWN_DECODER = frozenset({"uuid", "date-time"})
+_GO_TYPES = {"integer": "int64", "number": "float64"}
+#: A schema of a Swagger 2.0 document.
+Node = Mapping[str, Any]
 
 
 def quoted(text: str) -> str:
@@ -75,11 +70,6 @@ def quoted(text: str) -> str:
 def go_name(model: str) -> str:
     """Name of a model's type in Go."""
     return "".join(part[:1].upper() + part[1:] for part in model.split("-"))
-
-
-def _bounds(text: str) -> tuple[float | None, float | None]:
-    low, __, high = text.partition("..")
-    return (float(low) if low else None), (float(high) if high else None)
 
 
 def _json_type(value: Any) -> str:
@@ -142,8 +132,8 @@ def _number(kind: str, low: float | None, high: float | None) -> Kind:
     go = _GO_TYPES[kind]
 
     def decode(value: Any, at: At, strict: bool) -> Any:
-        good = isinstance(value, int if kind == "int" else (int, float)) and not isinstance(value, bool)
-        if not good or (kind == "int" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
+        good = isinstance(value, int if kind == "integer" else (int, float)) and not isinstance(value, bool)
+        if not good or (kind == "integer" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
             raise at.refuse(value, go)
         return value
 
@@ -225,59 +215,53 @@ def _object(name: str, fields: dict[str, Field]) -> Kind:
     return Kind(go, decode, wrong)
 
 
+_REF = "#/definitions/"
+
+
 class Models:
-    """Compiled models by name, of text in the notation that `models` describes."""
+    """Compiled types by their schema, of a Swagger 2.0 document's definitions.
 
-    def __init__(self, text: str, go_names: dict[str, str] | None = None) -> None:
-        self._lines: dict[str, list[tuple[str, str]]] = {}
+    `x-nullable`: null, and for optional fields the zero value, count as given; false of a required field: an empty one counts as missing.
+    `x-go-name`: name of the type in Go, if it is not the definition's.
+    """
+
+    def __init__(self, definitions: Mapping[str, Node]) -> None:
+        self._definitions = definitions
         self._kinds: dict[str, Kind] = {}
-        self._go_names = go_names or {}
-        current: list[tuple[str, str]] = []
-        for line in filter(None, text.splitlines()):
-            if line.startswith("  "):
-                name, __, kind = line.strip().partition(" ")
-                current.append((name, kind))
-            else:
-                current = self._lines[line] = []
 
-    def compile(self, kind: str) -> Kind:
-        done = self._kinds.get(kind)
+    def named(self, name: str) -> Kind:
+        """The type of a definition; KeyError if there is none."""
+        done = self._kinds.get(name)
         if done is None:
-            done = self._kinds[kind] = self._compile(kind)
+            done = self._kinds[name] = self.compile(self._definitions[name], name)
         return done
 
-    def _compile(self, kind: str) -> Kind:
-        if kind in self._lines:
-            fields = {}
-            for name, of in self._lines[kind]:
-                plain = name.rstrip("*!")
-                required, zero_is_none = name.endswith(("*", "!")), name.endswith("!")
-                nullable = of.endswith("?") or (required and not zero_is_none)
-                fields[plain] = Field(plain, required, nullable, self.compile(of.removesuffix("?")))
-            return _object(self._go_names.get(kind) or go_name(kind), fields)
-        if kind.startswith("["):
-            return _list(self.compile(kind[1:-1]))
-        if kind.startswith("{"):
-            return _map(self.compile(kind[1:-1]))
-        if kind in FORMATS:
-            return _string(kind, FORMATS[kind])
-        name, __, rest = kind.partition("(")
-        rest = rest[:-1]
-        if name == "enum":
-            values = rest.split("|")
-            shown = f"should be one of [{' '.join(values)}]"
-            return _string(name, lambda text: "" if text in values else shown)
-        if name == "re":
-            return _string(name, _pattern(rest))
-        if name == "str":
-            return _string(name, _length(*_bounds(rest)))
-        if name in ("int", "num"):
-            return _number(name, *_bounds(rest))
-        return {"bool": _bool, "any": _any}[name]()
+    def compile(self, node: Node, name: str = "") -> Kind:
+        """The type that a schema describes. `name`: the definition, whose fields messages name."""
+        if "$ref" in node:
+            return self.named(node["$ref"].removeprefix(_REF))
+        kind = node.get("type", "")
+        if kind == "object" and "properties" in node:
+            required = frozenset(node.get("required", ()))
+            fields = {key: self._field(key, entry, key in required) for key, entry in node["properties"].items()}
+            return _object(node.get("x-go-name") or go_name(name), fields)
+        if kind == "object":
+            return _map(_any())
+        if kind == "array":
+            return _list(self.compile(node["items"]))
+        if kind in ("integer", "number"):
+            return _number(kind, node.get("minimum"), node.get("maximum"))
+        if kind == "boolean":
+            return _bool()
+        return _text(node) if kind == "string" else _any()
 
-    def body(self, kind: str, value: Any, name: str) -> Any:
-        """Return a request's body, validated against the model; raise Invalid. `name` is the body's name in the API description."""
-        compiled = self.compile(kind)
+    def _field(self, name: str, node: Node, required: bool) -> Field:
+        nullable = bool(node.get("x-nullable", required))
+        return Field(name, required, nullable, self.compile(node))
+
+    @staticmethod
+    def body(compiled: Kind, value: Any, name: str) -> Any:
+        """Return a request's body, validated against its type; raise Invalid. `name` is the body's name in the API description."""
         try:
             found = compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
         except Invalid as err:
@@ -287,26 +271,27 @@ class Models:
             raise Invalid(reason)
         return found
 
-    def strict(self, kind: str, value: Any) -> Any:
-        """Return a value decoded by types only, without unknown fields; raise Invalid with the decoder's message."""
-        compiled = self.compile(kind)
+    def strict(self, name: str, value: Any) -> Any:
+        """Return a value decoded by a definition's types only, without unknown fields; raise Invalid with the decoder's message."""
+        compiled = self.named(name)
         return compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
 
-    def output(self, kind: str, value: Any) -> Any:
+    def output(self, name: str, value: Any) -> Any:
         """Return an agent's report: types and required fields are checked, unknown fields dropped; raise Invalid."""
-        compiled = self.compile(kind)
+        compiled = self.named(name)
         found = compiled.decode(value, At(compiled.go.removeprefix("models.")), False)
         reason = compiled.wrong(found, "", "body")
         if reason:
             raise Invalid(reason)
         return found
 
-    def parameter(self, kind: str, value: Any, name: str, place: str) -> Any:
-        """Return a value of a query, path or header; raise Invalid."""
-        reason = self.compile(kind).wrong(value, name, place)
-        if reason:
-            raise Invalid(reason)
-        return value
+
+def parameter(compiled: Kind, value: Any, name: str, place: str) -> Any:
+    """Return a value of a query, path or header; raise Invalid."""
+    reason = compiled.wrong(value, name, place)
+    if reason:
+        raise Invalid(reason)
+    return value
 
 
 def _any() -> Kind:
@@ -322,6 +307,18 @@ def _length(low: float | None, high: float | None) -> Callable[[str], str]:
         return ""
 
     return test
+
+
+def _text(node: Node) -> Kind:
+    if "enum" in node:
+        values = node["enum"]
+        shown = f"should be one of [{' '.join(values)}]"
+        return _string("", lambda text: "" if text in values else shown)
+    if "format" in node:
+        return _string(node["format"], FORMATS[node["format"]])
+    if "pattern" in node:
+        return _string("", _pattern(node["pattern"]))
+    return _string("", _length(node.get("minLength"), node.get("maxLength")))
 
 
 #: Error of Python's decoder -> Go's description of the position of an unexpected character.

@@ -1,4 +1,4 @@
-"""The service's tables: YAML files of this folder, each described by the JSON schema beside it.
+"""The service's tables: YAML files of this folder, each described by the JSON schema beside it; and the API's description.
 
 A table is read and validated once, when the service starts; what uses it keeps it as objects of its own.
 """
@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
-from ....plugins.module_utils.documents import load_json, read_file, read_yaml
+from ....plugins.module_utils.documents import Document, load_json, read_file, read_yaml
 
 FOLDER = Path(__file__).parent
 #: Start of a message about a value that has no position of its own.
@@ -20,12 +20,18 @@ class BadTable(ValueError):
     """A table that its schema refuses; the message names file, line, field, value and what would be right."""
 
 
+def read(name: str, folder: Path = FOLDER) -> Document:
+    """Return the YAML file `name`, with the positions of its fields; raise `DocumentError`."""
+    path = folder / f"{name}.yaml"
+    return read_yaml(read_file(path), name=str(path))
+
+
 def load(name: str, folder: Path = FOLDER) -> Any:
     """Return the table `name`, validated against its schema; raise BadTable or `DocumentError`."""
     import jsonschema  # not at the top: most who import the service's packages read no table
 
     path = folder / f"{name}.yaml"
-    document = read_yaml(read_file(path), name=str(path))
+    document = read(name, folder)
     schema = folder / f"{name}.schema.json"
     validator = jsonschema.Draft202012Validator(load_json(read_file(schema), name=str(schema)))
     for problem in validator.iter_errors(document.value):

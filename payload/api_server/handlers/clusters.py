@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import platforms, refusals, releases, usage, validations
-from ..api import query_value
+from ..api import is_true
 from ..calls import Call, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
@@ -167,7 +167,7 @@ def list_clusters(e: Engine, call: Call) -> Any:
 @handler
 def get_cluster(e: Engine, call: Call) -> Any:
     wanted = call.path["cluster_id"].lower()
-    if query_value("get_unregistered_clusters", "bool", [call.headers.get("get_unregistered_clusters", "")], "header"):
+    if is_true(call.headers.get("get_unregistered_clusters", "")):
         gone = e.deleted_clusters.get(wanted)
         if gone is not None and wanted not in e.clusters:
             return cluster_model(e, gone)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.api_server.api import BASE, OPERATIONS, SCHEMES, query_value
-from ansible_collections.agentlab.ocp.payload.api_server.models import STEP_OUTPUTS, Invalid
+from ansible_collections.agentlab.ocp.payload.api_server.api import BASE, OPERATIONS, Operation, Parameter, query_value
+from ansible_collections.agentlab.ocp.payload.api_server.models import DOCUMENT, MODELS, STEP_OUTPUTS, Invalid
 from ansible_collections.agentlab.ocp.payload.api_server.steps import DAY1, DAY2, PRODUCERS
 
 from .lab import DESCRIPTION, PULL_SECRET, SSH_KEY, V2, Agent, Lab
@@ -31,18 +31,18 @@ def test_every_operation_is_there() -> None:
 
 @needs_description
 @pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: f"{op.method} {op.path.removeprefix(BASE)}")
-def test_operation_is_as_described(op: Any) -> None:
+def test_operation_is_as_described(op: Operation) -> None:
     assert DESCRIPTION is not None
     described = DESCRIPTION.document["paths"][op.path.removeprefix(BASE)][op.method.lower()]
     security = described.get("security", DESCRIPTION.document["security"])
     schemes = {name for entry in security for name in entry}
-    assert set(op.schemes) == schemes & set(SCHEMES.values())
+    assert set(op.schemes) == schemes & set(DOCUMENT["securityDefinitions"])
     assert str(op.status) in described["responses"]
     parameters = described.get("parameters", [])
     query = {entry["name"]: entry for entry in parameters if entry["in"] == "query"}
-    assert set(op.query) == set(query)
-    for name, (__, required) in op.query.items():
-        assert required == query[name].get("required", False), name
+    assert {one.name for one in op.query} == set(query)
+    for one in op.query:
+        assert one.required == query[one.name].get("required", False), one.name
     body = [entry for entry in parameters if entry["in"] == "body"]
     assert bool(body) == bool(op.body)
 
@@ -53,26 +53,47 @@ def test_every_step_has_a_producer() -> None:
     assert set(STEP_OUTPUTS) - {"upgrade-agent"} <= set(PRODUCERS)
 
 
+BOOLEAN = {"type": "boolean"}
+LETTER = {"type": "string", "enum": ["a", "b"]}
+
+
+def value_of(node: dict[str, Any], texts: list[str], separator: str = "", multiple: bool = False) -> Any:
+    one = Parameter("q", MODELS.compile(node), node["type"], separator=separator, multiple=multiple)
+    return query_value(one, texts)
+
+
 @pytest.mark.parametrize(
-    ("kind", "text", "value"),
+    ("node", "text", "value"),
     [
-        *(("bool", text, value) for text, value in (("true", True), ("yes", True), ("0", False), ("maybe", False))),
-        ("int", "-3", -3),
-        ("enum(a|b)", "b", "b"),
-        ("str", "x", "x"),
-        ("csv(enum(a|b))", "a,b", "a,b"),
+        *((BOOLEAN, text, value) for text, value in (("true", True), ("yes", True), ("0", False), ("maybe", False))),
+        ({"type": "integer"}, "-3", -3),
+        (LETTER, "b", "b"),
+        ({"type": "string"}, "x", "x"),
     ],
 )
-def test_query_values(kind: str, text: str, value: Any) -> None:
-    assert query_value("q", kind, [text]) == value
+def test_query_values(node: dict[str, Any], text: str, value: Any) -> None:
+    assert value_of(node, [text]) == value
+
+
+def test_lists_in_a_query() -> None:
+    assert value_of(LETTER, ["a,b"], ",") == "a,b"
+    assert value_of(LETTER, ["a", "b"], multiple=True) == ["a", "b"]
+    with pytest.raises(Invalid, match=r"q\.1 in"):
+        value_of(LETTER, ["a,c"], ",")
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("csv(enum(a|b))", "a,c"), ("int", "1.5"), ("int(0..)", "-1"), ("enum(a|b)", "c"), ("uuid", "x")]
+    ("node", "text"),
+    [
+        ({"type": "integer"}, "1.5"),
+        ({"type": "integer", "minimum": 0}, "-1"),
+        (LETTER, "c"),
+        ({"type": "string", "format": "uuid"}, "x"),
+    ],
 )
-def test_bad_query_values(kind: str, text: str) -> None:
-    with pytest.raises(Invalid, match=r"q(\.1)? in"):
-        query_value("q", kind, [text])
+def test_bad_query_values(node: dict[str, Any], text: str) -> None:
+    with pytest.raises(Invalid, match=r"q in"):
+        value_of(node, [text])
 
 
 async def test_what_observers_read(tmp_path: Path) -> None:

@@ -362,10 +362,13 @@ def _network_text(rng: random.Random, document: Any) -> bytes:
     return bent_json(rng, document) if rng.random() < 0.3 else json.dumps(document).encode()
 
 
+_NETWORKS = MODELS.compile({"type": "array", "items": {"$ref": "#/definitions/static-network"}})
+
+
 def _read_networks(data: bytes) -> None:
     found = documents.load_json(data, name="x")
     with contextlib.suppress(ApiError, Invalid):
-        infra_envs._static_networks(MODELS.body("[static-network]", found, "static_network_config"))
+        infra_envs._static_networks(MODELS.body(_NETWORKS, found, "static_network_config"))
 
 
 def _kernel_arguments(rng: random.Random, text: Any) -> bytes:
