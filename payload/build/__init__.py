@@ -13,15 +13,17 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, read_file
-from ...plugins.module_utils.plan.faults import FAILS
+from ...plugins.module_utils.plan import overrides as replacements
+from ...plugins.module_utils.plan.overrides import Kind
 from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION
 from ..images import base, code, components, oci, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
@@ -45,13 +47,14 @@ def cache_root() -> Path:
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> pullspec, OCI layout directory, directory of files that are added to the component's image, or `FAILS`."""
+    """One build. `overrides`: component -> what replaces it (`plan.overrides`)."""
 
     cache: Path
     overrides: Mapping[str, str]
     say: Say
     distro: Distro
     force: bool = False
+    _kinds: dict[str, Kind] = field(default_factory=dict)
 
     # Inputs of each step
 
@@ -292,19 +295,22 @@ class Builder:
         for name in sorted({*COMPONENTS, *self.overrides}):
             source = self.overrides.get(name)
             component = components.COMPONENTS.get(name)
-            if source not in (None, FAILS) and not Path(source).is_dir():
+            kind = self._kinds.get(name)
+            if source is not None and kind is Kind.PULLSPEC:
                 pullspecs[name] = source
                 continue
-            if source is not None and (Path(source) / "index.json").exists():
+            if source is not None and kind is Kind.LAYOUT:
                 images[name] = _adopt(layout, Path(source), name)
+            elif source is not None and kind is Kind.STORE:
+                images[name] = _adopt(layout, _copied(source, work / name), name)
             elif component is None and source is None:
                 images[name] = plain
             else:
                 layers = self._component_layers(layout, work, component, lowest, shared, image, bottom)
-                if component is not None and source == FAILS:
+                if component is not None and kind is Kind.FAILS:
                     layers.append(self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs}))
                 elif source is not None:
-                    layers.append(self._layer(layout, work, dict(oci.tree_nodes(Path(source)))))
+                    layers.append(self._layer(layout, work, oci.nodes_of(replacements.contents(name, source))))
                 images[name] = layout.add_image(
                     oci.Image(
                         layers,
@@ -347,21 +353,11 @@ class Builder:
         return layer
 
     def _check_overrides(self) -> None:
-        known = {*COMPONENTS}
         for name, source in self.overrides.items():
-            if name not in known:
-                raise BuildError(
-                    f"payload_overrides: the release has no component {name}; it has {', '.join(sorted(known))}"
-                )
-            if source == FAILS:
-                if not components.COMPONENTS.get(name, components.Component()).programs:
-                    raise BuildError(f"payload_overrides: {name}: has no programs, so it cannot fail")
-            elif not Path(source).is_dir() and (
-                "/" not in source or source.startswith((".", "/")) or "@sha256:" not in source
-            ):
-                raise BuildError(
-                    f"payload_overrides: {name}: {source} is neither a directory, nor {FAILS!r}, nor a pullspec with a digest (HOST/NAME@sha256:...)"
-                )
+            try:
+                self._kinds[name] = replacements.check(name, source)
+            except ValueError as error:
+                raise BuildError(f"payload_overrides: {name}: {source}: {error}") from None
 
 
 def ensure(
@@ -432,6 +428,12 @@ def _adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
     return image
 
 
+def _copied(source: str, target: Path) -> Path:
+    """Copy an image of a local store to a new OCI layout; with zstd, which nodes unpack fast."""
+    run("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", source, f"oci:{target}")
+    return target
+
+
 def _save(path: Path, layer: oci.Descriptor) -> None:
     path.with_suffix(".json").write_text(json.dumps(vars(layer)))
 
@@ -455,12 +457,22 @@ def _digest_files(folder: Path) -> str:
 
 
 def _source_digest(name: str, source: str) -> str:
-    path = Path(source)
-    if not path.is_dir():
-        return source
-    if (path / "index.json").exists():
+    kind, path = replacements.kind(source), Path(source)
+    if kind is Kind.STORE:
+        return _digest(replacements.stored_config(source))
+    if kind is Kind.LAYOUT:
         return _digest((path / "index.json").read_bytes())
-    return _digest_files(path)
+    if kind is Kind.FILES:
+        files = sorted(replacements.contents(name, source).items())
+        return _hash([(place, _state(file)) for place, file in files if not file.is_dir() or file.is_symlink()])
+    return source
+
+
+def _state(file: Path) -> tuple[int, str]:
+    info = file.lstat()
+    if stat.S_ISLNK(info.st_mode):
+        return 0, os.readlink(file)
+    return info.st_mode & 0o7777, _digest_path(file) if stat.S_ISREG(info.st_mode) else ""
 
 
 def _hash(value: object) -> str:

@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="COMPONENT=SOURCE",
-        help="replace a component: a pullspec with a digest, an OCI layout directory, or a directory of files that are added to its image",
+        help="replace a component: a directory with its programs or its files, an OCI layout, containers-storage:IMAGE, or a pullspec with a digest",
     )
     show = verbs.add_parser("show", help="print payload.json of the newest payload, or of a directory")
     show.add_argument("directory", nargs="?", type=Path)

@@ -273,16 +273,22 @@ def write_layer(
 def tree_nodes(root: Path) -> Iterator[tuple[str, Node]]:
     """A directory as layer entries."""
     for path, dirs, files in os.walk(root):
-        for name in [*dirs, *files]:
-            full = Path(path, name)
-            info = full.lstat()
-            relative = str(full.relative_to(root))
-            if stat.S_ISLNK(info.st_mode):
-                yield relative, Node(link=os.readlink(full))
-            elif stat.S_ISDIR(info.st_mode):
-                yield relative, Node(mode=stat.S_IMODE(info.st_mode))
-            elif stat.S_ISREG(info.st_mode):
-                yield relative, Node(data=full, mode=stat.S_IMODE(info.st_mode))
+        found = {str(Path(path, name).relative_to(root)): Path(path, name) for name in [*dirs, *files]}
+        yield from nodes_of(found).items()
+
+
+def nodes_of(files: Mapping[str, Path]) -> dict[str, Node]:
+    """Files, links and directories as layer entries, by their paths in the layer; others are left out."""
+    nodes = {}
+    for name, path in files.items():
+        info = path.lstat()
+        if stat.S_ISLNK(info.st_mode):
+            nodes[name] = Node(link=os.readlink(path))
+        elif stat.S_ISDIR(info.st_mode):
+            nodes[name] = Node(mode=stat.S_IMODE(info.st_mode))
+        elif stat.S_ISREG(info.st_mode):
+            nodes[name] = Node(data=path, mode=stat.S_IMODE(info.st_mode))
+    return nodes
 
 
 def _with_parents(nodes: Mapping[str, Node]) -> dict[str, Node]:

@@ -30,8 +30,8 @@ options:
     default: false
   overrides:
     description:
-      - Replacements of the release's components, by component. A pullspec with a digest, the absolute path of an OCI image layout
-        directory, or that of a directory of files that are added to the component's image.
+      - Replacements of the release's components, by component. A pullspec with a digest, C(containers-storage:IMAGE), or the absolute
+        path of an OCI image layout or of a directory with the component's programs or files.
     type: dict
     default: {}
   storage:

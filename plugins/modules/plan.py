@@ -40,6 +40,12 @@ options:
       - They are not needed to wait for, validate or remove a cluster.
     type: bool
     default: false
+  overrides:
+    description:
+      - Replacements of components of the lab payload, by component, which win over C(release.payload_overrides) of the profile.
+      - Without O(profile), they are laid over C(profile.yaml) of the run directory.
+    type: dict
+    default: {}
   adopt:
     description: Take over the cluster of another owner.
     type: bool
@@ -102,6 +108,7 @@ def main() -> None:
             "cluster": {"type": "str", "default": "ostest"},
             "run_dir": {"type": "path", "required": True},
             "files": {"type": "bool", "default": False},
+            "overrides": {"type": "dict", "default": {}},
             "adopt": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
@@ -110,14 +117,15 @@ def main() -> None:
     def plan() -> dict[str, Any]:
         folder = module.params["profiles"]
         run_dir = Path(os.path.abspath(module.params["run_dir"]))
-        adopt = module.params["adopt"]
+        adopt, overrides = module.params["adopt"], module.params["overrides"]
         made, changes = rundir.prepare(
             run_dir,
-            module.params["profile"] or None,
+            module.params["profile"] or (str(run_dir / rundir.PROFILE) if overrides else None),
             Path(folder) if folder else None,
             module.params["cluster"],
             files=module.params["files"],
             adopt=adopt,
+            components=overrides,
         )
         for warning in warnings(made):
             module.warn(warning)

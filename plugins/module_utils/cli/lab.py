@@ -15,10 +15,12 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents import load_json, load_yaml, read_file
 from ..packages import PackageError, distribution, missing
+from ..plan import overrides
 from ..vocabulary import RUN_STAGES
 from . import orphans
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
@@ -36,6 +38,8 @@ _MAKES_MACHINES = {"prepare", "deploy"}
 # Verbs that need the files of a profile.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
 ADOPTS = {"prepare", "deploy", "destroy"}
+# Verbs that make or boot the payload.
+_TAKES_OVERRIDES = {"prepare", "deploy"}
 LOCAL = "localhost"
 FAILURE = "logs/failure.json"
 # ssh's messages about a hypervisor whose host key is unknown or has changed.
@@ -51,7 +55,19 @@ class Inputs(NamedTuple):
     """The content of an inventory, and variables with the highest precedence."""
 
     inventory: str
-    variables: dict[str, str | bool]
+    variables: dict[str, str | bool | dict[str, str]]
+
+
+def add_override(parser: argparse.ArgumentParser) -> None:
+    """Add `--override`."""
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="COMPONENT=WHAT",
+        help="replace a component of the lab payload (repeatable): a directory with its programs or its files, an OCI layout, "
+        "containers-storage:IMAGE, or a pullspec with a digest",
+    )
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:
@@ -67,6 +83,8 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         parser.add_argument(
             "--adopt", action="store_true", help="take over the cluster of another user or run directory"
         )
+    if verb in _TAKES_OVERRIDES:
+        add_override(parser)
     if verb == "deploy":
         parser.add_argument("--stop-after", choices=RUN_STAGES, metavar="STAGE", help=f"one of {', '.join(RUN_STAGES)}")
         parser.add_argument("--no-gather", action="store_true", help="do not collect logs after a failure")
@@ -80,7 +98,10 @@ def run(verb: str, argv: list[str]) -> int:
     with scratch() as (temporary, lock):
         inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
         try:
-            text, variables = inputs(verb, args.cluster, args.profile, adopt=getattr(args, "adopt", False))
+            components = dict(overrides.pair(text) for text in getattr(args, "override", ()))
+            text, variables = inputs(
+                verb, args.cluster, args.profile, adopt=getattr(args, "adopt", False), components=components
+            )
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
@@ -124,23 +145,35 @@ def run(verb: str, argv: list[str]) -> int:
         return status
 
 
-def inputs(verb: str, cluster: str, profile: str | None = None, *, adopt: bool = False) -> Inputs:
+def inputs(
+    verb: str,
+    cluster: str,
+    profile: str | None = None,
+    *,
+    adopt: bool = False,
+    components: Mapping[str, str] = MappingProxyType({}),
+) -> Inputs:
     """Return what the playbook of `verb` needs to run for `cluster`, with a profile or with the existing plan of the run directory.
 
-    adopt: take over a cluster of another owner. Raises `ValueError` for an invalid profile or plan, and for a cluster of
-    another, and `OSError`.
+    adopt: take over a cluster of another owner; components: their replacements. Raises `ValueError` for an invalid
+    profile or plan, and for a cluster of another, and `OSError`.
     """
+    from ..plan import rundir
+
     directory = run_dir(cluster)
-    variables: dict[str, str | bool] = {
+    variables: dict[str, str | bool | dict[str, str]] = {
         "agentlab_cluster": cluster,
         "agentlab_run_dir": str(directory),
         "agentlab_plan_profiles": str(PROFILES),
         "agentlab_plan_adopt": adopt,
     }
     name = _profile(verb, profile, directory)
+    if components:
+        variables["agentlab_plan_overrides"] = dict(components)
+        name = name or str(directory / rundir.PROFILE)
     if name:
         variables["agentlab_profile"] = name
-    return Inputs(_inventory(verb, directory, name, cluster, adopt), variables)
+    return Inputs(_inventory(verb, directory, name, cluster, adopt, components), variables)
 
 
 def _profile(verb: str, given: str | None, directory: Path) -> str | None:
@@ -155,7 +188,9 @@ def _profile(verb: str, given: str | None, directory: Path) -> str | None:
     return DEFAULT_PROFILE
 
 
-def _inventory(verb: str, directory: Path, name: str | None, cluster: str, adopt: bool) -> str:
+def _inventory(
+    verb: str, directory: Path, name: str | None, cluster: str, adopt: bool, components: Mapping[str, str]
+) -> str:
     """Return the run's inventory. It validates the profile before Ansible starts, which takes a second.
 
     A setup needs no plan, and cannot enter a sandbox, which is created later.
@@ -169,7 +204,14 @@ def _inventory(verb: str, directory: Path, name: str | None, cluster: str, adopt
             return _this_host()
     else:
         plan = rundir.prepare(
-            directory, name, PROFILES, cluster, here=verb in _MAKES_MACHINES, files=verb in _NEEDS_FILES, adopt=adopt
+            directory,
+            name,
+            PROFILES,
+            cluster,
+            here=verb in _MAKES_MACHINES,
+            files=verb in _NEEDS_FILES,
+            adopt=adopt,
+            components=components,
         )[0]
     return rundir.dump(rundir.inventory(plan, directory))
 
@@ -194,13 +236,16 @@ def _stages(stop_after: str | None) -> list[str]:
     return ["--tags", ",".join(["plan", *RUN_STAGES[: RUN_STAGES.index(stop_after) + 1]])] if stop_after else []
 
 
-def _literal(variables: Mapping[str, str | bool]) -> str:
+def _literal(variables: Mapping[str, str | bool | dict[str, str]]) -> str:
     """Return variables as YAML of which Ansible evaluates nothing: a path may look like a template."""
     from ..plan import rundir
 
-    return rundir.dump(
-        {name: rundir.Literal(value) if isinstance(value, str) else value for name, value in variables.items()}
-    )
+    def literal(value: str | bool | dict[str, str]) -> object:
+        if isinstance(value, dict):
+            return {name: rundir.Literal(text) for name, text in value.items()}
+        return rundir.Literal(value) if isinstance(value, str) else value
+
+    return rundir.dump({name: literal(value) for name, value in variables.items()})
 
 
 def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) -> int:

@@ -6,8 +6,9 @@ import argparse
 import shutil
 import sys
 
-from ..plan import profile, rundir
+from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
+from .lab import add_override
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
 from .terminal import say
 
@@ -25,6 +26,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--write", action="store_true", help="write profile.yaml, plan.yaml and inventory.yml to the run directory"
     )
+    add_override(parser)
     args = parser.parse_args(argv)
     if args.format.endswith("schema"):
         from ..plan import schema
@@ -34,12 +36,17 @@ def main(argv: list[str]) -> int:
     directory = run_dir(args.cluster)
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)
     try:
+        components = dict(overrides.pair(text) for text in args.override)
         if args.format == "profile":
-            sys.stdout.write(
-                rundir.dump(profile.load(name or directory / rundir.PROFILE, PROFILES, args.cluster, files=True))
-            )
+            given = name or directory / rundir.PROFILE
+            complete = profile.load(given, PROFILES, args.cluster, files=True, components=components)
+            sys.stdout.write(rundir.dump(complete))
             return 0
-        plan, changes = rundir.prepare(directory, name, PROFILES, args.cluster, refuse=args.write, files=True)
+        if components:
+            name = name or str(directory / rundir.PROFILE)
+        plan, changes = rundir.prepare(
+            directory, name, PROFILES, args.cluster, refuse=args.write, files=True, components=components
+        )
         for warning in warnings(plan):
             say(f"warning: {warning}", sys.stderr)
         if args.write:

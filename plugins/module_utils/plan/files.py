@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._deps import optional
 from ..documents import DocumentError, load_json
 from ..vocabulary import COMPONENTS
-from .faults import FAILS
+from . import overrides
 from .model import Plan
 from .options import Profile
 from .problems import Finding
@@ -27,7 +26,6 @@ LIMIT = 1 << 20
 """Maximum size of these files; a device or pipe would be read indefinitely."""
 # Options may precede it.
 _KEY = re.compile(r"(?:ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+")
-_PULLSPEC = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
 
 
 class FileError(ValueError):
@@ -101,14 +99,7 @@ def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
 
 
 def _override(name: str, source: str) -> Iterator[Finding]:
-    path = ("release", "payload_overrides", name)
-    if name not in COMPONENTS:
-        near = difflib.get_close_matches(name, COMPONENTS, n=1)
-        yield (
-            path,
-            None,
-            "no component of the release has this name; "
-            + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMPONENTS)}"),
-        )
-    elif source != FAILS and not Path(source).expanduser().is_dir() and not _PULLSPEC.fullmatch(source):
-        yield path, source, "is neither a directory that exists, nor a pullspec with a digest (HOST/NAME@sha256:...)"
+    try:
+        overrides.check(name, source)
+    except ValueError as error:
+        yield ("release", "payload_overrides", name), source if name in COMPONENTS else None, str(error)

@@ -53,7 +53,8 @@ class ReleaseOptions(TypedDict, total=False):
     image: Repository | None
     """Pullspec of the release image of a real payload."""
     payload_overrides: dict[str, str]
-    """Other content for components of the lab payload: component, and directory or pullspec with digest."""
+    """Replacements of components of the lab payload: a directory with the component's programs or files, an OCI layout,
+    `containers-storage:IMAGE`, or a pullspec with a digest. With another agent or service, intervals are upstream's."""
 
 
 class HypervisorOptions(TypedDict, total=False):

@@ -9,12 +9,14 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path as FilePath
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from ..documents import DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from ..vocabulary import LAB_VERSION
-from . import presets
+from . import overrides, presets
+from .faults import FAILS
 from .options import Profile
 from .problems import Mismatch, Path, Problem, ProfileError
 from .settings import lab_settings
@@ -54,6 +56,7 @@ def load(
     *,
     here: bool = False,
     files: bool = False,
+    components: Mapping[str, str] = MappingProxyType({}),
 ) -> Profile:
     """Return the complete profile `name`: a path, a name in `folder`, or a scenario of dev-scripts (`HA_IPV4V6_DHCP`).
 
@@ -61,12 +64,13 @@ def load(
     field or choice as its closest match; other invalid fields are dropped, and their consequences are not
     reported. files: the files that it names are read and checked, too. here: this host will run the machines, so that a
     report also names missing resources; a valid profile is not refused for that, which is up to the role `hypervisor`.
+    components: replacements of components, which win over those of the profile.
     """
     from . import files as named
     from .capacity import check_here
     from .checks import check
 
-    source = read(name, folder)
+    source = overridden(read(name, folder), components)
     wrong = list(mismatches(source.raw, Profile))
     raw, renamed = _renamed(source.raw, wrong)
     if renamed:
@@ -85,6 +89,16 @@ def load(
             [source.problem(*finding) for finding in sorted(found, key=lambda one: source.positions.get(one[0]) or end)]
         )
     return profile
+
+
+def overridden(source: Source, components: Mapping[str, str]) -> Source:
+    """Return the content of a profile with other replacements of components."""
+    release = source.raw.get("release") or {}
+    if not (components and isinstance(release, dict)):
+        return source
+    own = release.get("payload_overrides") or {}
+    changed = {**release, "payload_overrides": {**own, **components}} if isinstance(own, dict) else release
+    return source._replace(raw={**source.raw, "release": changed})
 
 
 def read(name: str | FilePath, folder: FilePath | None = None) -> Source:
@@ -171,14 +185,24 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     topology = raw.get("topology", profile["topology"])
     profile |= {role: {**presets.MACHINE, **sizes} for role, sizes in preset(topology, payload).items()}
     if payload == "lab":
-        profile = merge(profile, {"settings": lab_settings(), "release": {"version": LAB_VERSION}})
+        profile = merge(profile, {"settings": lab_settings(_replaced(raw)), "release": {"version": LAB_VERSION}})
     profile = merge(profile, raw)
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}
     release = profile["release"]
+    release["payload_overrides"] = {
+        name: overrides.absolute(source) for name, source in release["payload_overrides"].items()
+    }
     if release["profile"] is None:
         line = ".".join((release["version"] or "").split(".")[:2])
         release["profile"] = line if line in RELEASES else LATEST.name
     return cast(Profile, profile)
+
+
+def _replaced(raw: Mapping[str, Any]) -> list[str]:
+    """Return the components of a profile that run other programs than the lab's."""
+    return [
+        name for name, source in ((raw.get("release") or {}).get("payload_overrides") or {}).items() if source != FAILS
+    ]
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import state
@@ -72,10 +74,11 @@ def prepare(
     here: bool = False,
     files: bool = False,
     adopt: bool = False,
+    components: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Plan, list[Change]]:
     """Return the plan of the run in `run_dir`, without passwords, and what would have to change there.
 
-    name, here, files: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
+    name, here, files, components: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
     cluster which still exists, and `OwnerError` when the cluster on this host is another's and this is not to `adopt` it. With
     `refuse` off, to look only, existing clusters do not matter.
@@ -91,8 +94,8 @@ def prepare(
         if problems:
             raise ProfileError(problems)
     else:
-        text = _text(name, folder)
-        plan = build(profile.load(name, folder, cluster, here=here, files=files), cluster)
+        text = _text(name, folder, components)
+        plan = build(profile.load(name, folder, cluster, here=here, files=files, components=components), cluster)
         wanted = {PROFILE: text, PLAN: dump(plan)}
         if refuse:
             _refuse_other(run_dir, plan, name)
@@ -202,9 +205,11 @@ def _text_node(dumper: Any, value: str) -> Any:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
 
-def _text(name: str, folder: Path | None) -> str:
+def _text(name: str, folder: Path | None, components: Mapping[str, str]) -> str:
     path = profile.find(name, folder)
-    return decoded(read_file(path), name=str(path)) if path else dump(profile.read(name, folder).raw)
+    if path and not components:
+        return decoded(read_file(path), name=str(path))
+    return dump(profile.overridden(profile.read(name, folder), components).raw)
 
 
 def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:

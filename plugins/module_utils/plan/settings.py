@@ -6,7 +6,10 @@ A program looks for a setting in its environment first, then in `/etc/agentlab/s
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
+
+from ..vocabulary import Component
 
 
 class Setting(NamedTuple):
@@ -32,6 +35,17 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-def lab_settings() -> dict[str, str]:
-    """Return the settings of a lab payload, name to value."""
-    return {name: setting.lab for name, setting in SETTINGS.items()}
+# A real program works at upstream's pace: each step of a real agent is a container of its own, and a real service orders all checks
+# at each poll.
+_REAL: dict[str, dict[str, str]] = {
+    component: {"AGENT_NEXT_INSTRUCTION_SECONDS": "60", "STEP_REPEAT_SECONDS": "0"}
+    for component in (Component.NODE_AGENT, Component.API_SERVER)
+}
+
+
+def lab_settings(replaced: Collection[str] = ()) -> dict[str, str]:
+    """Return the settings of a lab payload, name to value; `replaced` are the components with other programs than the lab's."""
+    found = {name: setting.lab for name, setting in SETTINGS.items()}
+    for component in replaced:
+        found |= _REAL.get(component, {})
+    return found

@@ -45,9 +45,9 @@ def test_a_directory_override_counts_by_its_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "source", "message"),
     [
-        ("nope", SPEC, "no component nope"),
-        ("cli", "./missing", "neither a directory, nor 'fails', nor a pullspec"),
-        ("cli", "quay.io/x/cli:latest", "neither a directory, nor 'fails', nor a pullspec"),
+        ("nope", SPEC, "nope: .*: no component of the release has this name"),
+        ("cli", "./missing", "there is no such directory"),
+        ("cli", "quay.io/x/cli:latest", "neither a directory, nor containers-storage:NAME, nor a pullspec"),
     ],
 )
 def test_overrides_that_cannot_be(tmp_path: Path, name: str, source: str, message: str) -> None:

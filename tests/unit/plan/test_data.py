@@ -244,6 +244,7 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
     source = tmp_path / "{{ lookup('pipe', 'id') }}" / "p $(id).yml"
     override = tmp_path / "{{ lookup('pipe', 'id') }}" / "`id`; $(id)"
     override.mkdir()
+    (override / "installer").touch(0o755)
     source.write_text(
         yaml.safe_dump(
             {
