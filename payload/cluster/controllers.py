@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...plugins.module_utils.documents import load_yaml
 from ...plugins.module_utils.vocabulary import Component
-from . import cloud
+from . import assisted, cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
 from .facts import ClusterFacts, count, single_node
@@ -153,14 +153,8 @@ class Controllers:
             return
         if job is None:
             self.store.create(JOBS, make("batch/v1", "Job", CONTROLLER, INSTALLER, spec={}, status={"active": 1}))
-        container = {"name": CONTROLLER, "image": image, "command": ["assisted-installer-controller"]}
-        self._pod(
-            INSTALLER,
-            f"{CONTROLLER}-{self.store.revision}",
-            {"job-name": CONTROLLER},
-            ready[-1]["metadata"]["name"],
-            container,
-        )
+        name, node = f"{CONTROLLER}-{self.store.revision}", ready[-1]["metadata"]["name"]
+        self._pod(INSTALLER, name, {"job-name": CONTROLLER}, node, **assisted.pod(image))
 
     def _place_routers(self) -> None:
         replicas = 1 if single_node(self.facts) or count(self.facts, "worker") == 1 else 2
@@ -179,11 +173,11 @@ class Controllers:
                 f"{ROUTER}-{node}".replace(".", "-"),
                 {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"},
                 node,
-                {"name": "router", "image": self.facts["images"].get(Component.HYPERKUBE, "")},
+                containers=[{"name": "router", "image": self.facts["images"].get(Component.HYPERKUBE, "")}],
             )
 
-    def _pod(self, namespace: str, name: str, labels: dict[str, str], node: str, container: Object) -> None:
-        spec = {"nodeName": node, "hostNetwork": True, "containers": [container]}
+    def _pod(self, namespace: str, name: str, labels: dict[str, str], node: str, **fields: object) -> None:
+        spec = {"nodeName": node, "hostNetwork": True, **fields}
         self.store.create(
             "pods", make("v1", "Pod", name, namespace, labels, spec=spec, status={"phase": "Pending", "conditions": []})
         )

@@ -20,7 +20,7 @@ import yaml
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.vocabulary import Component, Port
-from . import machine_config_daemon, seed
+from . import assisted, machine_config_daemon, seed
 from .configs import Config, data_file, merge
 from .facts import ClusterFacts, build, single_node
 from .pki import Signer
@@ -174,6 +174,7 @@ def render(
             registries=trust.get("/etc/containers/registries.conf", ""),
             pointer=disks["worker"],
         )
+        + assisted.objects(facts, service)
         + extra
     )
     bootstrap = _config(

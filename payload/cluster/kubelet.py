@@ -369,6 +369,8 @@ class Kubelet:
             data_dir=options.data_dir,
             run_dir=options.run_dir,
             router_ports=options.router_ports,
+            etc=self.etc,
+            host=self.host,
         )
 
     def _keep_pods(self) -> None:

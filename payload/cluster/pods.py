@@ -24,6 +24,7 @@ from ...plugins.module_utils.vocabulary import Component, Port
 from .conditions import condition, merged
 from .facts import ClusterFacts
 from .kube import KubeClient, KubeError, Object
+from .pod_inputs import InputError, PodInputs
 from .router import Router
 from .store import now
 
@@ -140,7 +141,8 @@ def pod_status(
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What a pod needs of its node: `enter` is the command prefix to run on the host, which has `run_dir` at the same path."""
+    """What a pod needs of its node: `enter` is the command prefix to run on the host, which has `run_dir` at the same path and is
+    mounted at `host`; `etc` is its `/etc/kubernetes`."""
 
     client: KubeClient
     facts: ClusterFacts
@@ -149,6 +151,8 @@ class NodeContext:
     data_dir: Path
     run_dir: Path
     router_ports: tuple[int, int]
+    etc: Path = Path("/etc/kubernetes")
+    host: Path = Path("/")
 
 
 class Pod:
@@ -195,8 +199,15 @@ class ContainerPod(Pod):
         failures = 0
         while not self.stopped.is_set():
             self.post("Running" if self.restarts else "Pending", waiting("ContainerCreating"))
+            try:
+                inputs = self._inputs()
+            except (InputError, OSError) as error:
+                # The objects that it refers to may come later.
+                self.post("Pending", waiting("CreateContainerConfigError", str(error)))
+                self.stopped.wait(BACKOFF_SECONDS)
+                continue
             begin = time.monotonic()
-            made, state = self._once()
+            made, state = self._once(inputs)
             if self.stopped.is_set():
                 return
             code = state["terminated"]["exitCode"]
@@ -217,7 +228,18 @@ class ContainerPod(Pod):
                 self.post("Pending", waiting(again if _PULL.search(said) else "CreateContainerError", said))
             self.stopped.wait(pause or RETRY_SECONDS * (not made))
 
-    def _once(self) -> tuple[bool, Object]:
+    def _inputs(self) -> list[str]:
+        inputs = PodInputs(
+            self.pod,
+            self.node.facts,
+            lambda path: retry(f"reading {path}", lambda: self.client.find(path)),
+            folder=self.node.run_dir / "pods" / self.name,
+            etc=self.node.etc,
+            host=self.node.host,
+        )
+        return inputs.arguments(self.container)
+
+    def _once(self, inputs: list[str]) -> tuple[bool, Object]:
         """Run the container until it ends; return whether podman could create it, and its final state."""
         # podman's monitor writes it when the container is created.
         pid_file = self.node.run_dir / f"{self._name()}.pid"
@@ -240,6 +262,7 @@ class ContainerPod(Pod):
             "/etc/kubernetes:/etc/kubernetes:ro",
             "-v",
             "/etc/agentlab:/etc/agentlab:ro",
+            *inputs,
             self.container["image"],
             *self.container.get("command", ()),
             *self.container.get("args", ()),
