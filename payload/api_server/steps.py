@@ -14,7 +14,7 @@ from typing import Any
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.vocabulary import Component, Port
+from ...plugins.module_utils.vocabulary import LAB_VERSION, Component, Port
 from . import inventory as inv
 from .network import address, contains, in_networks, network
 from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
@@ -253,7 +253,8 @@ def install_request(v: StepView) -> dict[str, Any]:
         "check_cvo": v.check_cvo,
         "installer_args": _dump(installer_args(v)),
         "openshift_version": v.cluster.get("openshift_version", ""),
-        "enable_skip_mco_reboot": True,
+        # The lab's release has no OS image to which the disk could be switched: the installer would look for it for 20 minutes.
+        "enable_skip_mco_reboot": v.cluster.get("openshift_version") != LAB_VERSION,
         "notify_num_reboots": True,
     }
     for name, image in (("mco_image", Component.MACHINE_CONFIG_OPERATOR), ("must_gather_image", Component.MUST_GATHER)):

@@ -79,6 +79,20 @@ WantedBy=multi-user.target
 }
 
 
+# Units of a real bootstrap.ign that upstream's installer starts, and whose end it waits for; in the lab, `bootkube.service` does
+# their work. Not enabled: only upstream's installer needs them.
+_BOOTSTRAP_UNITS = tuple(
+    {
+        "name": name,
+        "contents": f"[Unit]\nDescription={what}\n\n[Service]\nType=oneshot\nExecStart=/usr/bin/true\n",
+    }
+    for name, what in (
+        ("approve-csr.service", "Approve CSRs during bootstrap phase (done by the simulated API)"),
+        ("progress.service", "Report the completion of the bootstrap process (done by bootkube.service)"),
+    )
+)
+
+
 def render(
     cluster: Mapping[str, Any],
     hosts: Iterable[Mapping[str, Any]],
@@ -182,6 +196,7 @@ def render(
             *common,
             *control_plane,
             _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
+            _file(LIVE_PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
             _file(f"{BOOTSTRAP}/manifests.json", json.dumps(first), 0o600, compress=True),
             _file(
                 f"{BOOTSTRAP}/auth/kubeconfig-loopback",
@@ -205,7 +220,7 @@ def render(
                 else []
             ),
         ],
-        [_bootkube(facts)],
+        [_bootkube(facts), *_BOOTSTRAP_UNITS],
     )
     return {"bootstrap.ign": bootstrap, **{f"{role}.ign": config for role, config in disks.items()}}
 

@@ -1,4 +1,4 @@
-"""Applies an Ignition config to a running system, and fetches a new node's config at its first boot from disk.
+"""Applies an Ignition config to a running system (`start --once-from`), and fetches a new node's config at its first boot from disk.
 
 A real node fetches its config in the initrd; the lab's initrd has no network, so this runs in the real root, as
 `machine-config-daemon-firstboot.service`. `program` makes it a file of every disk config, which the host's Python runs: it uses only
@@ -12,6 +12,7 @@ import base64
 import gzip
 import io
 import os
+import shlex
 import ssl
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from ...plugins.module_utils.bounded import LIMITS, load_json
 NODE_CONFIG = Path("/etc/kubernetes/machine-config.json")
 ANCHORS = "/etc/pki/ca-trust/source/anchors/"
 RETRY_SECONDS = 5
+_ENTER = "nsenter --target 1 --mount --"
 _ROOT = Path(__file__).parents[2]
 # As in the collection, so that relative imports are the same.
 _PARTS = ("payload/cluster/machine_config_daemon.py", "plugins/module_utils/bounded.py")
@@ -160,14 +162,41 @@ def firstboot(node_config: Path, root: Path, run: Run) -> int:
     return 0
 
 
+def once(source: Path, root: Path, run: Run) -> int:
+    """Apply a file with an Ignition config, once; its units are enabled and not started."""
+    config = load_json(source.read_bytes(), name=str(source))
+    units = apply(config, root, run)
+    print(
+        f"applied {source}: {len(config.get('storage', {}).get('files', ()))} files, units {' '.join(units)}",
+        flush=True,
+    )
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Run `machine-config-daemon firstboot`."""
+    """Run `machine-config-daemon firstboot|start --once-from FILE`."""
     parser = argparse.ArgumentParser(prog="machine-config-daemon", description="applies machine configs")
-    parser.add_argument("command", choices=["firstboot"])
-    parser.add_argument("--node-config", type=Path, default=NODE_CONFIG)
-    parser.add_argument("--root", type=Path, default=Path("/"))
+    verbs = parser.add_subparsers(dest="command", required=True)
+    first = verbs.add_parser("firstboot")
+    first.add_argument("--node-config", type=Path, default=NODE_CONFIG)
+    first.add_argument("--root", type=Path, default=Path("/"))
+    # As upstream's installer calls it, in a container with the host's root at --root-mount and the host's processes.
+    start = verbs.add_parser("start")
+    start.add_argument("--node-name")
+    start.add_argument("--root-mount", type=Path, default=Path("/rootfs"))
+    start.add_argument("--once-from", type=Path, required=True, help="path of the config on the host")
+    start.add_argument("--skip-reboot", action="store_true", required=True, help="it never reboots")
+    start.add_argument("--enter", default=_ENTER, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
-    return firstboot(options.node_config, options.root, lambda command: subprocess.run(command, check=True))
+    enter: list[str] = []
+
+    def run(command: list[str]) -> object:
+        return subprocess.run([*enter, *command], check=True)
+
+    if options.command == "firstboot":
+        return firstboot(options.node_config, options.root, run)
+    enter = shlex.split(options.enter)
+    return once(options.root_mount / str(options.once_from).lstrip("/"), options.root_mount, run)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.cluster import keepalived
+from ansible_collections.agentlab.ocp.payload.cluster import keepalived, machine_config_daemon
 from ansible_collections.agentlab.ocp.payload.cluster.configs import merge
 from ansible_collections.agentlab.ocp.payload.cluster.ignition import render
 from ansible_collections.agentlab.ocp.payload.cluster.machine_config_daemon import apply, decode
@@ -111,6 +111,34 @@ def test_a_node_s_own_python_runs_the_daemon_of_its_disk(tls_dir: Path, tmp_path
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.endswith(f"DocumentError: {node_config}:1:10: unexpected end of JSON input\n"), done.stderr
+
+
+def test_bootstrap_has_what_upstream_s_installer_takes_from_it(tls_dir: Path, tmp_path: Path) -> None:
+    config = rendered(tls_dir, HA, **VIPS)["bootstrap.ign"]
+    assert files(config)["/root/.docker/config.json"] == b'{"auths": {"x": {}}}'
+    units = {unit["name"]: unit.get("enabled") for unit in config["systemd"]["units"]}
+    assert units == {"bootkube.service": True, "approve-csr.service": None, "progress.service": None}
+    # The installer calls the daemon in a container, with the host's path of the config.
+    root, calls = tmp_path / "rootfs", tmp_path / "calls"
+    (root / "opt/install-dir").mkdir(parents=True)
+    (root / "opt/install-dir/bootstrap.ign").write_text(json.dumps(config))
+    (tmp_path / "enter").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    (tmp_path / "enter").chmod(0o755)
+    words = [
+        "start",
+        "--node-name",
+        "localhost",
+        "--root-mount",
+        str(root),
+        "--once-from",
+        "/opt/install-dir/bootstrap.ign",
+    ]
+    assert machine_config_daemon.main([*words, "--skip-reboot", "--enter", str(tmp_path / "enter")]) == 0
+    assert (root / "opt/openshift/manifests.json").exists()
+    assert "Type=oneshot" in (root / "etc/systemd/system/progress.service").read_text()
+    assert calls.read_text().splitlines() == [
+        "systemctl daemon-reload", "systemctl enable bootkube.service"
+    ]  # fmt: skip
 
 
 def test_first_objects(tls_dir: Path) -> None:
