@@ -134,6 +134,7 @@ class Host:
             "PATH": path,
             "PYTHONPATH": str(self.lab.path),
             "AGENTLAB_SETTINGS_FILE": str(self.lab.settings),
+            "AGENTLAB_API": self.lab.api,
             "AGENTLAB_DISK": str(self.root / "disk"),
             **environment,
         }

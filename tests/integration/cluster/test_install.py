@@ -36,6 +36,22 @@ def available(lab: Lab) -> bool:
     return lab.kubectl("get", "clusterversion", "version", "-o", AVAILABLE, check=False) == "True"
 
 
+@pytest.mark.skipif(
+    "AGENTLAB_REAL_CONTROLLER" not in os.environ,
+    reason="AGENTLAB_REAL_CONTROLLER is not set: the path of a build of upstream's assisted-installer-controller",
+)
+@pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
+def test_real_controller_on_a_single_node(lab: Lab, tmp_path: Path) -> None:
+    Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None").run()
+    until("the cluster is available", lambda: available(lab))
+
+    def controller() -> str:
+        pods = lab.objects("pods", "-n", "assisted-installer")
+        return " ".join([pod["status"]["phase"] + trouble(pod) for pod in pods])
+
+    until("the controller has completed", lambda: controller() == "Succeeded", 60)
+
+
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_single_node(lab: Lab, tmp_path: Path) -> None:
     run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None")
