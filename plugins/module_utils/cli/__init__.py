@@ -34,11 +34,13 @@ _LAB = {
 LAB: dict[str, Verb] = {
     "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
+    "version": Verb("print the versions of agentlab and its components", "version"),
     "list": Verb("print the clusters of this checkout and of this host", "listing"),
     "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),
     "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
     "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
     "power": Verb("read or change a node's power state through its BMC", "node", "power"),
+    "capture": Verb("print or write the packets of a node or a network", "capture"),
     "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl"),
     "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc"),
     "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),

@@ -34,6 +34,7 @@ def _client(program: str, argv: list[str]) -> int:
     name, rest = _cluster(argv)
     try:
         cluster = find(name)
+        cluster.check_remote_owner()
         if not shutil.which(program):
             raise LabError(f"{program} is not installed; install the package {_PACKAGES[program]}")
         os.environ["KUBECONFIG"] = str(cluster.kubeconfig)

@@ -40,6 +40,7 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     try:
         cluster = find(args.cluster)
+        cluster.check_remote_owner()
         targets = [_target(cluster, text) for text in args.targets or known(cluster)]
         if cluster.plan["hypervisor"]["kind"] == "sandbox" and os.geteuid():
             kept = f"--preserve-env={','.join(name for name in ('AGENTLAB_RUNS', 'CLUSTER') if name in os.environ)}"

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents import load_json, load_yaml, read_file
+from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES
@@ -85,6 +86,8 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         )
     if verb in _TAKES_OVERRIDES:
         add_override(parser)
+    if verb == "destroy":
+        parser.add_argument("--all", action="store_true", help="every cluster of this checkout that is yours")
     if verb == "deploy":
         parser.add_argument("--stop-after", choices=RUN_STAGES, metavar="STAGE", help=f"one of {', '.join(RUN_STAGES)}")
         parser.add_argument("--no-gather", action="store_true", help="do not collect logs after a failure")
@@ -94,6 +97,17 @@ def _parser(verb: str) -> argparse.ArgumentParser:
 def run(verb: str, argv: list[str]) -> int:
     """Run the playbook of `verb` and return its exit status; collect diagnostics after a failed installation."""
     args = _parser(verb).parse_args(argv)
+    if getattr(args, "all", False):
+        # argparse accepts abbreviations of --cluster, too.
+        named = any(len(word) > 4 and "--cluster".startswith(word.partition("=")[0]) for word in argv)
+        if args.profile or args.adopt or named:
+            say(
+                "agentlab: destroy --all takes no profile, --cluster or --adopt: it is for your own clusters",
+                sys.stderr,
+            )
+            return 2
+        options = ["--check"] * args.check + ["--diff"] * args.diff + ["-v"] * args.verbose
+        return _destroy_all([*options, *(word for given in args.extra_vars for word in ("-e", given))])
     directory = run_dir(args.cluster)
     with scratch() as (temporary, lock):
         inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
@@ -143,6 +157,33 @@ def run(verb: str, argv: list[str]) -> int:
         elif verb in _INSTALLED and not args.check and getattr(args, "stop_after", None) in (None, *_INSTALLED):
             _conclude(directory)
         return status
+
+
+def _destroy_all(options: list[str]) -> int:
+    """Destroy each cluster of this checkout that is the caller's; return the status of the first one that failed.
+
+    Clusters of others, and those of which this is not known, stay, each with a message; they count as failures.
+    """
+    from .cluster import find
+
+    parent = run_dir("x").parent
+    found = sorted(path.parent.name for path in parent.glob("*/plan.yaml")) if parent.is_dir() else []
+    if not found:
+        say(f"there is no cluster in {parent}")
+    first = 0
+    for name in found:
+        try:
+            find(name).check_remote_owner()
+        except (LabError, ValueError, OSError) as error:
+            say(f"agentlab: {name} stays: {error}", sys.stderr)
+            status = 1
+        else:
+            say(f"destroy {name}")
+            status = run("destroy", ["--cluster", name, *options])
+            if status == INTERRUPTED:
+                return status
+        first = first or status
+    return first
 
 
 def inputs(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ..errors import LabError
 from ..report import probe
-from .cluster import Cluster, add_cluster, again_inside, become, find
+from .cluster import Cluster, add_cluster, add_output, again_inside, become, find, print_output
 from .terminal import say
 
 TAIL_BYTES = 64 * 1024
@@ -25,6 +25,7 @@ def ssh(argv: list[str]) -> int:
         key = cluster.directory / "ssh/id_ecdsa"
         if not key.is_file():
             raise LabError(f"{key}: the run has no SSH key yet; run: agentlab configure --cluster {cluster.name}")
+        cluster.check_remote_owner()
         addresses = [address["ip"] for nic in node["nics"] for address in nic["addresses"]]
         if not addresses:
             raise LabError(f"node {node['name']}: it has no address in the plan")
@@ -72,6 +73,7 @@ def power(argv: list[str]) -> int:
         default="status",
         help="action (default: %(default)s); off and reset do not wait for the operating system",
     )
+    add_output(parser)
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:
@@ -90,7 +92,11 @@ def power(argv: list[str]) -> int:
             machine.power_off()
         if args.action in ("on", "reset"):
             machine.power_on()
-        say(f"{node['name']}: {machine.power()}")
+        state = machine.power()
+        if args.output:
+            print_output({"node": node["name"], "power": state}, args.output)
+        else:
+            say(f"{node['name']}: {state}")
         return 0
 
     return _run(args.cluster, act)

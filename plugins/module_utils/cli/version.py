@@ -17,10 +17,27 @@ from .terminal import say
 
 def main(argv: list[str]) -> int:
     """Print the versions of agentlab and its components."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="agentlab version", description="Print the versions of agentlab and its components."
-    ).parse_args(argv)
+    )
+    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="print all fields as JSON or YAML")
+    args = parser.parse_args(argv)
     commit = _commit()
+    if args.output:
+        from .cluster import print_output
+
+        print_output(
+            {
+                "agentlab": collection(),
+                "commit": commit or None,
+                "payload": LAB_VERSION,
+                "releases": sorted(RELEASES),
+                "ansible_core": _installed("ansible-core"),
+                "python": platform.python_version(),
+            },
+            args.output,
+        )
+        return 0
     say(f"agentlab {collection()}{f' ({commit})' if commit else ''}")
     say(f"lab payload {LAB_VERSION}, releases {', '.join(sorted(RELEASES))}")
     say(f"ansible-core {_installed('ansible-core')}, Python {platform.python_version()}")

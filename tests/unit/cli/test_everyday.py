@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import api, cluster, forward, listing, node
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
+    api,
+    capture,
+    cluster,
+    forward,
+    lab,
+    listing,
+    node,
+    status,
+    version,
+)
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
@@ -172,7 +183,7 @@ def test_a_cluster_finds_its_kubeconfig(runs: Path) -> None:
 
 
 def test_help_of_each_verb() -> None:
-    for verb in ("ssh", "console", "power", "kubeconfig", "forward"):
+    for verb in ("status", "ssh", "console", "power", "kubeconfig", "forward"):
         done = subprocess.run(
             [sys.executable, "-m", cluster.__package__, verb, "--help"], capture_output=True, text=True, check=True
         )
@@ -208,3 +219,106 @@ def test_a_cluster_of_another_is_refused(runs: Path, capsys: pytest.CaptureFixtu
     for verb in (node.ssh, node.console, node.power):
         assert verb(["master-0", "--cluster", "lab"]) == 1
         assert "belongs to ann (uid 1000), run directory /home/ann/runs/lab on host1" in capsys.readouterr().err
+
+
+def test_destroy_all_leaves_clusters_of_others(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (runs / "lab" / rundir.PLAN).rename(runs / "plan")
+    for name in ("mine", "theirs"):
+        chosen = profile.load("sno_ipv4", PROFILES)
+        chosen["hypervisor"]["state_dir"] = str(runs / "state")
+        (runs / name).mkdir()
+        (runs / name / rundir.PLAN).write_text(rundir.dump(build.build(chosen, name)))
+    (runs / "damaged").mkdir()
+    (runs / "damaged" / rundir.PLAN).write_text("[")
+    (runs / "state/theirs").mkdir(parents=True)
+    made = owner.Owner("theirs", "/home/ann/runs/theirs", 1000, "ann", "host1", "digest", "mark")
+    (runs / "state/theirs" / owner.FILE).write_text(json.dumps(asdict(made)))
+    started: list[list[str]] = []
+    monkeypatch.setattr(lab, "_ansible", lambda command, *__: started.append(command) or 0)
+    assert lab.run("destroy", ["--al", "--check"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "destroy mine\n"
+    assert "agentlab: theirs stays: " in shown.err and "belongs to ann" in shown.err
+    assert "agentlab: damaged stays: " in shown.err
+    assert len(started) == 1 and "--check" in started[0]
+
+
+@pytest.mark.parametrize("given", [["sno_ipv4"], ["--cluster", "x"], ["--cluster=x"], ["--clus", "x"], ["--adopt"]])
+def test_destroy_all_is_for_the_callers_clusters_only(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.run("destroy", ["--all", *given]) == 2
+    assert "takes no profile, --cluster or --adopt" in capsys.readouterr().err
+
+
+def test_versions_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert version.main(["-o", "json"]) == 0
+    assert {"agentlab", "commit", "payload", "releases", "ansible_core", "python"} == set(
+        json.loads(capsys.readouterr().out)
+    )
+
+
+def test_power_as_json(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = type("Machine", (), {"power": lambda __: "off"})
+    monkeypatch.setattr(bmc, "connect", lambda *__: machine())
+    monkeypatch.setenv(cluster.INSIDE, "lab")
+    assert node.power(["master-0", "-o", "json", "--cluster", "lab"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"node": "master-0", "power": "off"}
+
+
+def test_capture_of_a_network_and_of_a_node(
+    runs: Path, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = cluster.find("lab").plan
+    net, first = plan["networks"][0], plan["nodes"][0]
+    monkeypatch.setattr("shutil.which", lambda *__, **___: "/bin/tcpdump")
+    monkeypatch.setattr(capture.namespaces, "require", lambda *__: None)
+    monkeypatch.setattr(capture.namespaces, "enter", lambda *__: ["inside"])
+    capture.main([net["name"], "--cluster", "lab"])
+    capture.main(["master-0", "port", "6443", "--cluster", "lab"])
+    mac = first["nics"][0]["mac"]
+    assert started[0] == ["inside", "tcpdump", "-i", net["bridge"], "-n", "-l"]
+    assert started[1][-1].startswith(f"(ether host {mac}") and started[1][-1].endswith(") and (port 6443)")
+
+
+def test_a_capture_never_overwrites_a_file(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "_prefix", lambda __: [])
+    path = runs / "packets.pcap"
+    path.write_text("mine")
+    assert capture.main(["master-0", "-w", str(path), "--cluster", "lab"]) == 1
+    assert capsys.readouterr().err == f"agentlab: {path}: the file exists; name a new one\n"
+    assert path.read_text() == "mine"
+
+
+def test_a_capture_of_something_unknown(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "_prefix", lambda __: [])
+    assert capture.main(["master-9", "--cluster", "lab"]) == 1
+    shown = capsys.readouterr().err
+    assert "has no node 'master-9'; its nodes are master-0" in shown and "; its networks are " in shown
+
+
+def test_every_verb_that_enters_asks_an_ssh_hypervisor_for_the_owner(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ssh, kubectl, oc and forward entered another user's cluster behind an ssh hypervisor."""
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(os, "execvp", lambda *__: pytest.fail("it entered"))
+
+    def refuse(self: cluster.Cluster) -> None:
+        raise LabError(f"cluster {self.name} belongs to ann")
+
+    monkeypatch.setattr(cluster.Cluster, "check_remote_owner", refuse)
+    given = ["--cluster", "lab"]
+    for verb, argv in (
+        (node.ssh, ["master-0", *given]),
+        (api.kubectl, [*given, "get", "nodes"]),
+        (api.oc, [*given, "whoami"]),
+        (forward.main, given),
+        (status.main, given),
+    ):
+        assert verb(argv) == 1
+        assert capsys.readouterr().err == "agentlab: cluster lab belongs to ann\n"

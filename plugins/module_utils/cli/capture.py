@@ -1,0 +1,84 @@
+"""`agentlab capture NODE|NETWORK [-w FILE] [FILTER ...]`: packets on a network of the lab, by tcpdump on its bridge."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from ..errors import LabError
+from ..sandbox import namespaces
+from .cluster import Cluster, add_cluster, become, find
+from .terminal import say
+
+
+def main(argv: list[str]) -> int:
+    """Exec tcpdump where the lab's bridges are."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab capture", description="Print or write the packets of a node or a network, until Ctrl-C."
+    )
+    parser.add_argument("target", metavar="NODE|NETWORK", help="a node, such as master-0, or a network of the plan")
+    parser.add_argument(
+        "filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as port 6443"
+    )
+    parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
+    add_cluster(parser)
+    args = parser.parse_args(argv)
+    try:
+        cluster = find(args.cluster)
+        cluster.check_remote_owner()
+        command = [*_prefix(cluster), *_words(cluster, _tcpdump(cluster, args.target, args.filter, args.write))]
+        if args.write:
+            # This process creates the file, so that it is the caller's also where tcpdump runs as root or elsewhere.
+            handle = os.open(args.write, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.dup2(handle, 1)
+            os.close(handle)
+        return become(command)
+    except FileExistsError as error:
+        say(f"agentlab: {error.filename}: the file exists; name a new one", sys.stderr)
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+    return 1
+
+
+def _tcpdump(cluster: Cluster, target: str, expression: list[str], write: Path | None) -> list[str]:
+    link, limit = _where(cluster, target)
+    output = ["-U", "-w", "-"] if write else ["-n", "-l"]
+    if any(word.startswith("-") for word in expression):
+        raise LabError(f"FILTER must be an expression of pcap-filter(7), not an option: {' '.join(expression)}")
+    parts = [f"({text})" for text in (limit, " ".join(expression)) if text]
+    return ["tcpdump", "-i", link, *output, *([" and ".join(parts)] if parts else [])]
+
+
+def _where(cluster: Cluster, target: str) -> tuple[str, str]:
+    """Return the bridge of a network or of a node's first network, and the filter for the node."""
+    networks = {name: net["bridge"] for net in cluster.plan["networks"] for name in (net["name"], net["bridge"])}
+    if target in networks:
+        return networks[target], ""
+    try:
+        node = cluster.node(target)
+    except LabError as error:
+        raise LabError(
+            f"{error}; its networks are {', '.join(net['name'] for net in cluster.plan['networks'])}"
+        ) from error
+    first = node["nics"][0]["network"]
+    macs = [nic["mac"] for nic in node["nics"] if nic["network"] == first]
+    return networks[first], " or ".join(f"ether host {mac}" for mac in macs)
+
+
+def _prefix(cluster: Cluster) -> list[str]:
+    kind = cluster.plan["hypervisor"]["kind"]
+    if kind != "ssh" and not shutil.which("tcpdump", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"):
+        raise LabError("tcpdump is not installed; install the package tcpdump")
+    if kind != "sandbox":
+        return cluster.on_hypervisor()
+    running = namespaces.require(cluster.name, cluster.state_dir)
+    return [*(["sudo"] if os.geteuid() else []), *namespaces.enter(running)]
+
+
+def _words(cluster: Cluster, command: list[str]) -> list[str]:
+    """Return the command for its prefix: ssh gives it to a shell."""
+    return [shlex.quote(word) for word in command] if cluster.plan["hypervisor"]["kind"] == "ssh" else command
