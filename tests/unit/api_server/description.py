@@ -145,6 +145,15 @@ class Description:
         elif schema.get("type") != "file":
             self.check(schema, answer, True)
 
+    def answered(self, method: str, path: str, status: int, answer: Any) -> None:
+        """The status of a success is the described one, and the fields of its body have the described types."""
+        answers = self.operation(method, path)["responses"]
+        if status < 400:
+            assert str(status) in answers, f"{method} {path}: {status} is not described"
+            schema = answers[str(status)].get("schema", {})
+            if schema and schema.get("type") != "file":
+                self.check(schema, answer, False)
+
     def allows(self, method: str, path: str, body: Any) -> bool:
         for parameter in self.operation(method, path).get("parameters", ()):
             if parameter["in"] == "body":
