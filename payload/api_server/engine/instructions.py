@@ -100,8 +100,8 @@ class Instructions(Reports):
         """Return the steps of `found` that the host did not recently get with the same arguments.
 
         Checks are repeated after STEP_REPEAT_SECONDS. A step that changes the host is not ordered again while its reply is
-        outstanding: agents start a container for each order, and the second fails because of the name of the first. A new status, a failure, a new registration or the end of the step's time
-        end the wait.
+        outstanding: agents start a container for each order, and the second fails because of the name of the first. A new
+        status, a failure, a new registration or the end of the step's time end the wait.
         """
         given, now, due = self._given.setdefault(host["id"], {}), self.clock(), []
         cluster_id = host.get("cluster_id")
