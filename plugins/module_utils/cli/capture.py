@@ -21,9 +21,7 @@ def main(argv: list[str]) -> int:
         prog="agentlab capture", description="Print or write the packets of a node or a network, until Ctrl-C."
     )
     parser.add_argument("target", metavar="NODE|NETWORK", help="a node, such as master-0, or a network of the plan")
-    parser.add_argument(
-        "filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as port 6443"
-    )
+    parser.add_argument("filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as icmp6")
     parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
     add_cluster(parser)
     args = parser.parse_args(argv)

@@ -99,9 +99,16 @@ def test_of_a_damaged_record(plan: Plan, tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [{"hosts": 1}, {"hosts": ["x"]}, {"progress": "x"}, {"hosts": [{"id": "h", "status": "x", "validations_info": "{"}]},
-     {"hosts": [{"id": "h", "status": "x", "validations_info": "{\"a\": 1}"}]}, {"progress": {"total_percentage": "1"}}]
-)  # fmt: skip
+    "damage",
+    [
+        {"hosts": 1},
+        {"hosts": ["x"]},
+        {"progress": "x"},
+        {"progress": {"total_percentage": "1"}},
+        {"hosts": [{"id": "h", "status": "x", "validations_info": "{"}]},
+        {"hosts": [{"id": "h", "status": "x", "validations_info": '{"a": 1}'}]},
+    ],
+)
 def test_of_a_record_with_wrong_fields(plan: Plan, tmp_path: Path, damage: dict[str, Any]) -> None:
     record(tmp_path, json.dumps({"status": "ready", **damage}))
     collect(plan, tmp_path)
