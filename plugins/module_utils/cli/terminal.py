@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TextIO
 
+PIPE = 141
+"""Exit status of a shell for a command that SIGPIPE ended."""
+
 
 def say(text: object = "", stream: TextIO | None = None) -> None:
-    """Write a line to standard output, or to `stream`, at once."""
+    """Write a line to standard output, or to `stream`, at once.
+
+    Exits as a program that SIGPIPE ends, when nobody reads any more; `BrokenPipeError` would be one of the `OSError`s
+    that verbs report.
+    """
     out = stream or sys.stdout
-    out.write(f"{text}\n")
-    out.flush()
+    try:
+        out.write(f"{text}\n")
+        out.flush()
+    except BrokenPipeError:
+        # Python would flush it again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        raise SystemExit(PIPE) from None

@@ -18,8 +18,10 @@ from ..documents import load_json, read_file
 from ..errors import LabError
 from ..installer.state import StateError, load_wait_for
 from ..plan import secrets
+from ..plan.access import Access
 from ..plan.machines import Node
 from ..plan.model import Plan
+from ..redact import redact
 from ..watch import Seen
 from .probe import Probe
 
@@ -137,18 +139,31 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
             machines = dict(pool.map(lambda node: (node["name"], _machine(node, known, ca)), plan["nodes"]))
             live = asked.result()
     shown = live or _recorded(run_dir)
-    causes = Probe(plan, run_dir)(Seen(cluster=shown)) if inside else ()
-    hosts = list(_hosts(plan, machines, shown))
+    stages = _stages(run_dir)
     return {
         "cluster": plan["cluster"]["name"],
         "topology": plan["cluster"]["topology"],
         "stack": plan["cluster"]["stack"],
         "run_dir": str(run_dir.absolute()),
-        "stages": _stages(run_dir),
+        "stages": stages,
         "installation": _installation(shown, "service" if live else "record") if shown else None,
-        "hosts": hosts,
-        "first_cause": {"text": causes[0].text, "next": causes[0].step} if causes else None,
+        "hosts": list(_hosts(plan, machines, shown)),
+        "first_cause": _first_cause(plan, run_dir, stages, shown, inside=inside),
     }
+
+
+def _first_cause(
+    plan: Plan, run_dir: Path, stages: list[StageStatus], cluster: dict[str, Any] | None, *, inside: bool
+) -> FirstCause | None:
+    """Return the first cause between boot and installation: before and after, machines and service may be off."""
+    results = {stage["name"]: stage["result"] for stage in stages}
+    if "boot" not in results or results.get("wait") == "ok":
+        return None
+    if not inside:
+        name = plan["cluster"]["name"]
+        return {"text": f"the lab of cluster {name} is not running", "next": Access(plan, run_dir).verb("prepare")}
+    causes = Probe(plan, run_dir)(Seen(cluster=cluster))
+    return {"text": _line(causes[0].text), "next": _line(causes[0].step)} if causes else None
 
 
 class _Machine(TypedDict):
@@ -214,8 +229,8 @@ def _stages(run_dir: Path) -> list[StageStatus]:
 def _installation(cluster: dict[str, Any], source: Literal["service", "record"]) -> Installation:
     return {
         "source": source,
-        "status": cluster["status"],
-        "info": str(cluster.get("status_info") or ""),
+        "status": _line(cluster["status"]),
+        "info": _line(cluster.get("status_info")),
         "percentage": _percentage(cluster, "total_percentage"),
         "failing": _failing(cluster),
     }
@@ -234,17 +249,22 @@ def _hosts(plan: Plan, machines: Mapping[str, _Machine], cluster: dict[str, Any]
 def _host(name: str, role: str, machine: _Machine, host: dict[str, Any] | None) -> HostStatus:
     progress = (host or {}).get("progress") or {}
     return {
-        "name": name,
-        "role": role,
+        "name": _line(name),
+        "role": _line(role),
         "power": machine["power"],
-        "medium": machine["medium"],
+        "medium": machine["medium"] and _line(machine["medium"]),
         "problem": machine["problem"],
-        "status": str(host["status"]) if host else None,
-        "info": str(host.get("status_info") or "") if host else "",
-        "stage": str(progress.get("current_stage") or ""),
+        "status": _line(host["status"]) if host else None,
+        "info": _line((host or {}).get("status_info")),
+        "stage": _line(progress.get("current_stage")),
         "percentage": _percentage(host or {}, "installation_percentage"),
         "failing": _failing(host or {}),
     }
+
+
+def _line(text: object) -> str:
+    """Return a text of the service or of a machine as one printable line without secrets: it may come from anybody."""
+    return "".join(letter if letter.isprintable() else " " for letter in redact(str(text or ""))).strip()
 
 
 def _percentage(thing: dict[str, Any], name: str) -> int:
@@ -256,7 +276,9 @@ def _failing(thing: dict[str, Any]) -> list[Validation]:
     try:
         checks = parse_validations(thing.get("validations_info"))
         return [
-            {"id": str(check["id"]), "message": str(check["message"])} for check in checks if check["status"] in _FAILED
+            {"id": _line(check["id"]), "message": _line(check["message"])}
+            for check in checks
+            if check["status"] in _FAILED
         ]
     except (ValueError, AttributeError, KeyError, TypeError):  # not as the service writes it
         return []

@@ -398,3 +398,23 @@ def test_help_of_a_ci_job_installs_nothing(tmp_path: Path) -> None:
         (tmp_path / "log").unlink(missing_ok=True)
         subprocess.run([tmp_path / "ci/run-job", *words], check=True)
         assert (tmp_path / "log").read_text().split() == [first, "python"]
+
+
+@pytest.mark.parametrize(
+    "argv", [["help"], ["version"], ["list"], ["plan", "sno_ipv4"], ["status", "--cluster", CLUSTER]]
+)
+def test_nobody_reads_the_output(argv: list[str], tmp_path: Path) -> None:
+    """As after `| head -1`, or when a terminal goes away: no message, and the status of SIGPIPE."""
+    rundir.write(rundir.prepare(tmp_path / CLUSTER, "sno_ipv4", ROOT / "config_examples", CLUSTER)[1])
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", PACKAGE, *argv],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)},
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -88,7 +88,11 @@ def test_of_a_record(plan: Plan, tmp_path: Path) -> None:
         "installing, 40%: Installation in progress (last answer; the service does not answer now)",
     ]
     assert "Writing image to disk 55%" in lines[3]
-    assert lines[-1] == "  master-1: ntp-synced: Host couldn't synchronize with any NTP server"
+    assert lines[-3:] == [
+        "  master-1: ntp-synced: Host couldn't synchronize with any NTP server",
+        "First cause: the lab of cluster ut is not running",
+        "     Next: bin/agentlab prepare --cluster ut",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"status": 1}', "{", "\0", '{"status": "ready", "hosts": null}'])
@@ -112,3 +116,11 @@ def test_of_a_damaged_record(plan: Plan, tmp_path: Path, text: str) -> None:
 def test_of_a_record_with_wrong_fields(plan: Plan, tmp_path: Path, damage: dict[str, Any]) -> None:
     record(tmp_path, json.dumps({"status": "ready", **damage}))
     collect(plan, tmp_path)
+
+
+def test_texts_of_others_are_printable_and_without_secrets(plan: Plan, tmp_path: Path) -> None:
+    text = "a\x1b[2J\r\nb password=hunter2"
+    record(tmp_path, json.dumps({"status": text, "status_info": text, "hosts": [host(text, status=text, role=text)]}))
+    found = collect(plan, tmp_path)
+    shown = json.dumps(found) + table(found).replace("\n", "")
+    assert "hunter2" not in shown and shown.isprintable()
