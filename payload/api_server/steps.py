@@ -36,6 +36,8 @@ ONCE: dict[str, str] = {
 }
 #: Seconds for the round trip.
 GRACE = 60.0
+#: Seconds between polls of upstream's agents. Agents that poll less often get each step at each poll, as upstream.
+UPSTREAM_POLL = 60.0
 
 #: Host status -> step types in order (day 1). Other statuses get none.
 DAY1: dict[str, tuple[str, ...]] = {

@@ -99,19 +99,21 @@ class Instructions(Reports):
     def _due(self, host: Document, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the steps of `found` that the host did not recently get with the same arguments.
 
-        Checks are repeated after STEP_REPEAT_SECONDS. A step that changes the host is not ordered again while its reply is
-        outstanding: agents start a container for each order, and the second fails because of the name of the first. A new
-        status, a failure, a new registration or the end of the step's time end the wait.
+        Checks are repeated after STEP_REPEAT_SECONDS. Where agents poll more often than upstream's, a step that changes the
+        host is not ordered again while its reply is outstanding: agents start a container for each order, and the second
+        fails because of the name of the first. A new status, a failure, a new registration or the end of the step's time
+        end the wait.
         """
         given, now, due = self._given.setdefault(host["id"], {}), self.clock(), []
         cluster_id = host.get("cluster_id")
+        often = self.seconds("AGENT_NEXT_INSTRUCTION_SECONDS", cluster_id) < steps.UPSTREAM_POLL
         for step in found:
             kind = step["step_type"]
             args, when = given.get(kind, ([], 0.0))
             pause = 0.0
             if kind in steps.CHECKS:
                 pause = self.seconds("STEP_REPEAT_SECONDS", cluster_id)
-            elif kind in steps.ONCE and when >= float(host.get("_status_at") or 0):
+            elif often and kind in steps.ONCE and when >= float(host.get("_status_at") or 0):
                 pause = self.seconds(steps.ONCE[kind], cluster_id) + steps.GRACE
             if pause and args == step["args"] and 0 <= now - when < pause:
                 continue
