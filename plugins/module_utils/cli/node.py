@@ -80,13 +80,18 @@ def power(argv: list[str]) -> int:
         from ..boot import bmc
         from ..plan import secrets
 
-        node = cluster.node(args.node)
+        cluster.node(args.node)
         cluster.check_remote_owner()
         again_inside(cluster, ["power", *argv])
-        given, known = node["bmc"], secrets.of(cluster.plan, cluster.directory)
-        password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]
+        known = secrets.into(cluster.plan, secrets.of(cluster.plan, cluster.directory))
+        node = cluster._replace(plan=known).node(args.node)
+        given = node["bmc"]
         machine = bmc.connect(
-            node["name"], given["address"], given["username"], password, str(cluster.directory / "tls/ca.crt")
+            node["name"],
+            given["address"],
+            given["username"],
+            given["password"] or "",
+            str(cluster.directory / "tls/ca.crt"),
         )
         if args.action in ("off", "reset"):
             machine.power_off()

@@ -134,9 +134,9 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
     if inside:
         with ThreadPoolExecutor(max_workers=len(plan["nodes"]) + 1) as pool:
             asked = pool.submit(_ask, run_dir)
-            known = secrets.of(plan, run_dir)
+            nodes = secrets.into(plan, secrets.of(plan, run_dir))["nodes"]
             ca = str(run_dir / "tls/ca.crt")
-            machines = dict(pool.map(lambda node: (node["name"], _machine(node, known, ca)), plan["nodes"]))
+            machines = dict(pool.map(lambda node: (node["name"], _machine(node, ca)), nodes))
             live = asked.result()
     shown = live or _recorded(run_dir)
     stages = _stages(run_dir)
@@ -175,11 +175,10 @@ class _Machine(TypedDict):
 _UNKNOWN: _Machine = {"power": None, "medium": None, "problem": None}
 
 
-def _machine(node: Node, known: secrets.Secrets, ca: str) -> _Machine:
+def _machine(node: Node, ca: str) -> _Machine:
     given = node["bmc"]
-    password = given["password"] or known["nodes"].get(node["name"]) or known["bmc"]
     try:
-        machine = bmc.connect(node["name"], given["address"], given["username"], password, ca)
+        machine = bmc.connect(node["name"], given["address"], given["username"], given["password"] or "", ca)
         return {"power": machine.power(), "medium": machine.medium(), "problem": None}
     except LabError as error:
         return {"power": None, "medium": None, "problem": str(error)}
