@@ -57,7 +57,7 @@ class Installation(TypedDict):
     """The cluster as the assisted service describes it."""
 
     source: Literal["service", "record"]
-    """`service`: it was asked now; `record`: it does not answer, as after an installation, and this is its last answer."""
+    """`service`: it was asked now; `record`: it does not answer, and this is its last answer."""
     status: str
     """The cluster's status, such as `installing`."""
     info: str
@@ -116,7 +116,7 @@ class Status(TypedDict):
     stages: list[StageStatus]
     """Stages that have begun, in the order in which they began."""
     installation: Installation | None
-    """The installation; null before the service has answered for the first time."""
+    """The installation; null before the service has answered for the first time, and once the cluster is installed."""
     hosts: list[HostStatus]
     """Every machine, in the order of the plan; then hosts that are not in it."""
     first_cause: FirstCause | None
@@ -138,8 +138,10 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
             ca = str(run_dir / "tls/ca.crt")
             machines = dict(pool.map(lambda node: (node["name"], _machine(node, ca)), nodes))
             live = asked.result()
-    shown = live or _recorded(run_dir)
     stages = _stages(run_dir)
+    # The service ends before the installation does: its last answer would contradict a wait that has succeeded.
+    installed = any(stage["name"] == "wait" and stage["result"] == "ok" for stage in stages)
+    shown = live or (None if installed else _recorded(run_dir))
     return {
         "cluster": plan["cluster"]["name"],
         "topology": plan["cluster"]["topology"],

@@ -124,3 +124,14 @@ def test_texts_of_others_are_printable_and_without_secrets(plan: Plan, tmp_path:
     found = collect(plan, tmp_path)
     shown = json.dumps(found) + table(found).replace("\n", "")
     assert "hunter2" not in shown and shown.isprintable()
+
+
+def test_of_an_installed_cluster(plan: Plan, tmp_path: Path) -> None:
+    """The service's last answer is from the middle of the installation."""
+    record(tmp_path, json.dumps({"status": "installing", "hosts": [host("master-0", status="installing")]}))
+    assert collect(plan, tmp_path)["installation"]
+    for stage in ("boot", "wait"):
+        state.begin(tmp_path, stage)
+        state.finish(tmp_path, stage, failed=False)
+    found = collect(plan, tmp_path)
+    assert (found["installation"], found["first_cause"], found["hosts"][0]["status"]) == (None, None, None)
