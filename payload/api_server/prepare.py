@@ -39,7 +39,8 @@ class Job:
     images: dict[str, str]
     settings: dict[str, str]
     manifests: dict[str, str]
-    static_networks: dict[str, list[dict[str, Any]]]
+    #: Static network configs, as JSON, by id of the infra-env.
+    static_networks: dict[str, str]
     render: Render | None
     dummy: bool
     service: dict[str, str]
@@ -54,10 +55,11 @@ def files(task: Job) -> dict[str, bytes]:
     configs = _configs(task)
     for name, config in configs.items():
         made[name] = _json(config)
+    networks = {ident: load_json(text, name="static_network_config") for ident, text in task.static_networks.items()}
     for host in task.hosts:
         role = host["role"] if f"{host['role']}.ign" in configs else "worker"
         made[f"host/{host['id']}"] = _json(
-            host_config(configs[f"{role}.ign"], host, task.static_networks.get(host["infra_env_id"], []))
+            host_config(configs[f"{role}.ign"], host, networks.get(host["infra_env_id"], []))
         )
     made["kubeconfig-noingress"] = kubeconfig(task)
     password = _password(task.tls_dir)
@@ -167,21 +169,20 @@ def override(content: bytes, text: str) -> bytes:
     return _json(config)
 
 
-def day2_ignition(
-    cluster: Mapping[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]], fetched: str
-) -> bytes:
+def day2_ignition(cluster: Mapping[str, Any], host: Mapping[str, Any], networks: str) -> bytes:
     """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name.
 
-    host: with `requested_hostname`, the name that it has. networks: the static network configs of its infra-env.
+    host: with `requested_hostname`, the name that it has. networks: the static network configs of its infra-env, as JSON.
     """
+    connectivity = load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
     try:
-        config = load_json(fetched, name="ignition")
+        config = load_json(connectivity.get("ignition", ""), name="ignition")
         config["ignition"]["version"]
     except (ValueError, KeyError, TypeError):
         name = str(cluster.get("api_vip_dns_name", ""))
         url = f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
         config = {"ignition": {"version": "3.2.0", "config": {"merge": [{"source": url}]}}}
-    return _json(host_config(config, host, networks))
+    return _json(host_config(config, host, load_json(networks, name="static_network_config")))
 
 
 # -- credentials ------------------------------------------------------------------------------------------------------

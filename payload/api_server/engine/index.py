@@ -169,13 +169,10 @@ class Index:
     def cluster_of(self, host: Mapping[str, Any]) -> Document | None:
         return self.clusters.get(str(host.get("cluster_id", "")))
 
-    def static_networks(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The static network configs of a host's infra-env."""
+    def static_networks(self, host: Mapping[str, Any]) -> str:
+        """The static network configs of a host's infra-env: JSON, which may be too long to be read in the event loop."""
         infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
-        found: list[dict[str, Any]] = load_json(
-            infra_env.get("static_network_config") or "[]", name="static_network_config"
-        )
-        return found
+        return str(infra_env.get("static_network_config") or "[]")
 
     def hosts_of(self, cluster_id: str) -> dict[str, Document]:
         return self.members.get(cluster_id, {})

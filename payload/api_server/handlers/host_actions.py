@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plugins.module_utils.documents import load_json
 from .. import validations
+from ..aside import aside
 from ..calls import Call, handler
 from ..engine import Engine
 from ..errors import ApiError
@@ -110,21 +110,27 @@ def reset_host(e: Engine, call: Call) -> Any:
     return host_model(e, host)
 
 
-@handler
-def install_host(e: Engine, call: Call) -> Any:
-    from .. import prepare
-
+def _installable(e: Engine, call: Call) -> tuple[Document, Document]:
+    """Return the called host and the cluster that it can join now; ApiError 409 otherwise."""
     host = called_host(e, call)
     cluster = _day2(e, host)
     if host["status"] != "known":
         raise ApiError(409, f"cannot install host in state {host['status']}")
+    return host, cluster
+
+
+@handler
+async def install_host(e: Engine, call: Call) -> Any:
+    from .. import prepare
+
+    host, cluster = _installable(e, call)
+    named = {**host, "requested_hostname": e.hostname(host)}
+    config = await aside(prepare.day2_ignition, dict(cluster), named, e.static_networks(host))
+    host, cluster = _installable(e, call)  # others may have changed or deleted it meanwhile
     if host.get("role", "auto-assign") == "auto-assign":
         host["role"] = "worker"
     if e.trigger(host, "install-day2", lambda name: True) is None:
         raise ApiError(409, NO_TRANSITION)
-    answer = load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
-    named = {**host, "requested_hostname": e.hostname(host)}
-    config = prepare.day2_ignition(cluster, named, e.static_networks(host), answer.get("ignition", ""))
     e.store.put_file(cluster["id"], f"host/{host['id']}", config)
     e.event("host_installation_started", host=host)
     return host_model(e, host)

@@ -13,14 +13,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import limits
 
 from .lab import PULL_SECRET, VERSION, Agent, Lab, inventory
 
-#: Seconds; 0.05 is what is promised, the rest is what a turn costs that pays for the client of this test as well.
-MOST = 0.1
+#: Seconds; 0.05 is what is promised, the rest is what a turn costs more where others fill the processor's caches.
+MOST = 0.075
 #: Room for texts beside the other fields of a body.
 LARGE, NETWORKS = limits.MAX_BODY - 4096, limits.MAX_INFRA_ENV - 4096
 
@@ -178,3 +179,31 @@ async def test_replies_of_agents(tmp_path: Path, kind: str) -> None:
             )
             assert code in (204, 400)
             assert longest() < MOST
+
+
+async def test_day2_host_with_a_large_network(tmp_path: Path) -> None:
+    """Its Ignition config has keyfiles of the infra-env's network config, which may be as long as a body."""
+    async with Lab(tmp_path) as lab:
+        imported = {
+            "name": "ostest",
+            "api_vip_dnsname": "api.ostest.test.example",
+            "openshift_cluster_id": str(uuid4()),
+        }
+        cluster = await lab.call("POST", "/clusters/import", imported, 201)
+        [nic] = inventory(7)["interfaces"]
+        pair = {"mac_address": nic["mac_address"], "logical_nic_name": "eth0"}
+        network = {"network_yaml": ROUTES, "mac_interface_map": [pair]}
+        infra = await lab.infra_env(cluster["id"], static_network_config=[network])
+        agent = Agent(lab, infra["id"], 7)
+        ignition = {"is_success": True, "ignition": '{"ignition":{"version":"3.2.0"}}'}
+        agent.do_api_vip_connectivity_check = lambda args: ignition  # type: ignore[attr-defined]
+        await agent.register()
+        task = asyncio.create_task(agent.run())
+        await lab.until(agent.path, lambda host: host["status"] == "known")
+        agent.done = True
+        await task
+        async with watched() as longest:
+            await lab.call("POST", f"{agent.path}/actions/install", status=202)
+            assert longest() < MOST
+        config = (await lab.raw("GET", f"/infra-env/{infra['id']}/hosts/{agent.id}/downloads/ignition"))[1]
+        assert b"system-connections" in config

@@ -52,7 +52,7 @@ def signers(folder: Path) -> Path:
 
 
 def task(tls: Path | None = None, networks: list[dict[str, Any]] | None = None, render: Any = None) -> prepare.Job:
-    return prepare.Job(CLUSTER, [HOST], tls, {}, {}, {}, {"i": networks or []}, render, render is None, {})
+    return prepare.Job(CLUSTER, [HOST], tls, {}, {}, {}, {"i": json.dumps(networks or [])}, render, render is None, {})
 
 
 def test_kubeconfig_is_signed_by_the_installer_s_signers(tmp_path: Path) -> None:
