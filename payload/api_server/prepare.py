@@ -43,7 +43,7 @@ class Job:
     static_networks: dict[str, str]
     render: Render | None
     dummy: bool
-    service: dict[str, str]
+    invoker: str
     trust: str = ""
     #: `custom_manifests.json`: what the controller applies once the operators' own kinds exist.
     custom: list[dict[str, str]] = field(default_factory=list)
@@ -61,11 +61,11 @@ def files(task: Job) -> dict[str, bytes]:
         made[f"host/{host['id']}"] = _json(
             host_config(configs[f"{role}.ign"], host, networks.get(host["infra_env_id"], []))
         )
-    made["kubeconfig-noingress"] = kubeconfig(task)
-    password = _password(task.tls_dir)
-    if password is not None:
-        made["kubeadmin-password"] = password
     name = str(task.cluster.get("name", ""))
+    made["kubeconfig-noingress"] = kubeconfig(name, str(task.cluster.get("base_dns_domain", "")), task.tls_dir)
+    secret = password(task.tls_dir)
+    if secret is not None:
+        made["kubeadmin-password"] = secret
     made["metadata.json"] = _json(
         {"clusterName": name, "clusterID": task.cluster["id"], "infraID": f"{name}-{secrets.token_hex(3)[:5]}"}
     )
@@ -98,7 +98,7 @@ def _configs(task: Job) -> dict[str, dict[str, Any]]:
         task.settings,
         task.manifests,
         node_files=node_files,
-        service=task.service,
+        invoker=task.invoker,
     )
 
 
@@ -188,7 +188,7 @@ def day2_ignition(cluster: Mapping[str, Any], host: Mapping[str, Any], networks:
 # -- credentials ------------------------------------------------------------------------------------------------------
 
 
-def _password(tls_dir: Path | None) -> bytes | None:
+def password(tls_dir: Path | None) -> bytes | None:
     """Return the kubeadmin password. The installer's ISO has only its hash; then the password is unknown here."""
     if tls_dir is not None and (tls_dir / "kubeadmin-password").is_file():
         return (tls_dir / "kubeadmin-password").read_bytes().strip()
@@ -197,11 +197,10 @@ def _password(tls_dir: Path | None) -> bytes | None:
     return "-".join("".join(secrets.choice(_LETTERS) for __ in range(5)) for __ in range(4)).encode()
 
 
-def kubeconfig(task: Job) -> bytes:
-    """Return kubeconfig-noingress: in the installer's format, signed by the signers of the ISO."""
+def kubeconfig(name: str, base_domain: str, folder: Path | None) -> bytes:
+    """Return kubeconfig-noingress of a cluster: in the installer's format, signed by the signers of the ISO, if `folder` has them."""
     from ...plugins.module_utils.installer import credentials
 
-    folder = task.tls_dir
     if folder is not None and (folder / f"{ADMIN_SIGNER}.key").is_file():
         signers = {
             name: {kind: (folder / f"{name}.{kind}").read_text() for kind in ("crt", "key")}
@@ -210,8 +209,7 @@ def kubeconfig(task: Job) -> bytes:
     else:
         signers = {name: credentials.signer(name) for name in credentials.SIGNERS}
     admin = credentials.admin_client(signers[ADMIN_SIGNER])
-    names = str(task.cluster.get("name", "")), str(task.cluster.get("base_dns_domain", ""))
-    text: str = credentials.kubeconfig(*names, signers, admin)
+    text: str = credentials.kubeconfig(name, base_domain, signers, admin)
     return text.encode()
 
 

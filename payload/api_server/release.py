@@ -5,20 +5,23 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...plugins.module_utils.documents import load_json
+
+if TYPE_CHECKING:
+    from ...plugins.module_utils.release.payload import Release
+    from ...plugins.module_utils.release.registry import Registry
 
 REGISTRIES = Path("/etc/containers/registries.conf")
 CA_BUNDLE = Path("/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem")
 
 
-def mirrors(text: str, first: str = "") -> Callable[[str], list[str]]:
-    """Return pullspec -> mirrors to try first, from a registries.conf; `first` is the release's own mirror."""
-    table: list[tuple[str, list[str]]] = []
-    for entry in tomllib.loads(text).get("registry", []):
-        source = str(entry.get("prefix") or entry.get("location") or "")
-        if source:
-            table.append((source, [str(mirror["location"]) for mirror in entry.get("mirror", [])]))
+Mirrors = list[tuple[str, list[str]]]
+
+
+def mirrors(table: Mirrors, first: str = "") -> Callable[[str], list[str]]:
+    """Return pullspec -> mirrors to try first, from sources and their mirrors; `first` is the release's own mirror."""
 
     def places(pullspec: str) -> list[str]:
         found = [first] if first else []
@@ -31,15 +34,37 @@ def mirrors(text: str, first: str = "") -> Callable[[str], list[str]]:
     return places
 
 
-def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, str]:
-    """Return component -> pullspec. ValueError if the release image cannot be read."""
-    from ...plugins.module_utils.release.payload import Release
+def configured(text: str) -> Mirrors:
+    """Return sources and their mirrors of a registries.conf."""
+    table = []
+    for entry in tomllib.loads(text).get("registry", []):
+        source = str(entry.get("prefix") or entry.get("location") or "")
+        if source:
+            table.append((source, [str(mirror["location"]) for mirror in entry.get("mirror", [])]))
+    return table
+
+
+def registry(auths: dict[str, Any], more: Mirrors, first: str = "") -> Registry:
+    """Return a client with this host's mirrors and trust anchors; `more` mirrors come before them, `first` before all."""
     from ...plugins.module_utils.release.registry import Registry
 
     text = REGISTRIES.read_text(encoding="utf-8") if REGISTRIES.is_file() else ""
     bundle = CA_BUNDLE.read_text(encoding="utf-8") if CA_BUNDLE.is_file() else ""
-    registry = Registry(
-        load_json(pull_secret or "{}", name="pull secret").get("auths", {}), bundle, mirrors(text, mirror)
-    )
-    images: dict[str, str] = Release(pullspec, registry).images
-    return images
+    return Registry(auths, bundle, mirrors([*more, *configured(text)], first))
+
+
+def _release(pullspec: str, pull_secret: str, mirror: str = "") -> Release:
+    from ...plugins.module_utils.release.payload import Release
+
+    auths = load_json(pull_secret or "{}", name="pull secret").get("auths", {})
+    return Release(pullspec, registry(auths, [], mirror))
+
+
+def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, str]:
+    """Return component -> pullspec. ValueError if the release image cannot be read."""
+    return _release(pullspec, pull_secret, mirror).images
+
+
+def release_version(pullspec: str, pull_secret: str) -> str:
+    """Return the version of a release image. ValueError if it cannot be read."""
+    return _release(pullspec, pull_secret).version

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from ...plugins.module_utils.vocabulary import Component
-from .facts import ClusterFacts
 from .objects import Object, config_map, make
 
 NAMESPACE, NAME = "assisted-installer", "assisted-installer-controller"
 CONFIG, SECRET = f"{NAME}-config", f"{NAME}-secret"
+#: The service's token in the controller's container.
+TOKEN = Path("/etc/assisted-installer-controller/token")
 # Environment variable -> key of the ConfigMap.
 _KEYS = {
     "CLUSTER_ID": "cluster-id",
@@ -20,34 +20,44 @@ _KEYS = {
     "CONTROL_PLANE_COUNT": "control-plane-count",
     "CHECK_CLUSTER_VERSION": "check-cluster-version",
     "MUST_GATHER_IMAGE": "must-gather-image",
-    "OPENSHIFT_VERSION": "openshift-version",
 }
 
 
-def objects(facts: ClusterFacts, service: Mapping[str, str]) -> list[Object]:
-    """Return the controller's objects; `service` is the assisted service: `base_url`, `token`."""
+def manifests(
+    *,
+    cluster_id: str,
+    url: str,
+    token: str,
+    control_plane_count: int,
+    must_gather_image: str = "",
+    insecure: bool = False,
+    check_version: bool = True,
+) -> dict[str, Object]:
+    """Return the objects that tell the controller its cluster and service, by the file names that upstream's installer gives them."""
     data = {
-        "cluster-id": facts["id"],
-        "inventory-url": service.get("base_url", ""),
-        "skip-cert-verification": "false",
-        "control-plane-count": str(sum(1 for host in facts["hosts"] if host["role"] != "worker")),
-        "check-cluster-version": "true",
-        "must-gather-image": facts["images"].get(Component.MUST_GATHER, ""),
-        "openshift-version": facts["version"],
+        "cluster-id": cluster_id,
+        "inventory-url": url,
+        "skip-cert-verification": str(insecure).lower(),
+        "control-plane-count": str(control_plane_count),
+        "check-cluster-version": str(check_version).lower(),
+        "must-gather-image": must_gather_image,
     }
-    token = base64.b64encode(service.get("token", "").encode()).decode()
-    return [
-        config_map(NAMESPACE, CONFIG, data),
-        make("v1", "Secret", SECRET, NAMESPACE, data={"pull-secret-token": token}, type="Opaque"),
-        make("v1", "ServiceAccount", NAME, NAMESPACE),
-    ]
+    secret = base64.b64encode(token.encode()).decode()
+    return {
+        f"{NAME}-cm.yaml": config_map(NAMESPACE, CONFIG, data),
+        f"{NAME}-secret.yaml": make(
+            "v1", "Secret", SECRET, NAMESPACE, data={"pull-secret-token": secret}, type="Opaque"
+        ),
+        f"{NAME}-sa.yaml": make("v1", "ServiceAccount", NAME, NAMESPACE),
+    }
 
 
-def pod(image: str) -> dict[str, Any]:
-    """Return the fields of the pod's spec."""
-    variables = [
+def pod(image: str, version: str) -> dict[str, Any]:
+    """Return the fields of the pod's spec; `version` is OpenShift's."""
+    variables: list[Object] = [
         {"name": name, "valueFrom": {"configMapKeyRef": {"name": CONFIG, "key": key}}} for name, key in _KEYS.items()
     ]
+    variables.append({"name": "OPENSHIFT_VERSION", "value": version})
     return {
         "serviceAccountName": NAME,
         "restartPolicy": "OnFailure",
@@ -59,7 +69,7 @@ def pod(image: str) -> dict[str, Any]:
                 "env": variables,
                 "volumeMounts": [
                     {"name": "host-ca-bundle", "mountPath": "/etc/pki"},
-                    {"name": "pull-secret", "mountPath": "/etc/assisted-installer-controller"},
+                    {"name": "pull-secret", "mountPath": str(TOKEN.parent)},
                 ],
             }
         ],
@@ -67,7 +77,7 @@ def pod(image: str) -> dict[str, Any]:
             {"name": "host-ca-bundle", "hostPath": {"path": "/etc/pki", "type": "DirectoryOrCreate"}},
             {
                 "name": "pull-secret",
-                "secret": {"secretName": SECRET, "items": [{"key": "pull-secret-token", "path": "token"}]},
+                "secret": {"secretName": SECRET, "items": [{"key": "pull-secret-token", "path": TOKEN.name}]},
             },
         ],
     }

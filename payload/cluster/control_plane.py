@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import json
 import logging
 import signal
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from aiohttp import web
 
-from ...plugins.module_utils.documents import load_json, read_file
+from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
 from ...plugins.module_utils.vocabulary import Port
+from . import assisted, machine_config_server, replication
 from . import facts as cluster_facts
-from . import machine_config_server, replication
 from . import nodes as node_list
 from .apiserver import Access, Api, User
 from .configs import data_file, merge
@@ -184,10 +185,8 @@ class ControlPlane:
         if self.store.uid:
             return
         self.store.begin_epoch(1)
-        for obj in load_json(
-            read_file(self.options.bootstrap_dir / "manifests.json"),
-            name=str(self.options.bootstrap_dir / "manifests.json"),
-        ):
+        first = self.options.bootstrap_dir / "manifests.json"
+        for obj in [*load_json(read_file(first), name=str(first)), *self._manifests()]:
             resource = self.registry.for_object(obj)
             if resource.namespaced:
                 obj["metadata"].setdefault("namespace", "default")
@@ -196,6 +195,16 @@ class ControlPlane:
             if obj["kind"] == "CustomResourceDefinition":
                 self.registry.add_definition(obj)
         log.info("the cluster starts with %d objects", sum(map(len, self.store.objects.values())))
+
+    def _manifests(self) -> Iterator[Object]:
+        """Yield what the installer wrote for its controller; its pod and that pod's rights are simulated."""
+        for path in sorted((self.options.bootstrap_dir / "manifests").glob(f"{assisted.NAME}-*.y*ml")):
+            for obj in load_yaml_all(read_file(path), name=str(path)):
+                if not isinstance(obj, dict) or obj.get("kind") not in ("ConfigMap", "Secret", "ServiceAccount"):
+                    continue
+                for key, text in obj.pop("stringData", {}).items():
+                    obj.setdefault("data", {})[key] = base64.b64encode(str(text).encode()).decode()
+                yield obj
 
     def _ensure_namespace(self, name: str) -> None:
         if not self.store.find("namespaces", "", name):

@@ -154,7 +154,7 @@ class Controllers:
         if job is None:
             self.store.create(JOBS, make("batch/v1", "Job", CONTROLLER, INSTALLER, spec={}, status={"active": 1}))
         name, node = f"{CONTROLLER}-{self.store.revision}", ready[-1]["metadata"]["name"]
-        self._pod(INSTALLER, name, {"job-name": CONTROLLER}, node, **assisted.pod(image))
+        self._pod(INSTALLER, name, {"job-name": CONTROLLER}, node, **assisted.pod(image, self.facts["version"]))
 
     def _place_routers(self) -> None:
         replicas = 1 if single_node(self.facts) or count(self.facts, "worker") == 1 else 2

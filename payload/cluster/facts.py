@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -44,21 +44,24 @@ class ClusterFacts(TypedDict):
     hosts: list[HostFacts]
 
 
+def topology(roles: Sequence[str]) -> str:
+    """Return the controlPlaneTopology of hosts with these roles."""
+    masters = roles.count("master")
+    if masters == 1:
+        return "SingleReplica"
+    if "arbiter" in roles:
+        return "HighlyAvailableArbiter"
+    return "DualReplica" if masters == 2 else "HighlyAvailable"
+
+
 def build(
     cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]], images: Mapping[str, str], invoker: str
 ) -> ClusterFacts:
     """Return the facts of a cluster from the service's `cluster` and `host` models."""
     known = [host_facts(host) for host in hosts]
-    masters = [h for h in known if h["role"] == "master"]
-    arbiters = [h for h in known if h["role"] == "arbiter"]
     workers = [h for h in known if h["role"] == "worker"]
-    single = len(masters) == 1
-    if single:
-        topology = "SingleReplica"
-    elif arbiters:
-        topology = "HighlyAvailableArbiter"
-    else:
-        topology = "DualReplica" if len(masters) == 2 else "HighlyAvailable"
+    control_plane = topology([h["role"] for h in known])
+    single = control_plane == "SingleReplica"
     domain = f"{cluster['name']}.{cluster['base_dns_domain']}"
     own = {address for host in known for address in host["addresses"]}
     return {
@@ -68,7 +71,7 @@ def build(
         "domain": domain,
         "version": cluster["openshift_version"],
         "platform": (cluster.get("platform") or {}).get("type", "none"),
-        "topology": topology,
+        "topology": control_plane,
         "schedulable_masters": bool(cluster.get("schedulable_masters")) or not workers,
         # A single node and a user-managed load balancer have no virtual address.
         "api_vips": [] if single else [v["ip"] for v in cluster.get("api_vips") or () if v["ip"] not in own],

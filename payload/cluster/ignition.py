@@ -20,7 +20,7 @@ import yaml
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.vocabulary import Component, Port
-from . import assisted, machine_config_daemon, seed
+from . import machine_config_daemon, seed
 from .configs import Config, data_file, merge
 from .facts import ClusterFacts, build, single_node
 from .pki import Signer
@@ -30,6 +30,8 @@ STORE = "/var/lib/etcd"
 BOOTSTRAP = "/opt/openshift"
 DAEMON = "/usr/local/bin/machine-config-daemon"
 CA_BUNDLE = "/etc/kubernetes/ca.crt"
+#: The token of the controller's service account, on members of the control plane.
+ACCOUNT_TOKEN = "/etc/kubernetes/controller-token"
 PULL_SECRET = "/var/lib/kubelet/config.json"
 LIVE_PULL_SECRET = "/root/.docker/config.json"
 ROLES = ("master", "worker", "arbiter")
@@ -102,21 +104,20 @@ def render(
     manifests: Mapping[str, str],
     *,
     node_files: Mapping[str, str] | None = None,
-    service: Mapping[str, str] | None = None,
+    invoker: str = "agent-installer",
 ) -> dict[str, Config]:
     """Return the Ignition 3.2 configs `bootstrap.ign`, `master.ign`, `worker.ign`, `arbiter.ign`.
 
     `cluster` and `hosts` are the service's models (the cluster also with `pull_secret`); `tls_dir` has the installer's signers;
     `images` maps components to pullspecs; `settings` is the flat map of intervals; `manifests` maps file names to YAML.
     `node_files` maps paths to text for every installed node, by default the local registries.conf and trust anchors.
-    `service` is the assisted service for the controller: `base_url`, `token`, `invoker`.
+    `invoker` is the program that installs the cluster: it is written into its objects.
     The keys are random: render once per installation. Raises ValueError for a missing image and a manifest that is not
     YAML, OSError for a missing signer.
     """
-    service = service or {}
     if not images.get(Component.HYPERKUBE):
         raise ValueError("images: the component hyperkube, which every node runs, is missing")
-    facts = build(cluster, hosts, images, service.get("invoker", "agent-installer"))
+    facts = build(cluster, hosts, images, invoker)
     extra = _documents(manifests)
     trust = dict(node_files) if node_files is not None else live_node_files()
     pki = _Pki(facts, tls_dir)
@@ -143,21 +144,7 @@ def render(
     control_plane = [
         *pki.files(),
         _file("/etc/kubernetes/tokens.json", json.dumps(tokens), 0o600),
-        _file(
-            "/etc/kubernetes/controller.json",
-            json.dumps(
-                {
-                    "cluster_id": facts["id"],
-                    "base_url": service.get("base_url", ""),
-                    "service_token": service.get("token", ""),
-                    "token": controller,
-                    "invoker": facts["invoker"],
-                    "openshift_version": facts["version"],
-                    "control_plane_count": sum(1 for h in facts["hosts"] if h["role"] != "worker"),
-                }
-            ),
-            0o600,
-        ),
+        _file(ACCOUNT_TOKEN, controller, 0o600),
     ]
     node = [
         *common,
@@ -188,7 +175,6 @@ def render(
             registries=trust.get("/etc/containers/registries.conf", ""),
             pointer=disks["worker"],
         )
-        + assisted.objects(facts, service)
         + extra
     )
     bootstrap = _config(

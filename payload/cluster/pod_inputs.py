@@ -7,12 +7,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.vocabulary import Port
 from .facts import ClusterFacts
 from .kube import Object
 
-ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CORE = "/api/v1/namespaces"
 
 
@@ -52,7 +51,7 @@ class PodInputs:
                 "KUBERNETES_SERVICE_HOST": f"api-int.{self.facts['domain']}",
                 "KUBERNETES_SERVICE_PORT": str(Port.API),
             }
-            mounts.append((self._account(), ACCOUNT))
+            mounts.append((self._account(), str(ACCOUNT)))
         return [
             *(word for name, value in environment.items() for word in ("--env", f"{name}={value}")),
             *(word for source, target in mounts for word in ("--volume", f"{source}:{target}:ro")),
@@ -123,9 +122,8 @@ class PodInputs:
         return self._written(f"volumes/{name}", chosen)
 
     def _account(self) -> Path:
-        config = load_json(read_file(self.etc / "controller.json"), name=str(self.etc / "controller.json"))
         files = {
-            "token": str(config["token"]).encode(),
+            "token": (self.etc / "controller-token").read_bytes(),
             "ca.crt": (self.etc / "ca.crt").read_bytes(),
             "namespace": self.namespace.encode(),
         }

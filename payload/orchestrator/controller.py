@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import base64
 import logging
+import os
 import signal
 import sys
 import threading
@@ -17,25 +18,25 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all, read_file
+from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all
 from ...plugins.module_utils.vocabulary import Finalizing, Port, Stage
 from ..cluster import nodes as node_list
+from ..cluster.assisted import TOKEN
 from ..cluster.conditions import condition, is_true, merged
 from ..cluster.kube import KubeClient, KubeError
+from ..cluster.pod_inputs import ACCOUNT
 from ..cluster.resources import Registry
 from ..cluster.settings import seconds
 from ..cluster.store import now
 from . import logs, taints
 from .bare_metal import hand_over
-from .installer import FETCHED, READY_EVENT, find_host, host_addresses, machine_config_requests, tarball
+from .installer import FETCHED, INVOKER, READY_EVENT, find_host, host_addresses, machine_config_requests, tarball
 from .must_gather import must_gather
 from .service import CONTROLLER_RETRIES, Service, ServiceError
 
 NAMESPACE = "assisted-installer"
-CONFIG = Path("/etc/kubernetes/controller.json")
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 VERSION = "/apis/config.openshift.io/v1/clusterversions/version"
 OPERATORS = "/apis/config.openshift.io/v1/clusteroperators"
@@ -75,11 +76,12 @@ CSV_INITIALIZATION, APPLYING, CSV = Finalizing.CSV_INITIALIZATION, Finalizing.OL
 # Upstream waits until it has seen such a worker fetch its config; here another member may have that log.
 BEFORE_JOINED = (Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING)
 AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != Stage.IGNITION)
+API_TRIES, API_PAUSE_SECONDS = 60, 5
 log = logging.getLogger("controller")
 
 
 class Controller:
-    """One run. `config` has cluster_id, base_url, service_token, invoker and control_plane_count."""
+    """One run. `config` has cluster_id, invoker, openshift_version and control_plane_count."""
 
     def __init__(self, kube: KubeClient, service: Service, config: dict[str, Any]) -> None:
         self.kube, self.service, self.config = kube, service, config
@@ -767,13 +769,22 @@ def _stage(host: dict[str, Any]) -> str:
     return str((host.get("progress") or {}).get("current_stage", ""))
 
 
+def _invoker(kube: KubeClient) -> str:
+    """Return the program that installs this cluster; a member that starts may take some time to answer."""
+    for __ in range(API_TRIES - 1):
+        try:
+            return str((kube.find(INVOKER) or {}).get("data", {}).get("invoker", ""))
+        except KubeError as error:
+            log.warning("the API does not answer yet: %s", error)
+            time.sleep(seconds("CONTROLLER_POLL_SECONDS", API_PAUSE_SECONDS))
+    return str((kube.find(INVOKER) or {}).get("data", {}).get("invoker", ""))
+
+
 def parser() -> argparse.ArgumentParser:
-    """Return the options; the controller's configuration is in a file of its node."""
+    """Return the options; the controller's configuration is in the environment and the files of its pod, as upstream's."""
     options = argparse.ArgumentParser(
         prog="assisted-installer-controller", description="ends the installation of this cluster"
     )
-    options.add_argument("--config", type=Path, default=CONFIG)
-    options.add_argument("--ca", type=Path, default=Path("/etc/kubernetes/ca.crt"))
     options.add_argument(
         "--server",
         default=f"https://localhost:{Port.API}",
@@ -786,13 +797,22 @@ def main(argv: list[str] | None = None) -> int:
     """Run the controller."""
     options = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
-    config = load_json(read_file(options.config), name=str(options.config))
-    kube = KubeClient(options.server, options.ca.read_text(), token=config["token"])
-    service = Service(config["base_url"], config["service_token"], retries=CONTROLLER_RETRIES)
+    environment = os.environ
+    missing = [name for name in ("CLUSTER_ID", "INVENTORY_URL") if not environment.get(name)]
+    if missing:
+        print(f"required key {missing[0]} missing value", file=sys.stderr)
+        return 1
+    kube = KubeClient(options.server, (ACCOUNT / "ca.crt").read_text(), token=(ACCOUNT / "token").read_text())
+    config = {
+        "cluster_id": environment["CLUSTER_ID"],
+        "invoker": _invoker(kube),
+        "openshift_version": environment.get("OPENSHIFT_VERSION", ""),
+        "control_plane_count": int(environment.get("CONTROL_PLANE_COUNT") or 3),
+    }
+    service = Service(environment["INVENTORY_URL"], TOKEN.read_text(), retries=CONTROLLER_RETRIES)
     controller = Controller(kube, service, config)
     logs.setup([logging.StreamHandler(sys.stdout), _Kept(controller.lines)])
-    shown = {key: value for key, value in config.items() if "token" not in key}
-    log.info("Start running Assisted-controller. Configuration is:\n %s", shown)
+    log.info("Start running Assisted-controller. Configuration is:\n %s", config)
     controller.run()
     return 0
 

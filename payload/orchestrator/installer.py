@@ -26,6 +26,7 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
 from ...plugins.module_utils.vocabulary import Stage
+from ..cluster import assisted
 from ..cluster import nodes as node_list
 from ..cluster.conditions import is_true
 from ..cluster.configs import merge
@@ -146,9 +147,27 @@ class Installer:
         self.save("bootstrap.ign", data)
         units = apply(load_json(data, name="ignition"), self.host.root, self.host.run)
         log.info("Done extracting ignition to filesystem")
+        self.write_controller_manifests()
         self.check_hostname()
         self.host.run(["systemctl", "start", "--no-block", *units])
         log.info("Done setting up bootstrap")
+
+    def write_controller_manifests(self) -> None:
+        """Write what bootkube gives to the cluster's controller: only this program knows the service and its token."""
+        made = assisted.manifests(
+            cluster_id=self.options.cluster_id,
+            url=self.options.url,
+            token=self.service.token,
+            control_plane_count=self.options.control_plane_count,
+            must_gather_image=self.options.must_gather_image,
+            insecure=bool(self.options.insecure),
+            check_version=bool(self.options.check_cluster_version),
+        )
+        folder = self.host.path(f"{BOOTSTRAP_DIR}/manifests")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, manifest in made.items():
+            (folder / name).touch(0o600)
+            (folder / name).write_text(json.dumps(manifest))
 
     def check_hostname(self) -> None:
         """Generate a hostname if the live system has none that is valid for a node: localhost cannot bootstrap."""

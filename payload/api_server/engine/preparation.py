@@ -125,11 +125,7 @@ class Preparation(ClusterMachine):
             static_networks=networks,
             render=self.render,
             dummy=self.config.flag("DUMMY_IGNITION", self.settings(ident)),
-            service={
-                "base_url": self.config.get("SERVICE_BASE_URL").rstrip("/"),
-                "token": self.config.get("PULL_SECRET_TOKEN"),
-                "invoker": "agent-installer" if self.config.abi else "assisted-installer",
-            },
+            invoker="agent-installer" if self.config.abi else "assisted-installer",
             trust="".join(dict.fromkeys(bundles)),
             custom=custom,
         )

@@ -1,4 +1,4 @@
-"""Plays `podman run` for a real program: environment and volumes of the container, in a mount namespace of its own."""
+"""Plays `podman run` for the controller: environment and volumes of the container, in a mount namespace of its own."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from pathlib import Path
 
 # Those in PATH are stubs of the host.
 MOUNT = "/usr/bin/mount"
+CONTROLLER = "ansible_collections.agentlab.ocp.payload.orchestrator.controller"
 
 
 def main(argv: list[str]) -> None:
-    """Become the program of `AGENTLAB_REAL_CONTROLLER`; the API's name is replaced by its address, `AGENTLAB_API`."""
+    """Become the program of `AGENTLAB_REAL_CONTROLLER`, or ours; the API's name is replaced by its address, `AGENTLAB_API`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pidfile", type=Path)
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--volume", action="append", default=[])
     options, __ = parser.parse_known_args(argv)
-    environment = {"PATH": os.environ["PATH"], **dict(pair.split("=", 1) for pair in options.env)}
+    real = os.environ.get("AGENTLAB_REAL_CONTROLLER")
+    kept = ("PATH",) if real else ("PATH", "PYTHONPATH", "AGENTLAB_SETTINGS_FILE")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment |= dict(pair.split("=", 1) for pair in options.env)
     environment["KUBERNETES_SERVICE_HOST"] = os.environ["AGENTLAB_API"]
     layers = options.pidfile.with_suffix(".layers")
     layers.mkdir(exist_ok=True)
@@ -33,8 +37,10 @@ def main(argv: list[str]) -> None:
         source, target = volume.split(":")[:2]
         if Path(source).is_dir():
             script.append(f"mkdir -p {shlex.quote(target)}; {MOUNT} --bind {shlex.quote(source)} {shlex.quote(target)}")
-    # The program writes its log there.
-    script += [f"{MOUNT} -t tmpfs tmpfs /tmp", f"exec {shlex.quote(os.environ['AGENTLAB_REAL_CONTROLLER'])}"]
+    if real:  # writes its log there
+        script += [f"{MOUNT} -t tmpfs tmpfs /tmp", f"exec {shlex.quote(real)}"]
+    else:
+        script.append(f"exec {sys.executable} -m {CONTROLLER}")
     options.pidfile.write_text(f"{os.getpid()}\n")
     command = ["/usr/bin/unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(script)]
     os.execvpe(command[0], command, environment)

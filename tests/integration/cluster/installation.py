@@ -45,10 +45,7 @@ esac
     "podman": f"""
 case "$*" in
   run*assisted-installer-controller)
-    [ -z "$AGENTLAB_REAL_CONTROLLER" ] || exec {PYTHON} {Path(__file__).parent}/container.py "$@"
-    while [ $# -gt 0 ]; do [ "$1" = --pidfile ] && echo $$ > "$2"; shift; done
-    etc="$AGENTLAB_DISK/etc/kubernetes"
-    exec {PYTHON} -m {PACKAGE}.orchestrator.controller --config "$etc/controller.json" --ca "$etc/ca.crt" ;;
+    exec {PYTHON} {Path(__file__).parent}/container.py "$@" ;;
 esac
 """,
     **dict.fromkeys(("wipefs", "dd", "hostnamectl", "journalctl", "dmesg", "mount", "lsblk"), ":\n"),

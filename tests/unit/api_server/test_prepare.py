@@ -52,7 +52,9 @@ def signers(folder: Path) -> Path:
 
 
 def task(tls: Path | None = None, networks: list[dict[str, Any]] | None = None, render: Any = None) -> prepare.Job:
-    return prepare.Job(CLUSTER, [HOST], tls, {}, {}, {}, {"i": json.dumps(networks or [])}, render, render is None, {})
+    return prepare.Job(
+        CLUSTER, [HOST], tls, {}, {}, {}, {"i": json.dumps(networks or [])}, render, render is None, "agent-installer"
+    )
 
 
 def test_kubeconfig_is_signed_by_the_installer_s_signers(tmp_path: Path) -> None:
@@ -200,13 +202,13 @@ def test_mirrors() -> None:
 [[registry]]
   location = "registry.agentlab.test/lab/payload"
 """
-    places = release.mirrors(text, "first/x@sha256:1")
+    places = release.mirrors(release.configured(text), "first/x@sha256:1")
     assert places("registry.agentlab.test/lab/release@sha256:1") == [
         "first/x@sha256:1",
         "virthost.ostest.test:5000/lab/release@sha256:1",
     ]
-    assert release.mirrors(text)("registry.agentlab.test/lab/releases@sha256:1") == []
-    assert release.mirrors(text)("registry.agentlab.test/lab/payload@sha256:1") == []
+    assert release.mirrors(release.configured(text))("registry.agentlab.test/lab/releases@sha256:1") == []
+    assert release.mirrors(release.configured(text))("registry.agentlab.test/lab/payload@sha256:1") == []
 
 
 def test_nodes_get_the_trust_bundle_of_the_infra_env(tmp_path: Path) -> None:

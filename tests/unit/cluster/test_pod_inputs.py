@@ -18,7 +18,15 @@ FACTS: Any = {
     "images": {"must-gather": "lab/mg@sha256:1"},
     "hosts": [{"role": "master"}, {"role": "worker"}],
 }
-SERVICE = {"base_url": "http://192.168.111.20:8090", "token": "s3cret"}
+OBJECTS = list(
+    assisted.manifests(
+        cluster_id="c1",
+        url="http://192.168.111.20:8090",
+        token="s3cret",
+        control_plane_count=1,
+        must_gather_image="lab/mg@sha256:1",
+    ).values()
+)
 CORE = "/api/v1/namespaces/assisted-installer"
 
 
@@ -31,9 +39,9 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.etc, self.host = folder / "run/pods/p", folder / "etc", folder / "host"
-        self.objects = paths(assisted.objects(FACTS, SERVICE))
+        self.objects = paths(OBJECTS)
         self.etc.mkdir()
-        (self.etc / "controller.json").write_text('{"token": "acc0unt"}')
+        (self.etc / "controller-token").write_text("acc0unt")
         (self.etc / "ca.crt").write_text("CA")
 
     def arguments(self, **spec: Any) -> list[str]:
@@ -48,7 +56,7 @@ def node(tmp_path: Path) -> Node:
 
 
 def test_the_controller_gets_what_upstream_s_needs(node: Node) -> None:
-    words = node.arguments(**assisted.pod("image"))
+    words = node.arguments(**assisted.pod("image", "4.22.0-lab"))
     environment = dict(word.split("=", 1) for flag, word in itertools.pairwise(words) if flag == "--env")
     assert environment == {
         "CLUSTER_ID": "c1",
@@ -62,15 +70,15 @@ def test_the_controller_gets_what_upstream_s_needs(node: Node) -> None:
         "KUBERNETES_SERVICE_PORT": "6443",
     }
     mounts = dict(word.split(":")[1::-1] for flag, word in itertools.pairwise(words) if flag == "--volume")
-    assert mounts.keys() == {"/etc/pki", "/etc/assisted-installer-controller", ACCOUNT}
+    assert mounts.keys() == {"/etc/pki", "/etc/assisted-installer-controller", str(ACCOUNT)}
     token = Path(mounts["/etc/assisted-installer-controller"]) / "token"
     assert (token.read_text(), token.stat().st_mode & 0o777) == ("s3cret", 0o600)
-    account = Path(mounts[ACCOUNT])
+    account = Path(mounts[str(ACCOUNT)])
     assert {file.name: file.read_text() for file in account.iterdir()} == {
         "token": "acc0unt", "ca.crt": "CA", "namespace": "assisted-installer"
     }  # fmt: skip
     assert not any(secret in word for word in words for secret in ("s3cret", "acc0unt")), "arguments are public"
-    assert node.arguments(**assisted.pod("image")) == words, "a restart gets the same"
+    assert node.arguments(**assisted.pod("image", "4.22.0-lab")) == words, "a restart gets the same"
 
 
 def test_what_cannot_be_resolved(node: Node) -> None:
@@ -105,7 +113,7 @@ def test_what_cannot_be_resolved(node: Node) -> None:
 
 
 def test_its_objects_are_those_of_upstream_s_templates() -> None:
-    kinds = {(one["kind"], one["metadata"]["name"]): one for one in assisted.objects(FACTS, SERVICE)}
+    kinds = {(one["kind"], one["metadata"]["name"]): one for one in OBJECTS}
     assert set(kinds) == {
         ("ConfigMap", "assisted-installer-controller-config"),
         ("Secret", "assisted-installer-controller-secret"),

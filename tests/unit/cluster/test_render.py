@@ -72,7 +72,6 @@ def rendered(tls_dir: Path, hosts: list[dict[str, Any]], **fields: Any) -> dict[
         {"OPERATOR_SETTLE_SECONDS": "2"},
         {"openshift/chrony.yaml": CHRONY},
         node_files=files,
-        service={"base_url": "http://192.168.111.20:8090", "token": "t"},
     )
 
 
