@@ -34,6 +34,7 @@ COMPONENTS: dict[str, Component] = {
         programs={
             "/assisted-service": "payload.api_server.__main__",
             "/usr/local/bin/agent-installer-client": "payload.api_server.client.__main__",
+            "/usr/bin/oc": "payload.tools.oc",  # a real service calls it
         },
         files={"/usr/bin/start_db.sh": "images/files/start_db.sh"},
         command=("/assisted-service",),
@@ -46,6 +47,8 @@ COMPONENTS: dict[str, Component] = {
     Name.CSR_APPROVER: Component(
         programs={"/usr/bin/assisted-installer-controller": "payload.orchestrator.controller"}
     ),
+    Name.CLI: Component(programs={"/usr/bin/oc": "payload.tools.oc"}),
+    Name.INSTALLER: Component(programs={"/usr/bin/openshift-install": "payload.tools.openshift_install"}),
     Name.MACHINE_CONFIG_OPERATOR: Component(
         programs={"/usr/bin/machine-config-daemon": "payload.cluster.machine_config_daemon"}
     ),

@@ -67,19 +67,21 @@ class Component:
     """Images of a release that the agent-based installation runs or reads, by their names in the release."""
 
     API_SERVER = "agent-installer-api-server"
+    CLI = "cli"
     CSR_APPROVER = "agent-installer-csr-approver"
     NODE_AGENT = "agent-installer-node-agent"
     ORCHESTRATOR = "agent-installer-orchestrator"
     UI = "agent-installer-ui"
     UTILS = "agent-installer-utils"
     HYPERKUBE = "hyperkube"
+    INSTALLER = "installer"
     MACHINE_CONFIG_OPERATOR = "machine-config-operator"
     MACHINE_OS_IMAGES = "machine-os-images"
     MUST_GATHER = "must-gather"
 
 
 PLACEHOLDERS = (
-    Component.UTILS, Component.UI, "installer", "installer-artifacts", Component.MUST_GATHER, "cli", "baremetal-installer",
+    Component.UTILS, Component.UI, "installer-artifacts", Component.MUST_GATHER, "baremetal-installer",
     "cluster-version-operator", "coredns", "etcd", "haproxy-router", "keepalived-ipfailover", "pod", "tools",
 )  # fmt: skip
 """Components of the lab payload that units or clients name, and that never run in a lab."""
@@ -87,7 +89,8 @@ PLACEHOLDERS = (
 COMPONENTS = tuple(
     sorted(
         (
-            Component.API_SERVER, Component.CSR_APPROVER, Component.NODE_AGENT, Component.ORCHESTRATOR, Component.HYPERKUBE,
+            Component.API_SERVER, Component.CLI, Component.CSR_APPROVER, Component.HYPERKUBE, Component.INSTALLER, Component.NODE_AGENT,
+            Component.ORCHESTRATOR,
             Component.MACHINE_CONFIG_OPERATOR, Component.MACHINE_OS_IMAGES, *PLACEHOLDERS,
         )
     )
