@@ -24,7 +24,7 @@ from typing import Any
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
-from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION
+from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, Component
 from ..images import base, code, components, oci, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
@@ -310,7 +310,13 @@ class Builder:
                 if component is not None and kind is Kind.FAILS:
                     layers.append(self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs}))
                 elif source is not None:
-                    layers.append(self._layer(layout, work, oci.nodes_of(replacements.contents(name, source))))
+                    added = oci.nodes_of(replacements.contents(name, source))
+                    if name == Component.API_SERVER and components.DATABASE_START[0] not in added:
+                        layers.append(self._database(layout, bottom))
+                        added[components.DATABASE_START[0]] = oci.Node(
+                            (code.ROOT / "payload" / components.DATABASE_START[1]).read_bytes(), mode=0o755
+                        )
+                    layers.append(self._layer(layout, work, added))
                 images[name] = layout.add_image(
                     oci.Image(
                         layers,
@@ -345,6 +351,18 @@ class Builder:
         for name, layer in zip(component.layers, middle, strict=True):
             layout.link_blob(bottom / f"{name}.tar", layer.digest)
         return [lowest, *middle, shared, self._layer(layout, work, code.executables(component))]
+
+    def _database(self, layout: oci.Layout, bottom: Path) -> oci.Descriptor:
+        key = _hash((bottom.name, components.DATABASE_PACKAGES, (_IMAGES / "base.py").read_text()))
+        made = self._step(
+            "database",
+            key,
+            "images: PostgreSQL for the replaced assisted service",
+            lambda out: _save(out / "database", base.database(self.distro, self.apt(), out, bottom / "tree")),
+        )
+        layer = _load(made / "database")
+        layout.link_blob(made / "database.tar", layer.digest)
+        return layer
 
     @staticmethod
     def _layer(layout: oci.Layout, work: Path, nodes: Mapping[str, oci.Node]) -> oci.Descriptor:

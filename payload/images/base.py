@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..machine_os import debs
 from ..machine_os.distro import BuildError, Distro, run
 from . import oci
-from .components import BASE_PACKAGES, EXTRA_PACKAGES
+from .components import BASE_PACKAGES, DATABASE_PACKAGES, EXTRA_PACKAGES
 
 # Paths that no program of the payload opens, as globs.
 EXCLUDE: tuple[str, ...] = (
@@ -111,10 +112,14 @@ USERS = (
     "postgres:x:26:26:PostgreSQL Server:/var/lib/pgsql:/bin/bash",  # the user of assisted-db
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
 )
-# Programs that the payload calls besides Python, by layer ("" is the base).
+# What PostgreSQL needs of `EXCLUDE`, and its compiler of expressions, which is larger than all the rest.
+_NEEDED = {"usr/lib/*/libicu*", "usr/share/zoneinfo"}
+_JIT = ("usr/lib/llvm*", "usr/lib/*/libLLVM*", "usr/lib/postgresql/*/lib/llvmjit*", "usr/lib/postgresql/*/lib/bitcode")
+# Programs that the payload calls besides Python, by layer ("" is the base), as globs.
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "": ("usr/bin/ip", "usr/bin/nsenter", "usr/bin/openssl", "usr/bin/dash", "usr/bin/bash", "usr/bin/lsblk"),
     "keepalived": ("usr/sbin/keepalived",),
+    "database": tuple(f"usr/lib/postgresql/*/bin/{name}" for name in ("initdb", "pg_ctl", "postgres", "psql")),
 }
 # Commands provided by busybox, if no package has them.
 APPLETS = (  # noqa: SIM905
@@ -144,20 +149,33 @@ def build(distro: Distro, apt: debs.Apt, out: Path) -> dict[str, oci.Descriptor]
     _complete(distro, "", tree)
     layers = {"base": oci.write_layer(out / "base.tar", dict(oci.tree_nodes(tree)), compression="zstd")}
     for name, wanted in EXTRA_PACKAGES.items():
-        more = [path for path in apt.download(*BASE_PACKAGES, *wanted, dependencies=True) if path not in archives]
-        top = out / f"{name}.tree"
-        debs.unpack(more, top, merged_usr=True)
-        _trim(top)
-        _complete(distro, name, top, tree)
-        nodes = {path: node for path, node in oci.tree_nodes(top) if node.data is not None or node.link is not None}
-        nodes = {path: node for path, node in nodes.items() if path not in ("bin", "sbin", "lib", "lib64")}
-        layers[name] = oci.write_layer(out / f"{name}.tar", nodes, compression="zstd")
-        shutil.rmtree(top)
+        layers[name] = _top(distro, apt, out, name, wanted, tree, EXCLUDE)
     return layers
 
 
-def _trim(tree: Path) -> None:
-    for pattern in EXCLUDE:
+def database(distro: Distro, apt: debs.Apt, out: Path, tree: Path) -> oci.Descriptor:
+    """Build the layer with PostgreSQL, `database.tar`, on top of the base layer that is unpacked in `tree`."""
+    return _top(distro, apt, out, "database", DATABASE_PACKAGES, tree, (*sorted({*EXCLUDE} - _NEEDED), *_JIT))
+
+
+def _top(
+    distro: Distro, apt: debs.Apt, out: Path, name: str, wanted: Iterable[str], tree: Path, exclude: Iterable[str]
+) -> oci.Descriptor:
+    archives = apt.download(*BASE_PACKAGES, dependencies=True)
+    more = [path for path in apt.download(*BASE_PACKAGES, *wanted, dependencies=True) if path not in archives]
+    top = out / f"{name}.tree"
+    debs.unpack(more, top, merged_usr=True)
+    _trim(top, exclude)
+    _complete(distro, name, top, tree)
+    nodes = {path: node for path, node in oci.tree_nodes(top) if node.data is not None or node.link is not None}
+    nodes = {path: node for path, node in nodes.items() if path not in ("bin", "sbin", "lib", "lib64")}
+    layer = oci.write_layer(out / f"{name}.tar", nodes, compression="zstd")
+    shutil.rmtree(top)
+    return layer
+
+
+def _trim(tree: Path, exclude: Iterable[str] = EXCLUDE) -> None:
+    for pattern in exclude:
         for path in sorted(tree.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
@@ -266,7 +284,7 @@ def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
             "-c",
             "import aiohttp, yaml, cryptography.x509, jsonschema, sqlite3, ssl, asyncio, ctypes, multiprocessing",
         )
-    for program in PROGRAMS[name]:
+    for program in (path.relative_to(tree) for pattern in PROGRAMS[name] for path in tree.glob(pattern)):
         listed = run(loader, "--library-path", ":".join(map(str, libraries)), "--list", tree / program)
         for root in trees:
             listed = listed.replace(str(root), "<tree>")

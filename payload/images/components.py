@@ -62,3 +62,7 @@ BASE_PACKAGES: tuple[str, ...] = (
 )  # fmt: skip
 # Additional layers of some images: packages, with dependencies that the base layer lacks.
 EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}
+# Layer of a replaced assisted service that brings no database: PostgreSQL.
+DATABASE_PACKAGES: tuple[str, ...] = ("postgresql",)
+DATABASE_START = ("usr/bin/start_db.sh", "images/files/start_postgresql.sh")
+"""Program that starts the database: path in the image, and file below payload/."""
