@@ -6,18 +6,23 @@ import asyncio
 import ctypes
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp import web
+from ansible_collections.agentlab.ocp.payload.api_server import prepare
 from ansible_collections.agentlab.ocp.payload.api_server.app import Service
 from ansible_collections.agentlab.ocp.payload.api_server.config import Config
 from ansible_collections.agentlab.ocp.payload.api_server.engine import Engine
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
+from ansible_collections.agentlab.ocp.payload.cluster.facts import host_facts
 from ansible_collections.agentlab.ocp.payload.cluster.ignition import render
+from ansible_collections.agentlab.ocp.payload.tools import openshift_install
 
 from tests.unit.api_server import lab as rest
 
@@ -125,10 +130,56 @@ class _Agent(rest.Agent):
         self.done = True
 
 
+def through_openshift_install(folder: Path) -> Callable[..., dict[str, Any]]:
+    """Return a function like `render` that calls the lab's openshift-install in the order of the real assisted service."""
+
+    def made(
+        cluster: dict[str, Any],
+        hosts: list[dict[str, Any]],
+        tls: Path,
+        images: dict[str, str],
+        settings: dict[str, str],
+        manifests: dict[str, str],
+        **__: Any,
+    ) -> dict[str, Any]:
+        shutil.copytree(tls, folder / "tls")
+        job = prepare.Job(cluster, hosts, tls, images, settings, manifests, {}, None, False, "agent-installer")
+        (folder / "install-config.yaml").write_text(prepare.install_config_text(job))
+        [first] = [host for host in hosts if host.get("bootstrap")]
+        environment = {
+            "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE": "lab/release",
+            "OPENSHIFT_INSTALL_INVOKER": "agent-installer",
+            "OPENSHIFT_INSTALL_LOAD_CLUSTER_CERTS": "true",
+            "OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP": host_facts(first)["addresses"][0],
+        }
+        openshift_install.create_manifests(folder, environment)
+        lab_settings = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "agentlab-settings", "namespace": "default"},
+            "data": settings,
+        }
+        (folder / "openshift/settings.yaml").write_text(json.dumps(lab_settings))
+        single = sum(host["role"] == "master" for host in hosts) == 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(openshift_install, "component_images", lambda *_: images)
+            patch.setattr(openshift_install, "release_version", lambda *_: cluster["openshift_version"])
+            patch.setattr(openshift_install.ignition, "live_node_files", dict)
+            openshift_install.create_ignition(folder, environment, single)
+        if single:
+            (folder / openshift_install.SINGLE).rename(folder / "bootstrap.ign")
+            for role in ("master", "worker"):  # as the service does: the bootstrap host makes its own
+                (folder / f"{role}.ign").write_text('{"ignition": {"version": "3.2.0"}}')
+        return {path.name: json.loads(path.read_text()) for path in folder.glob("*.ign")}
+
+    return made
+
+
 class Installation:
     """One installation. `ending` is abi (the service lives on the first host and dies with it) or hub (it stays)."""
 
     limits: dict[str, str] = {}  # noqa: RUF012 - of the service
+    render: Callable[..., dict[str, Any]] = staticmethod(render)
     events: list[tuple[str, dict[str, Any]]]
 
     def __init__(self, lab: Lab, tls: Path, roles: dict[str, str], ending: str, **cluster: Any) -> None:
@@ -201,7 +252,7 @@ class Installation:
         }
         env.pop("DUMMY_IGNITION")
         engine = Engine(Config(env, folder, folder / "state.sqlite").check(), Store(folder / "state.sqlite"))
-        engine.render = lambda *a, **k: render(*a[:4], {**a[4], **SETTINGS}, *a[5:], **{**k, "node_files": {}})
+        engine.render = lambda *a, **k: self.render(*a[:4], {**a[4], **SETTINGS}, *a[5:], **{**k, "node_files": {}})
         engine.start_release = lambda cluster: cluster.update(_images={"hyperkube": "lab/hyperkube"})
         event = engine.event
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.pods import trouble
 
-from .installation import SETTINGS, Installation
+from .installation import SETTINGS, Installation, through_openshift_install
 from .lab import Lab, signers, until
 
 pytestmark = pytest.mark.skipif(
@@ -50,6 +50,17 @@ def test_real_controller_on_a_single_node(lab: Lab, tmp_path: Path) -> None:
         return " ".join([pod["status"]["phase"] + trouble(pod) for pod in pods])
 
     until("the controller has completed", lambda: controller() == "Succeeded", 60)
+
+
+@pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
+def test_single_node_with_the_configs_of_openshift_install(lab: Lab, tmp_path: Path) -> None:
+    """As with the real assisted service, which knows its configs from there."""
+    run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None")
+    (tmp_path / "configs").mkdir()
+    run.render = through_openshift_install(tmp_path / "configs")
+    run.run()
+    until("the cluster is available", lambda: available(lab))
+    until("every pod works", lambda: not any(map(trouble, lab.objects("pods", "-A"))))
 
 
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
