@@ -311,11 +311,11 @@ class Builder:
                     layers.append(self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs}))
                 elif source is not None:
                     added = oci.nodes_of(replacements.contents(name, source))
-                    if name == Component.API_SERVER and components.DATABASE_START[0] not in added:
-                        layers.append(self._database(layout, bottom))
-                        added[components.DATABASE_START[0]] = oci.Node(
-                            (code.ROOT / "payload" / components.DATABASE_START[1]).read_bytes(), mode=0o755
-                        )
+                    if name == Component.API_SERVER:
+                        added = code.executables(components.COMPONENTS[Component.CLI]) | added
+                        if "usr/bin/start_db.sh" not in added:
+                            layers.append(self._database(layout, bottom))
+                            added |= code.executables(components.DATABASE)
                     layers.append(self._layer(layout, work, added))
                 images[name] = layout.add_image(
                     oci.Image(

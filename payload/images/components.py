@@ -34,7 +34,6 @@ COMPONENTS: dict[str, Component] = {
         programs={
             "/assisted-service": "payload.api_server.__main__",
             "/usr/local/bin/agent-installer-client": "payload.api_server.client.__main__",
-            "/usr/bin/oc": "payload.tools.oc",  # a real service calls it
         },
         files={"/usr/bin/start_db.sh": "images/files/start_db.sh"},
         command=("/assisted-service",),
@@ -62,7 +61,6 @@ BASE_PACKAGES: tuple[str, ...] = (
 )  # fmt: skip
 # Additional layers of some images: packages, with dependencies that the base layer lacks.
 EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}
-# Layer of a replaced assisted service that brings no database: PostgreSQL.
+# What a replaced assisted service gets that brings no database: PostgreSQL in a layer of its own, and what starts it.
 DATABASE_PACKAGES: tuple[str, ...] = ("postgresql",)
-DATABASE_START = ("usr/bin/start_db.sh", "images/files/start_postgresql.sh")
-"""Program that starts the database: path in the image, and file below payload/."""
+DATABASE = Component(files={"/usr/bin/start_db.sh": "images/files/start_postgresql.sh"})

@@ -28,7 +28,7 @@ LAYERS = (
     ("plugins/callback", "plugins/connection", "plugins/modules"),
     ("payload/cluster", "payload/machine_os", "payload/node_agent"),
     ("payload/api_server", "payload/images", "payload/orchestrator"),
-    ("payload/build",),
+    ("payload/build", "payload/tools"),
     ("cli",),
 )
 # Where there is no Ansible, and what of it the payload's images do without.

@@ -36,6 +36,8 @@ ENTRY_POINTS: Mapping[str, tuple[str, ...]] = {
     Component.API_SERVER: ("/assisted-service", "/usr/local/bin/agent-installer-client"),
     Component.ORCHESTRATOR: ("/usr/bin/installer",),
     Component.CSR_APPROVER: ("/usr/bin/assisted-installer-controller",),
+    Component.CLI: ("/usr/bin/oc",),
+    Component.INSTALLER: ("/usr/bin/openshift-install",),
     Component.MACHINE_CONFIG_OPERATOR: ("/usr/bin/machine-config-daemon",),
     Component.HYPERKUBE: ("/usr/bin/hyperkube",),
 }

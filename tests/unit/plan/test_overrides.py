@@ -111,7 +111,7 @@ def test_an_unknown_component(name: str, meant: str) -> None:
 
 
 def test_a_component_without_programs_cannot_fail() -> None:
-    assert refusal("cli", "fails") == "has no programs, so it cannot fail"
+    assert refusal("must-gather", "fails") == "has no programs, so it cannot fail"
 
 
 def test_no_entry_point(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_no_entry_point(tmp_path: Path) -> None:
 def test_another_architecture(tmp_path: Path) -> None:
     program = elf(tmp_path / "build/agent", machine=183)
     assert refusal(AGENT, tmp_path) == f"{program} is an ELF file for aarch64; the nodes are x86_64"
-    assert refusal("cli", tmp_path) == f"{program} is an ELF file for aarch64; the nodes are x86_64"
+    assert refusal("must-gather", tmp_path) == f"{program} is an ELF file for aarch64; the nodes are x86_64"
     elf(tmp_path / "build/agent", machine=4242)
     assert "is an ELF file for machine 4242" in refusal(AGENT, tmp_path)
     (tmp_path / "build/agent").write_text("#!/bin/sh\n")
