@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
 
@@ -14,6 +15,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/plan.schema.json": lambda: schema.text(schema.plan()),
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
     "docs/profile.md": reference.page,
+    "docs/dev-scripts.md": devscripts.page,
 }
 
 

@@ -19,7 +19,7 @@ LAYERS = (
     ("ignition", "nmstate", "packages", "release", "state"),
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
-    ("cluster", "libvirt"),
+    ("cluster", "devscripts", "libvirt"),
     ("waitfor",),
     ("boot",),
     ("sandbox",),

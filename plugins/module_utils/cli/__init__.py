@@ -62,6 +62,8 @@ TOOLS: dict[str, Verb] = {
     "nmstate": Verb("turn nmstate into NetworkManager keyfiles", "nmstate"),
     "swarm": Verb("load-test an assisted service (--url) with many agents", "swarm"),
     "serve": Verb("start one of the lab's simulators", "serve"),
+    "import": Verb("write the profile for a configuration of dev-scripts", "devscripts", "import_config"),
+    "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
     "payload": Verb("build and inspect the lab payload", "payload"),
 }
 

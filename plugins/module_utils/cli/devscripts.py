@@ -1,0 +1,101 @@
+"""`agentlab import devscripts CONFIG` and `agentlab export devscripts PROFILE`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ..devscripts import exporter, importer
+from ..files import explain
+from ..plan import files, profile
+from ..redact import redact
+from ..state import write_atomic
+from .places import PROFILES, add_arguments
+from .terminal import say
+
+CONFIG = "DEVSCRIPTS_CONFIG"
+"""Environment variable with lines of a configuration, in jobs of OpenShift CI."""
+_FORMATS = ("devscripts",)
+
+
+def import_config(argv: list[str]) -> int:
+    """Write the profile that says the same as configurations of dev-scripts; report what became of each variable."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab import",
+        description="Write the profile for a configuration of dev-scripts. No command in it is run.",
+    )
+    parser.add_argument("format", choices=_FORMATS, help="whose configuration it is")
+    parser.add_argument(
+        "config",
+        nargs="*",
+        help=f"config_$USER.sh, - for standard input; of several the last wins. Without it, the lines in ${CONFIG}",
+    )
+    _add_output(parser, "profile")
+    parser.add_argument(
+        "--partial", action="store_true", help="write a profile although variables are refused, with a comment for each"
+    )
+    args = parser.parse_args(argv)
+    if not args.config and CONFIG not in os.environ:
+        parser.error(f"a config is required where the environment has no {CONFIG}")
+    # A profile may name files below `~`, so that it is the same for every user.
+    known = {"HOME": "~", "USER": os.environ.get("USER", "root")}
+    folder = next((Path(name).parent for name in args.config if name != "-"), Path())
+    try:
+        sources = [("stdin" if name == "-" else name, _read(name)) for name in args.config] or [
+            (CONFIG, os.environ[CONFIG])
+        ]
+        result = importer.read(sources, known, folder=folder, partial=args.partial)
+        say(result.report(), sys.stderr)
+        return _write(args.output, result.profile_text(), 0o644)
+    except importer.ConfigError as error:
+        say(error.result.report(), sys.stderr)
+        say("no profile is written; --partial writes one without what is refused", sys.stderr)
+    except (ValueError, OSError) as error:
+        say(redact(explain(error) if isinstance(error, OSError) else str(error)), sys.stderr)
+    return 2
+
+
+def export_config(argv: list[str]) -> int:
+    """Write the configuration of dev-scripts that says the same as a profile; report what it cannot say."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab export",
+        description="Write the configuration of dev-scripts (config_$USER.sh) for a profile.",
+    )
+    parser.add_argument("format", choices=_FORMATS, help="whose configuration is written")
+    add_arguments(parser)
+    _add_output(parser, "configuration")
+    args = parser.parse_args(argv)
+    if not args.profile:
+        parser.error("a profile is required")
+    try:
+        made = exporter.config(profile.load(args.profile, PROFILES, args.cluster), args.cluster)
+        for lost in made.lost:
+            say(f"no counterpart: {lost}", sys.stderr)
+        return _write(args.output, made.text(), 0o600)
+    except (ValueError, OSError) as error:
+        say(explain(error) if isinstance(error, OSError) else error, sys.stderr)
+    return 2
+
+
+def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"write the {what} to FILE instead of standard output")
+
+
+def _read(name: str) -> str:
+    """Return the text of a configuration. Raises `ValueError` that names it."""
+    if name == "-":
+        return sys.stdin.read(files.LIMIT)
+    try:
+        return files.read(name)
+    except files.FileError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _write(output: str | None, text: str, mode: int) -> int:
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_atomic(Path(output), text, mode)
+    return 0

@@ -1,0 +1,392 @@
+"""From a profile to a configuration of dev-scripts, and what that cannot say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..plan import overrides, profile
+from ..plan.options import Profile
+from ..plan.presets import DEFAULTS, MACHINE
+from ..plan.topologies import TOPOLOGIES, preset
+from ..releases import LATEST, RELEASES
+from . import scenarios, variables
+from .mapping import STATE
+from .shell import LIMIT, NAME
+
+_STACKS = {"ipv4": "IPV4", "ipv6": "IPV6", "dualstack": "IPV4V6"}
+_HEAD = "# Configuration of dev-scripts, written by agentlab from a profile.\n"
+_LIST = re.compile(r"[^\s,;]+")
+
+
+class Lost(NamedTuple):
+    """A field of a profile without a counterpart in dev-scripts."""
+
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}"
+
+
+class Export(NamedTuple):
+    """A configuration: variable -> value, variable -> field that it comes from, and the fields that it cannot say.
+
+    files: variables whose value is the content of the file that is named.
+    """
+
+    values: dict[str, str]
+    fields: dict[str, str]
+    lost: list[Lost]
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return the text of config_$USER.sh."""
+        lines = [f"# No counterpart: {lost}" for lost in self.lost]
+        for name, value in self.values.items():
+            quoted = f'"$(cat {value})"' if name in self.files else _quoted(value)
+            lines.append(f"export {name}={quoted}  # {self.fields[name]}")
+        return _HEAD + "".join(f"{line}\n" for line in lines)
+
+
+class ExportError(ValueError):
+    """A value that a shell file cannot have."""
+
+
+def config(given: Profile, cluster: str, more: Mapping[str, str] | None = None) -> Export:
+    """Return the configuration for a complete and valid profile. Pure.
+
+    more: variables that are added, or replace those of the profile: what dev-scripts needs and a profile does not have.
+    Raises `ExportError` for a value of several lines.
+    """
+    exporter = _Exporter(given, cluster)
+    exporter.export()
+    for name, value in (more or {}).items():
+        if not re.fullmatch(NAME, name):
+            raise ExportError(f"{name!r} is not the name of a variable")
+        exporter.put(name, value, "given beside the profile")
+    return Export(exporter.values, exporter.fields, exporter.lost, tuple(exporter.files & set(exporter.values)))
+
+
+class _Exporter:
+    def __init__(self, given: Profile, cluster: str) -> None:
+        self.profile, self.cluster = given, cluster
+        self.given: dict[str, Any] = {**given}
+        self.real = given["release"]["payload"] == "ocp"
+        self.row = TOPOLOGIES[given["topology"]]
+        self.roles = [role for role in variables.ROLE_PREFIXES if self.given[role]["count"]]
+        self.values: dict[str, str] = {}
+        self.fields: dict[str, str] = {}
+        self.files: set[str] = set()
+        self.lost: list[Lost] = []
+
+    def put(self, name: str, value: object, field: str) -> None:
+        text = str(value)
+        if not text.isprintable() or len(text) > LIMIT:
+            raise ExportError(f"{field}: {name} must be one line of printable characters")
+        self.values[name], self.fields[name] = text, field
+        self.files.discard(name)
+
+    def lose(self, field: str, reason: str = "dev-scripts has no variable for it") -> None:
+        self.lost.append(Lost(field, reason))
+
+    def default(self, *path: str) -> Any:
+        value: Any = DEFAULTS
+        for key in path:
+            value = value[key]
+        return value
+
+    def field(self, path: str) -> Any:
+        value: Any = self.given
+        for key in path.split("."):
+            value = value[key]
+        return value
+
+    def simple(self, path: str, name: str) -> None:
+        """Export a field of its own that differs from the default, which is dev-scripts' too."""
+        if self.field(path) != self.default(*path.split(".")):
+            self.put(name, self.field(path), path)
+
+    def only_default(self, *paths: str) -> None:
+        for path in paths:
+            if self.field(path) != self.default(*path.split(".")):
+                self.lose(path)
+
+    def export(self) -> None:
+        if self.cluster != variables.MAPPED["CLUSTER_NAME"].default:
+            self.put("CLUSTER_NAME", self.cluster, "--cluster")
+        self.simple("base_domain", "BASE_DOMAIN")
+        self.nodes()
+        self.machines()
+        self.release()
+        self.networks()
+        self.boot()
+        self.installer()
+        self.overlay()
+        self.simple("services.registry.port", "LOCAL_REGISTRY_PORT")
+        self.simple("services.registry.username", "REGISTRY_USER")
+        self.simple("services.http.port", "AGENT_BOOT_SERVER_PORT")
+        self.only_default("arch", "services.bmc.port", "services.bmc.username", "vips.api", "vips.ingress")
+        for path in ("services.registry.password", "services.bmc.password"):
+            if self.field(path) is not None:
+                self.lose(path, "a secret is not written into a configuration")
+        for name in self.given["nodes"]:
+            self.lose(f"nodes.{name}", "dev-scripts configures no single node")
+        for index, fault in enumerate(self.given["faults"]):
+            self.lose(f"faults.{index}", f"dev-scripts has no fault {fault['kind']}")
+
+    def nodes(self) -> None:
+        p = self.given
+        dhcp = "_DHCP" if p["addressing"] == "dhcp" else ""
+        scenario = f"{self.row.scenario}_{_STACKS[p['stack']]}{dhcp}"
+        self.put("AGENT_E2E_TEST_SCENARIO", scenario, "topology, stack, addressing")
+        fixed = scenarios.forced(p["topology"])
+        for role, prefix in variables.ROLE_PREFIXES.items():
+            count, number = p[role]["count"], self.row.group(role).number
+            if role not in fixed and count != number:
+                self.put(f"NUM_{prefix}S", count, f"{role}.count")
+            elif count != number:
+                self.lose(f"{role}.count", f"the scenario {scenario} has {number}")
+        platform = p["platform"]
+        if platform is not None:
+            self.put("AGENT_PLATFORM_TYPE", platform, "platform")
+        if self.row.fencing:
+            self.put("BMC_DRIVER", "redfish", "topology; two-node fencing needs it")
+
+    def machines(self) -> None:
+        presets = scenarios.sizes(self.row)
+        own = preset(self.given["topology"], self.given["release"]["payload"])
+        for role in self.roles:
+            for suffix, field in variables.SIZES.items():
+                usual = getattr(presets[role], field) if self.real else own[role][field]
+                if self.given[role][field] != usual:
+                    self.put(f"{variables.ROLE_PREFIXES[role]}_{suffix}", self.given[role][field], f"{role}.{field}")
+            if self.given[role]["disk_bus"] != MACHINE["disk_bus"]:
+                self.lose(f"{role}.disk_bus")
+        device = self.everywhere("root_device")
+        if device is not None:
+            self.put("AGENT_ROOT_DEVICE_HINTS", device, "root_device")
+        if self.everywhere("tpm"):
+            self.put("VM_TPM_EMULATOR", "true", "tpm")
+        disks = self.everywhere("extra_disks")
+        if disks:
+            sizes = {disk["size_gib"] for disk in disks}
+            buses = {disk.get("bus", MACHINE["disk_bus"]) for disk in disks}
+            if len(sizes) > 1 or buses != {"virtio"} or len(disks) > 25:
+                self.lose("extra_disks", "dev-scripts has up to 25 extra disks of one size, on the bus virtio")
+            else:
+                self.put("VM_EXTRADISKS", "true", "extra_disks")
+                names = " ".join(f"vd{chr(ord('b') + index)}" for index in range(len(disks)))
+                self.put("VM_EXTRADISKS_LIST", names, "extra_disks")
+                self.put("VM_EXTRADISKS_SIZE", f"{sizes.pop()}G", "extra_disks[].size_gib")
+
+    def everywhere(self, field: str) -> Any:
+        """Return the value that a field has for all machines; the default, and a loss, if there are several."""
+        found = [self.given[role][field] for role in self.roles]
+        if all(value == found[0] for value in found):
+            return found[0]
+        self.lose(f"{', '.join(self.roles)}: {field}", "dev-scripts has one value for all machines")
+        return MACHINE[field]
+
+    def release(self) -> None:
+        p = self.given["release"]
+        line = ".".join((p["version"] or "").split(".")[:2])
+        if p["profile"] != (line if line in RELEASES else LATEST.name):
+            self.lose("release.profile")
+        if self.real:
+            self.put("OPENSHIFT_RELEASE_IMAGE", p["image"], "release.image")
+            if p["version"]:
+                self.put("OPENSHIFT_VERSION", p["version"], "release.version")
+            if p["payload_overrides"]:
+                self.lose("release.payload_overrides", "a component of a real payload is not replaced")
+        else:
+            self.lose(
+                "release.payload", "dev-scripts installs a real release: set OPENSHIFT_RELEASE_IMAGE and CI_TOKEN"
+            )
+            usual = profile.complete(
+                {"topology": self.given["topology"], "release": {"payload_overrides": p["payload_overrides"]}}
+            )
+            if p["version"] != usual["release"]["version"]:
+                self.lose("release.version")
+            for name in sorted(
+                key for key, value in self.given["settings"].items() if usual["settings"].get(key) != value
+            ):
+                self.lose(f"settings.{name}", "a setting of the lab payload's programs")
+            for name, source in p["payload_overrides"].items():
+                if "@sha256:" in source and overrides.kind(source) is overrides.Kind.PULLSPEC:
+                    self.put(
+                        f"{name.upper().replace('-', '_')}_LOCAL_IMAGE", source, f"release.payload_overrides.{name}"
+                    )
+                else:
+                    self.lose(f"release.payload_overrides.{name}", "dev-scripts takes the pullspec of an image")
+        if self.real:
+            self.only_default("settings")
+        egress = self.given["hypervisor"]["egress"]
+        if egress != self.real:
+            self.put("AGENT_ISOLATED_NETWORK", str(not egress).lower(), "hypervisor.egress")
+        self.only_default(*(f"hypervisor.{name}" for name in ("kind", "host", "user", "route", "domain_type")))
+        state = self.given["hypervisor"]["state_dir"]
+        if state != self.default("hypervisor", "state_dir"):
+            base, _slash, last = state.rpartition("/")
+            if base and last == STATE:
+                self.put("WORKING_DIR", base, "hypervisor.state_dir")
+            else:
+                self.lose(
+                    "hypervisor.state_dir", f"WORKING_DIR is of dev-scripts; a state directory in it ends with /{STATE}"
+                )
+
+    def networks(self) -> None:
+        p = self.given["network"]
+        if p["bridge"] is not None:
+            self.put("BAREMETAL_NETWORK_NAME", p["bridge"], "network.bridge")
+        self.simple("network.lease_minutes", "DHCP_LEASE_EXPIRY")
+        for version in ("4", "6"):
+            self.simple(f"network.ipv{version}", f"EXTERNAL_SUBNET_V{version}")
+            self.simple(f"installer.service_network.ipv{version}", f"SERVICE_SUBNET_V{version}")
+            self.cluster_network(version)
+        self.only_default("network.mtu", "network.nat", *(f"network.offsets.{name}" for name in p["offsets"]))
+        names: list[str] = []
+        for index, extra in enumerate(self.given["extra_networks"]):
+            variable = extra["name"].upper()
+            taken = {name.upper() for name in names}
+            if not re.fullmatch(NAME, variable) or variable in taken:
+                self.lose(
+                    f"extra_networks.{index}",
+                    "its name must be that of a variable, and not differ from another in case only",
+                )
+                continue
+            names.append(extra["name"])
+            for version in ("4", "6"):
+                if extra.get(f"ipv{version}"):
+                    self.put(
+                        f"{variable}_NETWORK_SUBNET_V{version}",
+                        extra[f"ipv{version}"],
+                        f"extra_networks.{index}.ipv{version}",
+                    )
+            for key in ("bridge", "mtu", "nat"):
+                if extra.get(key):
+                    self.lose(f"extra_networks.{index}.{key}")
+        if names:
+            self.put("EXTRA_NETWORK_NAMES", " ".join(names), "extra_networks")
+
+    def cluster_network(self, version: str) -> None:
+        path = f"installer.cluster_network.ipv{version}"
+        found, usual = self.field(path), self.default(*path.split("."))[0]
+        if len(found) != 1:
+            self.lose(path, "dev-scripts has one range of a family")
+            return
+        if found[0]["cidr"] != usual["cidr"]:
+            self.put(f"CLUSTER_SUBNET_V{version}", found[0]["cidr"], f"{path}[0].cidr")
+        if found[0]["host_prefix"] != usual["host_prefix"]:
+            self.put(f"CLUSTER_HOST_PREFIX_V{version}", found[0]["host_prefix"], f"{path}[0].host_prefix")
+
+    def boot(self) -> None:
+        mode, firmware = self.given["boot"]["mode"], self.everywhere("firmware")
+        if mode == "pxe":
+            self.put("AGENT_E2E_TEST_BOOT_MODE", "PXE", "boot.mode")
+            if firmware != "bios":
+                self.lose("firmware", "PXE in a scenario of dev-scripts has bios")
+        elif firmware != MACHINE["firmware"]:
+            self.put("LIBVIRT_FIRMWARE", firmware, "firmware")
+        if mode == "minimal":
+            self.put("AGENT_MINIMAL_ISO", "true", "boot.mode")
+        elif mode in ("cdrom", "manual"):
+            self.lose("boot.mode", "dev-scripts inserts the ISO into a CD drive; read back it is `redfish`")
+
+    def installer(self) -> None:
+        p = self.given["installer"]
+        key = p["ssh_key_file"]
+        if key is not None:
+            self.put("SSH_KEY_FILE", key, "installer.ssh_key_file")
+            if re.fullmatch(r"(~?/)[\w./@+-]+", key):
+                self.put("SSH_PUB_KEY", key, "installer.ssh_key_file")
+                self.files.add("SSH_PUB_KEY")
+            else:
+                self.lose("SSH_PUB_KEY", "the path of the key is not letters, digits and ./@+-; set the key itself")
+        if p["pull_secret_file"] is not None:
+            if self.real:
+                self.put("PERSONAL_PULL_SECRET", p["pull_secret_file"], "installer.pull_secret_file")
+            else:
+                self.lose("installer.pull_secret_file", "it needs a release image")
+        if p["network_type"] != self.default("installer", "network_type"):
+            self.put("NETWORK_TYPE", p["network_type"], "installer.network_type")
+        if p["fips"]:
+            self.put("FIPS_MODE", "true", "installer.fips")
+        if p["ntp_sources"]:
+            self.put("NTP_SERVERS", ";".join(p["ntp_sources"]), "installer.ntp_sources")
+        elif p["ntp_sources"] is not None:
+            self.lose("installer.ntp_sources", "dev-scripts has no empty list of time servers")
+        self.only_default("installer.image_digest_sources")
+        for name in p["agent_config"]:
+            self.lose(f"installer.agent_config.{name}")
+
+    def overlay(self) -> None:
+        """Export what dev-scripts has a variable for, of the fields that are laid over install-config.yaml."""
+        external = self.given["platform"] == "external"
+        done = set()
+        for path, value in _leaves(self.given["installer"]["install_config"]):
+            name, text = _overlaid(path, value)
+            if path[:2] == ("platform", "external"):
+                continue
+            if name is None or (name == "ADDITIONAL_CAPABILITIES" and "BASELINE_CAPABILITY_SET" not in done):
+                self.lose(f"installer.install_config.{'.'.join(path)}")
+            else:
+                self.put(name, text, f"installer.install_config.{'.'.join(path)}")
+                done.add(name)
+        self.external(external)
+
+    def external(self, external: bool) -> None:
+        """Export the platform external; dev-scripts gives `oci` a cloud controller manager."""
+        found: Any = self.given["installer"]["install_config"].get("platform") or {}
+        laid = dict(found.get("external") or {}) if isinstance(found, dict) else {}
+        place = "installer.install_config.platform.external"
+        name = laid.pop("platformName", None)
+        manager = laid.pop("cloudControllerManager", None)
+        if not external:
+            if name or manager:
+                self.lose(place, "needs `platform: external`")
+        elif not isinstance(name, str | None) or manager != ("External" if name == "oci" else None):
+            self.lose(place, "dev-scripts has cloudControllerManager External with the name oci alone")
+        else:
+            self.put("AGENT_PLATFORM_NAME", name or "agentlab", f"{place}.platformName")
+        for key in laid:
+            self.lose(f"{place}.{key}")
+
+
+def _quoted(value: str) -> str:
+    """Return a value for a shell. A path in the home directory stays one: quotes would keep the tilde from that."""
+    return f'"$HOME"{shlex.quote(value[1:])}' if value.startswith("~/") else shlex.quote(value)
+
+
+def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path and value of everything in a mapping that is no mapping."""
+    for key in sorted(value, key=lambda key: key != "baselineCapabilitySet"):
+        item = value[key]
+        if isinstance(item, dict) and item:
+            yield from _leaves(item, (*path, key))
+        else:
+            yield (*path, key), item
+
+
+def _overlaid(path: tuple[str, ...], value: object) -> tuple[str | None, str]:
+    """Return the variable for a field of install-config.yaml with its text; None where dev-scripts has none for it."""
+    texts = {
+        ("featureSet",): "FEATURE_SET",
+        ("osImageStream",): "OS_IMAGE_STREAM",
+        ("capabilities", "baselineCapabilitySet"): "BASELINE_CAPABILITY_SET",
+    }
+    lists = {
+        ("featureGates",): "FEATURE_GATES",
+        ("capabilities", "additionalEnabledCapabilities"): "ADDITIONAL_CAPABILITIES",
+    }
+    if path in texts and isinstance(value, str) and value:
+        return texts[path], value
+    if path in lists and isinstance(value, list) and value:
+        parts = [part for part in value if isinstance(part, str) and _LIST.fullmatch(part)]
+        if len(parts) == len(value):
+            return lists[path], ",".join(parts)
+    if path == ("cpuPartitioningMode",) and value == "AllNodes":
+        return "ENABLE_WORKLOAD_PARTITIONING", "true"
+    return None, ""

@@ -1,0 +1,136 @@
+"""Cluster, release, networks and services of a profile, from variables of dev-scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ..vocabulary import COMPONENTS
+from . import variables
+from .builder import Builder
+
+STATE = "agentlab"
+"""Directory in dev-scripts' WORKING_DIR: dev-scripts keeps a directory with the cluster's name in it, as agentlab does."""
+_Put = Callable[[Builder, str, str, list[str]], None]
+_DIGEST = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
+
+
+def cluster(b: Builder) -> None:
+    """Map what is of the cluster as a whole."""
+    if b.value("CLUSTER_NAME"):
+        b.options["cluster"] = b.cluster_name()
+        b.mapped["CLUSTER_NAME"] = f"--cluster {b.cluster_name()}"
+    if b.boolean("AGENT_WAIT_FOR_INSTALL_COMPLETE") is False:
+        b.options["stop-after"] = "boot"
+        b.mapped["AGENT_WAIT_FOR_INSTALL_COMPLETE"] = "--stop-after boot, then agentlab wait-for bootstrap-complete"
+    b.text("BASE_DOMAIN", "base_domain")
+    if b.value("WORKING_DIR"):
+        base = Path(b.path("WORKING_DIR")).expanduser()
+        b.put("hypervisor.state_dir", str(base / STATE), "WORKING_DIR")
+
+
+def release(b: Builder) -> None:
+    """Map the release, and whether nodes may reach its registry."""
+    if not b.real:
+        for name in ("OPENSHIFT_VERSION", "PERSONAL_PULL_SECRET", "PULL_SECRET_FILE"):
+            if b.value(name):
+                b.ignored[name] = "without OPENSHIFT_RELEASE_IMAGE the lab payload is installed"
+    else:
+        b.put("release.payload", "ocp", "OPENSHIFT_RELEASE_IMAGE")
+        b.put("release.image", b.value("OPENSHIFT_RELEASE_IMAGE"), "OPENSHIFT_RELEASE_IMAGE")
+        b.text("OPENSHIFT_VERSION", "release.version")
+        secret = next((name for name in ("PERSONAL_PULL_SECRET", "PULL_SECRET_FILE") if b.value(name)), None)
+        if secret:
+            b.put("installer.pull_secret_file", b.path(secret), secret)
+        else:
+            base = b.path("WORKING_DIR") or variables.MAPPED["WORKING_DIR"].default
+            b.put("installer.pull_secret_file", f"{base.rstrip('/')}/pull_secret.json")
+    isolated = b.boolean("AGENT_ISOLATED_NETWORK")
+    if isolated is not None:
+        b.put("hypervisor.egress", not isolated, "AGENT_ISOLATED_NETWORK")
+    elif b.real:
+        b.put("hypervisor.egress", True)
+    _overrides(b)
+
+
+def _overrides(b: Builder) -> None:
+    for name in b.set:
+        if not name.endswith("_LOCAL_IMAGE") or not b.value(name):
+            continue
+        component = name.removesuffix("_LOCAL_IMAGE").lower().replace("_", "-")
+        if b.real:
+            b.refuse(name, "a component of a real payload cannot be replaced; use a release image with it")
+        elif component not in COMPONENTS:
+            b.refuse(name, f"{component} is not a component of the lab payload")
+        elif not _DIGEST.fullmatch(b.value(name)):
+            b.refuse(name, "must be a pullspec with a digest (HOST/NAME@sha256:...): agentlab does not build images")
+        else:
+            b.put(f"release.payload_overrides.{component}", b.value(name), name)
+
+
+def network(b: Builder) -> None:
+    """Map networks and virtual addresses."""
+    b.text("BAREMETAL_NETWORK_NAME", "network.bridge")
+    b.number("DHCP_LEASE_EXPIRY", "network.lease_minutes")
+    _by_family(b, "EXTERNAL_SUBNET", "network")
+    _by_family(b, "SERVICE_SUBNET", "installer.service_network")
+    _by_family(b, "CLUSTER_SUBNET", "installer.cluster_network", _cluster_network)
+    b.text("BAREMETAL_API_VIP", "vips.api", lambda text: text.split(","))
+    b.text("BAREMETAL_INGRESS_VIP", "vips.ingress", lambda text: text.split(","))
+    extra: list[dict[str, str]] = []
+    for label in b.value("EXTRA_NETWORK_NAMES").split():
+        entry, sources = {"name": label}, ["EXTRA_NETWORK_NAMES"]
+        for version in ("4", "6"):
+            variable = f"{label.upper()}_NETWORK_SUBNET_V{version}"
+            if b.value(variable):
+                entry[f"ipv{version}"] = b.value(variable)
+                sources.append(variable)
+        b.put("extra_networks", [*extra, entry], *(sources[1:]))
+        extra.append(entry)
+    if extra:
+        b.put("extra_networks", extra, "EXTRA_NETWORK_NAMES")
+
+
+def _by_family(b: Builder, name: str, place: str, put: _Put | None = None) -> None:
+    """Map NAME_V4 and NAME_V6, and NAME, the deprecated one for either."""
+    own = {f"ipv{version}": f"{name}_V{version}" for version in ("4", "6")}
+    if b.value(name):
+        newer = [variable for variable in own.values() if b.value(variable)]
+        if newer:
+            b.refuse(name, f"has been removed in favor of {name}_V4 and {name}_V6, and {' and '.join(newer)} is set")
+            return
+        own["ipv6" if ":" in b.value(name) else "ipv4"] = name
+    for family, variable in own.items():
+        if put:
+            put(b, family, variable, [variable] if b.value(variable) else [])
+        else:
+            b.text(variable, f"{place}.{family}")
+
+
+def _cluster_network(b: Builder, family: str, variable: str, sources: list[str]) -> None:
+    version = family[-1]
+    prefix = f"CLUSTER_HOST_PREFIX_V{version}"
+    if not b.value(prefix) and variable == "CLUSTER_SUBNET":
+        prefix = "CLUSTER_HOST_PREFIX"
+    number = b.integer(prefix)
+    if not sources and number is None:
+        return
+    cidr = b.value(variable) or variables.MAPPED[f"CLUSTER_SUBNET_V{version}"].default
+    length = int(variables.MAPPED[f"CLUSTER_HOST_PREFIX_V{version}"].default) if number is None else number
+    sources = [*sources, *([prefix] if number is not None else [])]
+    b.put(f"installer.cluster_network.{family}", [{"cidr": cidr, "host_prefix": length}], *sources)
+
+
+def services(b: Builder) -> None:
+    """Map the services of the gateway."""
+    b.number("AGENT_BOOT_SERVER_PORT", "services.http.port")
+    b.number("LOCAL_REGISTRY_PORT", "services.registry.port")
+    b.text("REGISTRY_USER", "services.registry.username")
+    if b.value("ENABLE_LOCAL_REGISTRY"):
+        b.mapped["ENABLE_LOCAL_REGISTRY"] = "every lab has a registry"
+    if b.boolean("MIRROR_IMAGES"):
+        if b.real:
+            b.refuse("MIRROR_IMAGES", "a real payload is not mirrored; its nodes need a way to its registry")
+        else:
+            b.mapped["MIRROR_IMAGES"] = "the lab payload is in the lab's registry"

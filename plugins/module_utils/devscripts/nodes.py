@@ -1,0 +1,191 @@
+"""Nodes of a profile and how they boot, from variables of dev-scripts: the scenario, counts, sizes, networks of single nodes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..documents import DocumentError, load_yaml
+from ..plan import files, profile
+from ..plan.topologies import TOPOLOGIES, Topology
+from . import scenarios, variables
+from .builder import Builder
+
+_MOST = 100  # of a role, in a profile
+_SIZE = re.compile(r"([1-9][0-9]{0,8})[gG](?:i?[bB])?")
+
+
+def nodes(b: Builder) -> None:
+    """Map the scenario, counts and sizes. What a scenario sets, the configuration cannot change."""
+    _stack(b)
+    given = {role: _count(b, f"NUM_{prefix}S") for role, prefix in variables.ROLE_PREFIXES.items()}
+    if b.topology is None:
+        for role, prefix in variables.ROLE_PREFIXES.items():
+            number = given[role]
+            b.counts[role] = int(variables.MAPPED[f"NUM_{prefix}S"].default) if number is None else number
+        b.topology = scenarios.topology_of(**b.counts)
+        b.put(
+            "topology",
+            b.topology,
+            *(f"NUM_{p}S" for r, p in variables.ROLE_PREFIXES.items() if given[r] is not None),
+        )
+        if b.boolean("ENABLE_TWO_NODE_FENCING") and TOPOLOGIES[b.topology].fencing:
+            b.put("topology", b.topology, "ENABLE_TWO_NODE_FENCING")
+        fixed: tuple[str, ...] = ()
+    else:
+        fixed = scenarios.forced(b.topology)
+        b.counts = {role: TOPOLOGIES[b.topology].group(role).number for role in variables.ROLE_PREFIXES}
+        if TOPOLOGIES[b.topology].fencing and "ENABLE_TWO_NODE_FENCING" in b.set:
+            b.ignored["ENABLE_TWO_NODE_FENCING"] = f"the scenario {b.scenario} sets it"
+    row = TOPOLOGIES[b.topology]
+    if row.fencing and b.value("BMC_DRIVER").lower() not in ("", "redfish"):
+        b.refuse("BMC_DRIVER", "only redfish is supported for two-node fencing")
+    for role, prefix in variables.ROLE_PREFIXES.items():
+        name, number = f"NUM_{prefix}S", given[role]
+        if role in fixed:
+            if name in b.set and not b.is_refused(name):
+                b.ignored[name] = f"the scenario {b.scenario} sets it to {b.counts[role]}"
+        elif number is not None or b.scenario is None:
+            b.counts[role] = b.counts[role] if number is None else number
+            if b.counts[role] != row.group(role).number:
+                b.put(f"{role}.count", b.counts[role], *([name] if number is not None else []))
+    _machines(b, row)
+
+
+def _count(b: Builder, name: str) -> int | None:
+    number = b.integer(name)
+    if number is not None and number > _MOST:
+        b.refuse(name, f"must be from 0 to {_MOST}")
+        return None
+    return number
+
+
+def _stack(b: Builder) -> None:
+    scenario = b.value("AGENT_E2E_TEST_SCENARIO").upper()
+    mode = b.value("NETWORKING_MODE").upper()
+    if mode not in ("", "DHCP"):
+        b.refuse("NETWORKING_MODE", "must be DHCP or empty")
+    if scenario:
+        found = profile.scenario(scenario) if "_IP" in scenario else None
+        if found is None:
+            b.refuse(
+                "AGENT_E2E_TEST_SCENARIO",
+                f"must be {', '.join(row.scenario for row in TOPOLOGIES.values())} with _IPV4, _IPV6 or _IPV4V6, and _DHCP or nothing",
+            )
+            return
+        b.scenario, b.topology = scenario, found["topology"]
+        if mode == "DHCP" and found["addressing"] != "dhcp":
+            found["addressing"] = "dhcp"
+            b.put("addressing", "dhcp", "NETWORKING_MODE")
+        for key, value in found.items():
+            b.put(key, value, "AGENT_E2E_TEST_SCENARIO")
+        if b.value("IP_STACK"):
+            b.ignored["IP_STACK"] = f"the scenario {scenario} sets it"
+        return
+    stack = (b.value("IP_STACK") or variables.MAPPED["IP_STACK"].default).lower()
+    if stack not in scenarios.STACKS:
+        reason = "an IPv6-primary dual stack is not supported" if stack == "v6v4" else "must be v4, v6 or v4v6"
+        b.refuse("IP_STACK", reason)
+        return
+    b.put("stack", scenarios.STACKS[stack], *(["IP_STACK"] if b.value("IP_STACK") else []))
+    # Without a scenario it is the IPI flow, whose nodes use DHCP.
+    b.put("addressing", "dhcp", *(["NETWORKING_MODE"] if mode == "DHCP" else []))
+
+
+def _machines(b: Builder, row: Topology) -> None:
+    presets = scenarios.sizes(row if b.scenario else None)
+    for role, prefix in variables.ROLE_PREFIXES.items():
+        for suffix, field in variables.SIZES.items():
+            name = f"{prefix}_{suffix}"
+            number = b.integer(name)
+            if not b.counts[role]:
+                if name in b.set and not b.is_refused(name):
+                    b.ignored[name] = f"there are no {role}s"
+            elif number is not None:
+                b.put(f"{role}.{field}", number, name)
+            elif b.real and getattr(presets[role], field) != getattr(row.group(role).ocp, field):
+                b.put(f"{role}.{field}", getattr(presets[role], field))
+    b.everywhere("root_device", b.value("AGENT_ROOT_DEVICE_HINTS") or None, "AGENT_ROOT_DEVICE_HINTS")
+    b.everywhere("tpm", bool(b.value("VM_TPM_EMULATOR")) or None, "VM_TPM_EMULATOR")
+    if b.boolean("VM_EXTRADISKS"):
+        wanted = b.value("VM_EXTRADISKS_SIZE") or variables.MAPPED["VM_EXTRADISKS_SIZE"].default
+        size = _SIZE.fullmatch(wanted)
+        if size is None:
+            b.refuse("VM_EXTRADISKS_SIZE", "must be a number of gigabytes, such as 8G")
+            return
+        disks = (b.value("VM_EXTRADISKS_LIST") or variables.MAPPED["VM_EXTRADISKS_LIST"].default).split()
+        found = [{"size_gib": int(size[1]), "bus": "virtio"} for _disk in disks]
+        own = [name for name in ("VM_EXTRADISKS_LIST", "VM_EXTRADISKS_SIZE") if b.value(name)]
+        b.everywhere("extra_disks", found, "VM_EXTRADISKS", *own)
+
+
+def boot(b: Builder) -> None:
+    """Map how the machines boot."""
+    mode = b.value("AGENT_E2E_TEST_BOOT_MODE").upper()
+    firmware = b.value("LIBVIRT_FIRMWARE").lower()
+    if mode == "PXE":
+        b.put("boot.mode", "pxe", "AGENT_E2E_TEST_BOOT_MODE")
+        if b.scenario and b.value("LIBVIRT_FIRMWARE"):
+            b.ignored["LIBVIRT_FIRMWARE"] = "the boot mode PXE sets it to bios"
+        if b.scenario:
+            b.everywhere("firmware", "bios", "AGENT_E2E_TEST_BOOT_MODE")
+    elif mode not in ("", "ISO"):
+        reasons = {
+            "ISCSI": "no boot mode is iSCSI; there are ISO and PXE",
+            "DISKIMAGE": "the appliance's disk image cannot be built or booted; there are ISO and PXE",
+            "ISO_NO_REGISTRY": "the ISO without a registry (OVE) cannot be built; there are ISO and PXE",
+        }
+        b.refuse("AGENT_E2E_TEST_BOOT_MODE", reasons.get(mode, "must be ISO or PXE"))
+    minimal = b.boolean("AGENT_MINIMAL_ISO")
+    if minimal and mode in ("", "ISO"):
+        b.put("boot.mode", "minimal", "AGENT_MINIMAL_ISO")
+    if firmware and not (mode == "PXE" and b.scenario):
+        b.everywhere("firmware", firmware, "LIBVIRT_FIRMWARE")
+    driver = b.value("BMC_DRIVER").lower()
+    if driver == "redfish-virtualmedia":
+        b.mapped["BMC_DRIVER"] = "boot.mode: redfish, the default"
+    elif driver == "mixed":
+        b.mapped["BMC_DRIVER"] = "all BMCs are Redfish: dev-scripts' agent flow boots no machine through its BMC"
+    elif driver not in ("", "redfish"):
+        b.refuse("BMC_DRIVER", "BMCs speak Redfish only; there are redfish and redfish-virtualmedia")
+
+
+def nmstate_dhcp(b: Builder) -> None:
+    """Give the nodes the nmstate of dev-scripts for DHCP; with IPv6 they have it anyway."""
+    if b.raw.get("stack") != "ipv4":
+        b.mapped["AGENT_NMSTATE_DHCP"] = "nodes with IPv6 by DHCP always have nmstate"
+        return
+    auto = {"enabled": True, "dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True}
+    interface = {"name": "eth0", "type": "ethernet", "state": "up", "ipv4": auto, "ipv6": {"enabled": False}}
+    for role, count in b.counts.items():
+        for index in range(count):
+            b.put(f"nodes.{role}-{index}.network_config", {"interfaces": [interface]})
+    b.mapped["AGENT_NMSTATE_DHCP"] = "nodes.NAME.network_config"
+
+
+def network_configs(b: Builder) -> None:
+    """Read the nmstate of single nodes from the folder that the configuration names."""
+    folder, name, found = Path(b.path("NETWORK_CONFIG_FOLDER")).expanduser(), "NETWORK_CONFIG_FOLDER", 0
+    if (folder / "hosts.yaml").exists():
+        b.refuse(name, "its hosts.yaml has DNS records, which a profile cannot add")
+    for role, count in b.counts.items():
+        for index in range(count):
+            path = folder / f"{b.cluster_name()}-{role}-{index}.yaml"
+            if not path.exists():
+                continue
+            try:
+                document = load_yaml(files.read(str(path)), name=str(path))
+            except (files.FileError, DocumentError) as error:
+                b.refuse(name, f"{path}: {error}")
+                continue
+            config = document.get("networkConfig") if isinstance(document, dict) else None
+            if not isinstance(config, dict):
+                b.refuse(name, f"{path}: has no networkConfig")
+                continue
+            b.put(f"nodes.{role}-{index}.network_config", config)
+            found += 1
+    if not b.is_refused(name):
+        if found:
+            b.mapped[name] = f"nodes.NAME.network_config of {found} nodes"
+        else:
+            b.refuse(name, f"has no file {b.cluster_name()}-master-0.yaml or of another node")

@@ -1,0 +1,52 @@
+"""What a scenario of dev-scripts sets (`common.sh`): counts, sizes and stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..plan.topologies import TOPOLOGIES, Size, Topology
+
+Sizes = Mapping[str, Size]
+
+STACKS = {"v4": "ipv4", "v6": "ipv6", "v4v6": "dualstack"}
+"""IP_STACK -> stack."""
+PLAIN: Sizes = {"master": Size(8, 16384, 60), "arbiter": Size(4, 8192, 50), "worker": Size(4, 8192, 60)}
+"""Sizes without a scenario."""
+# TNA and TNF have workers if the configuration asks for them; HA alone has a preset for them.
+_OPTIONAL_WORKER = Size(4, 8192, 100)
+
+
+def sizes(row: Topology | None) -> Sizes:
+    """Return the sizes of machines in the scenario of a topology, or without a scenario."""
+    if row is None:
+        return PLAIN
+    worker = row.worker.ocp if row.worker.number else _OPTIONAL_WORKER if optional_workers(row) else PLAIN["worker"]
+    return {
+        "master": row.master.ocp,
+        "arbiter": row.arbiter.ocp if row.arbiter.number else PLAIN["arbiter"],
+        "worker": worker,
+    }
+
+
+def optional_workers(row: Topology) -> bool:
+    """Return whether a configuration may say how many workers the scenario has: those with two masters."""
+    return row.master.number == 2
+
+
+def forced(topology: str) -> tuple[str, ...]:
+    """Return the roles whose count the scenario of a topology sets."""
+    return ("master", "arbiter") if optional_workers(TOPOLOGIES[topology]) else ("master", "arbiter", "worker")
+
+
+def topology_of(*, master: int, arbiter: int, worker: int) -> str:
+    """Return the topology of a number of machines of each role, for a configuration without a scenario."""
+    if master == 2:
+        return "tna" if arbiter else "tnf"
+    same = {
+        row.master.number: name
+        for name, row in reversed(TOPOLOGIES.items())
+        if not row.worker.number and row.master.number != 2
+    }
+    if master == TOPOLOGIES["ha"].master.number and worker:
+        return "ha"
+    return same.get(master, "ha")

@@ -1,0 +1,315 @@
+"""Every variable that dev-scripts' agent flow reads, with what becomes of it: one row each.
+
+Read at commit 655d6bacdea8 of openshift-metal3/dev-scripts (August 2026). Importer, exporter, documentation and the
+comparison with a checkout read these tables.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Literal, NamedTuple
+
+Kind = Literal["text", "integer", "boolean", "non-empty", "list"]
+"""How dev-scripts reads a value. `boolean`: `true` turns it on; `non-empty`: any text does, `false` too."""
+Use = Literal["mapped", "refused", "ignored"]
+
+
+class Mapped(NamedTuple):
+    """A variable with a counterpart: the fields of a profile, how it is read, and dev-scripts' default."""
+
+    fields: str
+    kind: Kind = "text"
+    default: str = ""
+
+
+class Refused(NamedTuple):
+    """A variable without a counterpart: the reason, how it is read, and the default, which changes nothing and is accepted."""
+
+    reason: str
+    kind: Kind = "text"
+    default: str = ""
+
+
+class Row(NamedTuple):
+    """One variable for documentation: what becomes of it; its fields, or the reason; how it is read; dev-scripts' default."""
+
+    use: Use
+    text: str
+    kind: Kind = "text"
+    default: str = ""
+
+
+ROLE_PREFIXES = {"master": "MASTER", "arbiter": "ARBITER", "worker": "WORKER"}
+SIZES = {"VCPU": "vcpus", "MEMORY": "memory_mib", "DISK": "disk_gib"}
+EACH_ROLE = "master, arbiter, worker"
+
+MAPPED: dict[str, Mapped] = {
+    "ADDITIONAL_CAPABILITIES": Mapped("installer.install_config.capabilities.additionalEnabledCapabilities", "list"),
+    "ADDITIONAL_TRUST_BUNDLE": Mapped("installer.install_config.additionalTrustBundle, the content of the file"),
+    "AGENT_BOOT_SERVER_PORT": Mapped("services.http.port", "integer", "8089"),
+    "AGENT_E2E_TEST_BOOT_MODE": Mapped("boot.mode; with PXE also firmware bios", default="ISO"),
+    "AGENT_E2E_TEST_SCENARIO": Mapped("topology, stack, addressing"),
+    "AGENT_ISOLATED_NETWORK": Mapped("hypervisor.egress, the opposite", "boolean", "false"),
+    "AGENT_MINIMAL_ISO": Mapped("boot.mode: minimal", "boolean", "false"),
+    "AGENT_NMSTATE_DHCP": Mapped("nodes.NAME.network_config", "boolean", "false"),
+    "AGENT_PLATFORM_NAME": Mapped("installer.install_config.platform.external.platformName", default="oci"),
+    "AGENT_PLATFORM_TYPE": Mapped("platform", default="baremetal"),
+    "AGENT_ROOT_DEVICE_HINTS": Mapped(f"root_device of {EACH_ROLE}"),
+    "AGENT_WAIT_FOR_INSTALL_COMPLETE": Mapped("the option --stop-after of agentlab deploy", "boolean", "true"),
+    "ARBITER_DISK": Mapped("arbiter.disk_gib", "integer", "50"),
+    "ARBITER_MEMORY": Mapped("arbiter.memory_mib", "integer", "8192"),
+    "ARBITER_VCPU": Mapped("arbiter.vcpus", "integer", "4"),
+    "BAREMETAL_API_VIP": Mapped("vips.api", "list"),
+    "BAREMETAL_INGRESS_VIP": Mapped("vips.ingress", "list"),
+    "BAREMETAL_NETWORK_NAME": Mapped("network.bridge"),
+    "BAREMETAL_OPERATOR_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "BASELINE_CAPABILITY_SET": Mapped("installer.install_config.capabilities.baselineCapabilitySet"),
+    "BASE_DOMAIN": Mapped("base_domain", default="test.metalkube.org"),
+    "BMC_DRIVER": Mapped("boot.mode: redfish; BMCs are virtual media by Redfish", default="redfish"),
+    "CLUSTER_HOST_PREFIX": Mapped("installer.cluster_network, the family of CLUSTER_SUBNET", "integer"),
+    "CLUSTER_HOST_PREFIX_V4": Mapped("installer.cluster_network.ipv4[0].host_prefix", "integer", "23"),
+    "CLUSTER_HOST_PREFIX_V6": Mapped("installer.cluster_network.ipv6[0].host_prefix", "integer", "64"),
+    "CLUSTER_NAME": Mapped("the option --cluster", default="ostest"),
+    "CLUSTER_SUBNET": Mapped("installer.cluster_network, the family of the value"),
+    "CLUSTER_SUBNET_V4": Mapped("installer.cluster_network.ipv4[0].cidr", default="10.128.0.0/14"),
+    "CLUSTER_SUBNET_V6": Mapped("installer.cluster_network.ipv6[0].cidr", default="fd01::/48"),
+    "DHCP_LEASE_EXPIRY": Mapped("network.lease_minutes", "integer", "60"),
+    "ENABLE_LOCAL_REGISTRY": Mapped("services.registry, which every lab has", "non-empty"),
+    "ENABLE_TWO_NODE_FENCING": Mapped("topology: tnf", "boolean", "false"),
+    "ENABLE_WORKLOAD_PARTITIONING": Mapped("installer.install_config.cpuPartitioningMode: AllNodes", "non-empty"),
+    "EXTERNAL_SUBNET": Mapped("network.ipv4 or network.ipv6, the family of the value"),
+    "EXTERNAL_SUBNET_V4": Mapped("network.ipv4", default="192.168.111.0/24"),
+    "EXTERNAL_SUBNET_V6": Mapped("network.ipv6", default="fd2e:6f44:5dd8:c956::/120"),
+    "FEATURE_GATES": Mapped("installer.install_config.featureGates", "list"),
+    "FEATURE_SET": Mapped("installer.install_config.featureSet"),
+    "FIPS_MODE": Mapped("installer.fips", "boolean", "false"),
+    "IP_STACK": Mapped("stack", default="v6"),
+    "IRONIC_INSPECTOR_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "IRONIC_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "IRONIC_STATIC_IP_MANAGER_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "LIBVIRT_FIRMWARE": Mapped(f"firmware of {EACH_ROLE}", default="uefi"),
+    "LOCAL_REGISTRY_PORT": Mapped("services.registry.port", "integer", "5000"),
+    "MASTER_DISK": Mapped("master.disk_gib", "integer", "60"),
+    "MASTER_MEMORY": Mapped("master.memory_mib", "integer", "16384"),
+    "MASTER_VCPU": Mapped("master.vcpus", "integer", "8"),
+    "MIRROR_IMAGES": Mapped("services.registry, in which the lab payload always is", "boolean"),
+    "NETWORKING_MODE": Mapped("addressing"),
+    "NETWORK_CONFIG_FOLDER": Mapped("nodes.NAME.network_config, from the file CLUSTER-NAME.yaml"),
+    "NETWORK_TYPE": Mapped("installer.network_type", default="OVNKubernetes"),
+    "NTP_SERVERS": Mapped("installer.ntp_sources", "list"),
+    "NUM_ARBITERS": Mapped("arbiter.count", "integer", "0"),
+    "NUM_MASTERS": Mapped("topology, master.count", "integer", "3"),
+    "NUM_WORKERS": Mapped("topology, worker.count", "integer", "2"),
+    "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp"),
+    "OPENSHIFT_VERSION": Mapped("release.version"),
+    "OS_IMAGE_STREAM": Mapped("installer.install_config.osImageStream"),
+    "PERSONAL_PULL_SECRET": Mapped("installer.pull_secret_file"),
+    "PULL_SECRET_FILE": Mapped("installer.pull_secret_file, unless PERSONAL_PULL_SECRET is set"),
+    "REGISTRY_USER": Mapped("services.registry.username", default="ocp-user"),
+    "SERVICE_SUBNET": Mapped("installer.service_network, the family of the value"),
+    "SERVICE_SUBNET_V4": Mapped("installer.service_network.ipv4", default="172.30.0.0/16"),
+    "SERVICE_SUBNET_V6": Mapped("installer.service_network.ipv6", default="fd02::/112"),
+    "SSH_KEY_FILE": Mapped("installer.ssh_key_file"),
+    "SSH_PUB_KEY": Mapped("installer.ssh_key_file, from `$(cat FILE)`"),
+    "VM_EXTRADISKS": Mapped(f"extra_disks of {EACH_ROLE}", "boolean", "false"),
+    "VM_EXTRADISKS_LIST": Mapped("extra_disks, how many", "list", "vdb"),
+    "VM_EXTRADISKS_SIZE": Mapped("extra_disks[].size_gib", default="8G"),
+    "WORKER_DISK": Mapped("worker.disk_gib", "integer", "60"),
+    "WORKER_MEMORY": Mapped("worker.memory_mib", "integer", "8192"),
+    "WORKER_VCPU": Mapped("worker.vcpus", "integer", "4"),
+    "WORKING_DIR": Mapped("hypervisor.state_dir, its folder `agentlab`", default="/opt/dev-scripts"),
+}
+
+_APPLIANCE = (
+    "no boot mode runs the appliance; `agentlab create unconfigured-ignition` and `config-image` make its files"
+)
+_BAREMETAL = "agentlab makes the machines itself; machines of an inventory are not supported"
+_BGP = "there is no top-of-rack BGP speaker"
+_EXTRA = "machines that are added later are not planned; `worker.count` is all that there are"
+_FORMAT = "nodes are called master-N, arbiter-N and worker-N"
+_ISCSI = "no boot mode is iSCSI"
+_LANDING = "all machines are nodes of the cluster"
+_OVE = "the ISO without a registry (OVE) cannot be built"
+_ARM = "all machines are x86_64"
+_SOURCE = "the installer is agentlab's own; `agentlab deploy --override` runs your build of another component"
+
+REFUSED: dict[str, Refused] = {
+    "AGENT_APPLIANCE_HOTPLUG": Refused(_APPLIANCE, "boolean", "false"),
+    "AGENT_BAREMETAL_IPS": Refused(_BAREMETAL),
+    "AGENT_BAREMETAL_ISO_SERVER": Refused(_BAREMETAL),
+    "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": Refused("hosts are always in agent-config.yaml", "boolean", "false"),
+    "AGENT_DEPLOY_MCE": Refused("no operator is installed after the cluster", "non-empty"),
+    "AGENT_DISABLE_AUTOMATED": Refused(
+        "services of the agent ISO cannot be disabled; `agentlab create unconfigured-ignition --interactive` is near",
+        "boolean",
+        "false",
+    ),
+    "AGENT_ISO_NO_REGISTRY_BUILD_METHOD": Refused(_OVE, default="script"),
+    "AGENT_OPERATORS": Refused("no operator is installed with the cluster"),
+    "AGENT_STATIC_IP_NODE0_ONLY": Refused("`addressing` is that of all nodes", "boolean", "false"),
+    "AGENT_TEST_CASES": Refused("no test types into the console; for wrong name servers see docs/faults.md"),
+    "AGENT_USE_APPLIANCE_MODEL": Refused(_APPLIANCE, "boolean", "false"),
+    "AGENT_USE_ZTP_MANIFESTS": Refused(
+        "the inputs are install-config.yaml and agent-config.yaml; `agentlab create cluster-manifests` makes manifests of them",
+        "boolean",
+        "false",
+    ),
+    "APPLIANCE_IMAGE": Refused(_APPLIANCE, default="quay.io/edge-infrastructure/openshift-appliance:latest"),
+    "ARBITER_HOSTNAME_FORMAT": Refused(_FORMAT, default="arbiter-%d"),
+    "ARM_NODES_FILE": Refused(_ARM),
+    "ASSETS_EXTRA_FOLDER": Refused(
+        "a profile has no extra manifests; put them into openshift/ of the run directory after `agentlab configure`"
+    ),
+    "BGP_VIP_MANAGEMENT": Refused(_BGP, "non-empty"),
+    "BGP_VIP_PEER_ADDRESS": Refused(_BGP),
+    "BOND_CONFIG": Refused("two interfaces of a node cannot be in one network, which a bond needs", default="none"),
+    "BOND_PRIMARY_INTERFACE": Refused("two interfaces of a node cannot be in one network", "non-empty"),
+    "DISABLE_MULTICAST": Refused("there is no such fault", "boolean", "false"),
+    "ENABLE_BGP_TOR": Refused(_BGP, "non-empty"),
+    "ENABLE_LLDP_TOR": Refused("there is no LLDP neighbor", "non-empty"),
+    "EXTERNAL_LOADBALANCER": Refused("there is no load balancer", "non-empty"),
+    "EXTRA_NODES_FILE": Refused(_EXTRA),
+    "HOST_IP_STACK": Refused("hosts have the addresses of `stack`, no others"),
+    "IGNITION_EXTRA": Refused(
+        "Ignition of the machines is not merged; `agentlab iso ignition` changes that of the ISO"
+    ),
+    "INSTALLER_PROXY": Refused("there is no proxy in the lab", "non-empty"),
+    "KNI_INSTALL_FROM_GIT": Refused(_SOURCE, "non-empty"),
+    "LOCAL_REGISTRY_DNS_NAME": Refused("the registry's name is virthost.CLUSTER.DOMAIN"),
+    "MASTER_HOSTNAME_FORMAT": Refused(_FORMAT, default="master-%d"),
+    "NODES_FILE": Refused(_BAREMETAL),
+    "NODES_PLATFORM": Refused(_BAREMETAL, default="libvirt"),
+    "NUM_ARM_WORKERS": Refused(_ARM, "integer", "0"),
+    "NUM_EXTRA_WORKERS": Refused(_EXTRA, "integer", "0"),
+    "NUM_LANDINGZONE": Refused(_LANDING, "integer", "0"),
+    "OC_MIRROR_TO_FILE": Refused("nothing is mirrored to files", "non-empty"),
+    "OPENSHIFT_INSTALLER": Refused(_SOURCE),
+    "OPENSHIFT_INSTALL_PATH": Refused(_SOURCE),
+    "OPENSHIFT_RELEASE_STREAM": Refused(
+        "no release controller is asked for the newest release; set OPENSHIFT_RELEASE_IMAGE", default="5.1"
+    ),
+    "OPENSHIFT_RELEASE_TYPE": Refused(
+        "no release controller is asked for the newest release; set OPENSHIFT_RELEASE_IMAGE", default="nightly"
+    ),
+    "REDFISH_EMULATOR_IGNORE_BOOT_DEVICE": Refused("BMCs follow the boot sequence of agentlab", "boolean", "False"),
+    "REGISTRY_BACKEND": Refused("the registry is agentlab's own", default="podman"),
+    "VM_NODES_FILE": Refused("dev-scripts refuses it too"),
+    "WORKER_HOSTNAME_FORMAT": Refused(_FORMAT, default="worker-%d"),
+}
+
+_DERIVED = "agentlab derives it from the profile"
+_HOST = "a matter of dev-scripts' host"
+_IMAGE = "the image of a helper that dev-scripts runs"
+_IPI = "the agent flow does not use it"
+_OFF = "without effect while what it belongs to is off"
+_TOOL = "a tool or version of dev-scripts"
+_PROXY = (
+    "dev-scripts' agent flow uses it for its own downloads only; for the cluster set installer.install_config.proxy"
+)
+
+IGNORED: dict[str, str] = {
+    "ADDN_DNS": "names that are not the cluster's are resolved as this host does it",
+    "AGENT_RENDEZVOUS_NODE_HOSTNAME": "the rendezvous host is master-0; only the boot mode ISO_NO_REGISTRY reads it",
+    "CI_TOKEN": "a secret that makes a pull secret, which installer.pull_secret_file names",
+    "DNS_VIP": "the gateway serves DNS",
+    "LIBVIRT_VOLUME_POOL": "each cluster has a pool of its own",
+    "MIRROR_COMMAND": "agentlab fills the registry itself",
+    "OPENSHIFT_CI": "there is no CI mode",
+    "REGISTRY_DIR": "services keep their files below hypervisor.state_dir",
+    "REGISTRY_PASS": "a secret: each cluster has a random one; services.registry.password sets it",
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"), _PROXY),
+    **dict.fromkeys(
+        ("AGENT_NODE0_IPSV6", "ALL_REGISTRY_DNS_NAMES", "BAREMETALHOSTS_FILE", "CLUSTER_NAMESPACE",
+         "EXTRA_ARM_BAREMETALHOSTS_FILE", "EXTRA_BAREMETALHOSTS_FILE", "LOGDIR", "MIRROR_IP", "OCP_DIR",
+         "PROVISIONING_HOST_EXTERNAL_IP"),
+        _DERIVED,
+    ),
+    **dict.fromkeys(
+        ("CI_REGISTRY", "CI_SERVER", "DOCKER_CONFIG_FILE", "EXT_IF", "INT_IF", "MANAGE_BR_BRIDGE", "MANAGE_INT_BRIDGE",
+         "MANAGE_PRO_BRIDGE", "PRO_IF", "REGISTRY_CREDS", "XDG_CONFIG_HOME"),
+        _HOST,
+    ),
+    **dict.fromkeys(("DOCKER_REGISTRY_IMAGE", "IRONIC_IMAGE", "SUSHY_TOOLS_IMAGE", "VBMC_IMAGE"), _IMAGE),
+    **dict.fromkeys(
+        ("ANSIBLE_VERSION", "GO_CUSTOM_MIRROR", "GO_VERSION", "METAL3_DEV_ENV", "REPO_NAME", "REPO_PATH",
+         "VBMC_BASE_PORT"),
+        _TOOL,
+    ),
+    **dict.fromkeys(
+        ("AGENT_CLEANUP_ISO_BUILDER_CACHE_LOCAL_DEV", "AGENT_OVE_ISO_SIZE", "ARM_WORKER_DISK", "ARM_WORKER_MEMORY",
+         "ARM_WORKER_VCPU", "BGP_CLUSTER_ASN", "BGP_TOR_ASN", "BGP_TOR_IMAGE", "EXTRA_WORKER_DISK",
+         "EXTRA_WORKER_HOSTNAME_FORMAT", "EXTRA_WORKER_MEMORY", "EXTRA_WORKER_VCPU", "INSTALLER_PROXY_PORT",
+         "ISCSI_DEVICE_NAME", "ISCSI_NETWORK_SUBNET", "LANDINGZONE_DISK", "LANDINGZONE_HOSTNAME_FORMAT",
+         "LANDINGZONE_MEMORY", "LANDINGZONE_VCPU", "LLDP_TOR_SYSTEM_NAME", "OPENSHIFT_INSTALLER_MACHINE_OS"),
+        _OFF,
+    ),
+    **dict.fromkeys(
+        ("BMO_WATCH_ALL_NAMESPACES", "BOOTSTRAP_IN_PLACE", "BOOTSTRAP_PROVISIONING_IP", "CLUSTER_PROVISIONING_IP",
+         "CLUSTER_PRO_IF", "ENABLE_BOOTSTRAP_STATIC_IP", "ENABLE_CAPI_E2E", "EXTERNAL_BOOTSTRAP_MAC",
+         "EXTRA_WORKERS_NAMESPACE", "EXTRA_WORKERS_ONLINE_STATUS", "HIVE_DEPLOY_IMAGE", "IRONICCLIENT_PATH",
+         "MACHINE_OS_BOOTSTRAP_IMAGE_SHA256", "MACHINE_OS_BOOTSTRAP_IMAGE_UNCOMPRESSED_SHA256",
+         "MACHINE_OS_IMAGE_SHA256", "MACHINE_OS_IMAGE_URL", "MACHINE_OS_LIVE_ISO_SHA256", "MACHINE_OS_LIVE_ISO_URL",
+         "PERSISTENT_IMAGEREG", "PROVISIONING_HOST_IP", "PROVISIONING_HOST_USER", "PROVISIONING_NETMASK",
+         "PROVISIONING_NETWORK", "PROVISIONING_NETWORK_NAME", "PROVISIONING_NETWORK_PROFILE", "REMOTE_LIBVIRT",
+         "ROOT_DISK_NAME", "SNO_INSTALLATION_DISK", "TEST_CUSTOM_MAO", "UPSTREAM_IRONIC"),
+        _IPI,
+    ),
+}  # fmt: skip
+
+VARIABLES: dict[str, Row] = dict(
+    sorted(
+        [
+            *((name, Row("mapped", *mapped)) for name, mapped in MAPPED.items()),
+            *((name, Row("refused", *refused)) for name, refused in REFUSED.items()),
+            *((name, Row("ignored", note)) for name, note in IGNORED.items()),
+        ]
+    )
+)
+"""The variables that dev-scripts gives a default or documents, by name."""
+
+_MIRROR = "agentlab does not mirror operators or other images"
+LATER: dict[str, Row] = {
+    "AGENT_ISO_BUILDER_IMAGE": Row("refused", _OVE),
+    "AGENT_OVE_ISO_SOURCE": Row("refused", _OVE),
+    "APPLY_EXTRA_WORKERS": Row("ignored", _IPI),
+    "CONFIG": Row("ignored", "the configuration itself"),
+    "ENABLE_METALLB_MODE": Row("refused", "no operator is installed after the cluster"),
+    "ENABLE_VIRTUAL_MEDIA_VIA_EXTERNAL_NETWORK": Row("ignored", _IPI),
+    "EXTRA_NETWORK_NAMES": Row("mapped", "extra_networks[].name", "list"),
+    "FENCING_CREDENTIAL_IDENTIFIER": Row("refused", "fencing credentials name hosts", "text", "hostname"),
+    "MIRROR_CUSTOM_IMAGES": Row("refused", _MIRROR),
+    "MIRROR_OLM": Row("refused", _MIRROR),
+    "MIRROR_OLM_REMOTE_INDEX": Row("ignored", _OFF),
+    "VM_TPM_EMULATOR": Row("mapped", f"tpm of {EACH_ROLE}", "non-empty"),
+}
+"""Variables that metal3-dev-env or openshift-install reads for dev-scripts, and those that are newer than the commit."""
+
+PATTERNS: dict[str, Row] = {
+    "*_NETWORK_SUBNET_V4": Row("mapped", "extra_networks[].ipv4, of the network in EXTRA_NETWORK_NAMES"),
+    "*_NETWORK_SUBNET_V6": Row("mapped", "extra_networks[].ipv6, of the network in EXTRA_NETWORK_NAMES"),
+    "*_LOCAL_IMAGE": Row("mapped", "release.payload_overrides.NAME, for a pullspec with a digest and the lab payload"),
+    "*_LOCAL_REPO": Row("refused", "agentlab does not build images; `agentlab deploy --override` runs your build"),
+    "*_EXTRA_PACKAGES": Row("refused", "agentlab does not build images"),
+    "METALLB_IMAGE_*": Row("ignored", _OFF),
+    "ASSISTED_*": Row("ignored", _IPI),
+    "OPENSHIFT_INSTALL_*": Row("ignored", "environment of the real openshift-install, which agentlab does not run"),
+    "PROV_BM_MAC": Row("ignored", _HOST),
+}
+"""Families of variables; `*` is the part that varies."""
+
+_PATTERNS = [(re.compile(name.replace("*", "([A-Z0-9_]+)")), name) for name in PATTERNS]
+
+
+def find(name: str) -> tuple[str, Row] | None:
+    """Return the row of a variable with the row's name; None for a variable that dev-scripts does not know."""
+    row = VARIABLES.get(name) or LATER.get(name)
+    if row is not None:
+        return name, row
+    return next(((key, PATTERNS[key]) for pattern, key in _PATTERNS if pattern.fullmatch(name)), None)
+
+
+def near(name: str) -> str | None:
+    """Return the variable that a misspelled name is likely to mean."""
+    found = difflib.get_close_matches(name, [*VARIABLES, *LATER], n=1, cutoff=0.85)
+    return found[0] if found else None

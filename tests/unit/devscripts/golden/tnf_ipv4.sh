@@ -1,0 +1,4 @@
+# Configuration of dev-scripts, written by agentlab from a profile.
+# No counterpart: release.payload: dev-scripts installs a real release: set OPENSHIFT_RELEASE_IMAGE and CI_TOKEN
+export AGENT_E2E_TEST_SCENARIO=TNF_IPV4_DHCP  # topology, stack, addressing
+export BMC_DRIVER=redfish  # topology; two-node fencing needs it

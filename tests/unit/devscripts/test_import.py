@@ -1,0 +1,407 @@
+"""Every variable of dev-scripts is mapped, refused by name, or ignored with a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import importer, shell, variables
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
+
+KNOWN = {"HOME": "~", "USER": "me"}
+COMPACT = "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4\n"
+HA = "AGENT_E2E_TEST_SCENARIO=HA_IPV4V6\n"
+IMAGE = "quay.io/ocp/release@sha256:" + "0" * 64
+REAL = COMPACT + f"OPENSHIFT_RELEASE_IMAGE={IMAGE}\n"
+AUTO = {"enabled": True, "dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True}
+NMSTATE = {
+    "interfaces": [{"name": "eth0", "type": "ethernet", "state": "up", "ipv4": AUTO, "ipv6": {"enabled": False}}]
+}
+
+
+def read(text: str, *, partial: bool = False, folder: Path | None = None) -> importer.Import:
+    return importer.read([("config.sh", text)], KNOWN, partial=partial, folder=folder)
+
+
+def at(raw: dict[str, Any], path: str) -> Any:
+    value: Any = raw
+    for key in path.split("."):
+        value = value[key]
+    return value
+
+
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "ADDITIONAL_CAPABILITIES": (
+        COMPACT + "BASELINE_CAPABILITY_SET=None\nADDITIONAL_CAPABILITIES=baremetal,Console",
+        {"installer.install_config.capabilities.additionalEnabledCapabilities": ["baremetal", "Console"]},
+    ),
+    "ADDITIONAL_TRUST_BUNDLE": (
+        REAL + "ADDITIONAL_TRUST_BUNDLE=ca.pem",
+        {"installer.install_config.additionalTrustBundle": "a bundle\n"},
+    ),
+    "AGENT_BOOT_SERVER_PORT": (COMPACT + "AGENT_BOOT_SERVER_PORT=8090", {"services.http.port": 8090}),
+    "AGENT_E2E_TEST_BOOT_MODE": (
+        COMPACT + "AGENT_E2E_TEST_BOOT_MODE=pxe\nLIBVIRT_FIRMWARE=uefi",
+        {"boot.mode": "pxe", "master.firmware": "bios"},
+    ),
+    "AGENT_E2E_TEST_SCENARIO": (
+        "AGENT_E2E_TEST_SCENARIO=ha_ipv4v6_dhcp",
+        {"topology": "ha", "stack": "dualstack", "addressing": "dhcp"},
+    ),
+    "AGENT_ISOLATED_NETWORK": (COMPACT + "AGENT_ISOLATED_NETWORK=false", {"hypervisor.egress": True}),
+    "AGENT_MINIMAL_ISO": (COMPACT + "AGENT_MINIMAL_ISO=True", {"boot.mode": "minimal"}),
+    "AGENT_NMSTATE_DHCP": (
+        "AGENT_E2E_TEST_SCENARIO=SNO_IPV4_DHCP\nAGENT_NMSTATE_DHCP=true",
+        {"nodes.master-0.network_config": NMSTATE},
+    ),
+    "AGENT_PLATFORM_NAME": (
+        COMPACT + "AGENT_PLATFORM_TYPE=external\nAGENT_PLATFORM_NAME=other",
+        {"installer.install_config.platform.external": {"platformName": "other"}},
+    ),
+    "AGENT_PLATFORM_TYPE": (
+        COMPACT + "AGENT_PLATFORM_TYPE=external",
+        {
+            "platform": "external",
+            "installer.install_config.platform.external": {
+                "platformName": "oci",
+                "cloudControllerManager": "External",
+            },
+        },
+    ),
+    "AGENT_ROOT_DEVICE_HINTS": (
+        HA + "AGENT_ROOT_DEVICE_HINTS=/dev/sda",
+        {"master.root_device": "/dev/sda", "worker.root_device": "/dev/sda"},
+    ),
+    "AGENT_WAIT_FOR_INSTALL_COMPLETE": (COMPACT + "AGENT_WAIT_FOR_INSTALL_COMPLETE=false", {}),
+    "ARBITER_DISK": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\nARBITER_DISK=60", {"arbiter.disk_gib": 60}),
+    "ARBITER_MEMORY": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\nARBITER_MEMORY=9000", {"arbiter.memory_mib": 9000}),
+    "ARBITER_VCPU": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\nARBITER_VCPU=3", {"arbiter.vcpus": 3}),
+    "BAREMETAL_API_VIP": (COMPACT + "BAREMETAL_API_VIP=192.168.111.10", {"vips.api": ["192.168.111.10"]}),
+    "BAREMETAL_INGRESS_VIP": (COMPACT + "BAREMETAL_INGRESS_VIP=192.168.111.11", {"vips.ingress": ["192.168.111.11"]}),
+    "BAREMETAL_NETWORK_NAME": (COMPACT + "BAREMETAL_NETWORK_NAME=lab0", {"network.bridge": "lab0"}),
+    "BASELINE_CAPABILITY_SET": (
+        COMPACT + "BASELINE_CAPABILITY_SET=None",
+        {"installer.install_config.capabilities.baselineCapabilitySet": "None"},
+    ),
+    "BASE_DOMAIN": (COMPACT + "BASE_DOMAIN=example.com", {"base_domain": "example.com"}),
+    "BMC_DRIVER": (COMPACT + "BMC_DRIVER=redfish-virtualmedia", {}),
+    "CLUSTER_HOST_PREFIX": (
+        COMPACT + "CLUSTER_SUBNET=10.200.0.0/16\nCLUSTER_HOST_PREFIX=24",
+        {"installer.cluster_network.ipv4": [{"cidr": "10.200.0.0/16", "host_prefix": 24}]},
+    ),
+    "CLUSTER_HOST_PREFIX_V4": (
+        COMPACT + "CLUSTER_HOST_PREFIX_V4=24",
+        {"installer.cluster_network.ipv4": [{"cidr": "10.128.0.0/14", "host_prefix": 24}]},
+    ),
+    "CLUSTER_HOST_PREFIX_V6": (
+        HA + "CLUSTER_HOST_PREFIX_V6=65",
+        {"installer.cluster_network.ipv6": [{"cidr": "fd01::/48", "host_prefix": 65}]},
+    ),
+    "CLUSTER_NAME": (COMPACT + "CLUSTER_NAME=two", {}),
+    "CLUSTER_SUBNET": (
+        HA + "CLUSTER_SUBNET=fd05::/48",
+        {"installer.cluster_network.ipv6": [{"cidr": "fd05::/48", "host_prefix": 64}]},
+    ),
+    "CLUSTER_SUBNET_V4": (
+        COMPACT + "CLUSTER_SUBNET_V4=10.200.0.0/16",
+        {"installer.cluster_network.ipv4": [{"cidr": "10.200.0.0/16", "host_prefix": 23}]},
+    ),
+    "CLUSTER_SUBNET_V6": (
+        HA + "CLUSTER_SUBNET_V6=fd05::/48",
+        {"installer.cluster_network.ipv6": [{"cidr": "fd05::/48", "host_prefix": 64}]},
+    ),
+    "DHCP_LEASE_EXPIRY": (COMPACT + "DHCP_LEASE_EXPIRY=30", {"network.lease_minutes": 30}),
+    "ENABLE_LOCAL_REGISTRY": (COMPACT + "ENABLE_LOCAL_REGISTRY=true", {}),
+    "ENABLE_TWO_NODE_FENCING": (
+        "IP_STACK=v4\nNUM_MASTERS=2\nNUM_WORKERS=0\nENABLE_TWO_NODE_FENCING=true",
+        {"topology": "tnf"},
+    ),
+    "ENABLE_WORKLOAD_PARTITIONING": (
+        COMPACT + "ENABLE_WORKLOAD_PARTITIONING=false",
+        {"installer.install_config.cpuPartitioningMode": "AllNodes"},
+    ),
+    "EXTERNAL_SUBNET": (COMPACT + "EXTERNAL_SUBNET=192.168.130.0/24", {"network.ipv4": "192.168.130.0/24"}),
+    "EXTERNAL_SUBNET_V4": (COMPACT + "EXTERNAL_SUBNET_V4=192.168.130.0/24", {"network.ipv4": "192.168.130.0/24"}),
+    "EXTERNAL_SUBNET_V6": (HA + "EXTERNAL_SUBNET_V6=fd10::/64", {"network.ipv6": "fd10::/64"}),
+    "EXTRA_NETWORK_NAMES": (
+        HA
+        + 'EXTRA_NETWORK_NAMES="nmstate1 nmstate2"\nNMSTATE1_NETWORK_SUBNET_V4=192.168.221.0/24\n'
+        + "NMSTATE1_NETWORK_SUBNET_V6=fd20::/64\nNMSTATE2_NETWORK_SUBNET_V4=192.168.222.0/24",
+        {
+            "extra_networks": [
+                {"name": "nmstate1", "ipv4": "192.168.221.0/24", "ipv6": "fd20::/64"},
+                {"name": "nmstate2", "ipv4": "192.168.222.0/24"},
+            ]
+        },
+    ),
+    "FEATURE_GATES": (
+        COMPACT + 'FEATURE_GATES="A=true,B=false"',
+        {"installer.install_config.featureGates": ["A=true", "B=false"]},
+    ),
+    "FEATURE_SET": (
+        COMPACT + "FEATURE_SET=TechPreviewNoUpgrade",
+        {"installer.install_config.featureSet": "TechPreviewNoUpgrade"},
+    ),
+    "FIPS_MODE": (COMPACT + "FIPS_MODE=true", {"installer.fips": True}),
+    "IP_STACK": ("IP_STACK=v4v6", {"stack": "dualstack"}),
+    "LIBVIRT_FIRMWARE": (HA + "LIBVIRT_FIRMWARE=bios", {"master.firmware": "bios", "worker.firmware": "bios"}),
+    "LOCAL_REGISTRY_PORT": (COMPACT + "LOCAL_REGISTRY_PORT=5001", {"services.registry.port": 5001}),
+    "MASTER_DISK": (COMPACT + "MASTER_DISK=120", {"master.disk_gib": 120}),
+    "MASTER_MEMORY": (COMPACT + "MASTER_MEMORY=16384", {"master.memory_mib": 16384}),
+    "MASTER_VCPU": (COMPACT + "MASTER_VCPU=8", {"master.vcpus": 8}),
+    "MIRROR_IMAGES": (COMPACT + "MIRROR_IMAGES=true", {}),
+    "NETWORKING_MODE": (COMPACT + "NETWORKING_MODE=DHCP", {"addressing": "dhcp"}),
+    "NETWORK_CONFIG_FOLDER": (
+        COMPACT + "NETWORK_CONFIG_FOLDER=configs",
+        {"nodes": {"master-1": {"network_config": {"interfaces": []}}}},
+    ),
+    "NETWORK_TYPE": (COMPACT + "NETWORK_TYPE=Calico", {"installer.network_type": "Calico"}),
+    "NTP_SERVERS": (COMPACT + 'NTP_SERVERS="a.example;b.example"', {"installer.ntp_sources": ["a.example", "b.example"]}),
+    "NUM_ARBITERS": ("IP_STACK=v4\nNUM_MASTERS=2\nNUM_ARBITERS=1\nNUM_WORKERS=0", {"topology": "tna"}),
+    "NUM_MASTERS": ("IP_STACK=v4\nNUM_MASTERS=5\nNUM_WORKERS=0", {"topology": "5control"}),
+    "NUM_WORKERS": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\nNUM_WORKERS=3", {"topology": "tna", "worker.count": 3}),
+    "OPENSHIFT_RELEASE_IMAGE": (
+        REAL,
+        {"release": {"payload": "ocp", "image": IMAGE}, "hypervisor.egress": True,
+         "installer.pull_secret_file": "/opt/dev-scripts/pull_secret.json"},
+    ),
+    "OPENSHIFT_VERSION": (REAL + "OPENSHIFT_VERSION=4.20", {"release.version": "4.20"}),
+    "OS_IMAGE_STREAM": (COMPACT + "OS_IMAGE_STREAM=rhel-10", {"installer.install_config.osImageStream": "rhel-10"}),
+    "PERSONAL_PULL_SECRET": (
+        REAL + "PULL_SECRET_FILE=/a\nPERSONAL_PULL_SECRET=$HOME/b",
+        {"installer.pull_secret_file": "~/b"},
+    ),
+    "PULL_SECRET_FILE": (REAL + "PULL_SECRET_FILE=/a", {"installer.pull_secret_file": "/a"}),
+    "REGISTRY_USER": (COMPACT + "REGISTRY_USER=me", {"services.registry.username": "me"}),
+    "SERVICE_SUBNET": (HA + "SERVICE_SUBNET=172.29.0.0/16", {"installer.service_network.ipv4": "172.29.0.0/16"}),
+    "SERVICE_SUBNET_V4": (COMPACT + "SERVICE_SUBNET_V4=172.29.0.0/16", {"installer.service_network.ipv4": "172.29.0.0/16"}),
+    "SERVICE_SUBNET_V6": (HA + "SERVICE_SUBNET_V6=fd07::/112", {"installer.service_network.ipv6": "fd07::/112"}),
+    "SSH_KEY_FILE": (COMPACT + "SSH_KEY_FILE=/root/key.pub", {"installer.ssh_key_file": "/root/key.pub"}),
+    "SSH_PUB_KEY": (COMPACT + 'SSH_PUB_KEY="$(cat ~/.ssh/id_rsa.pub)"', {"installer.ssh_key_file": "~/.ssh/id_rsa.pub"}),
+    "VM_EXTRADISKS": (COMPACT + "VM_EXTRADISKS=true", {"master.extra_disks": [{"size_gib": 8, "bus": "virtio"}]}),
+    "VM_EXTRADISKS_LIST": (
+        HA + 'VM_EXTRADISKS=true\nVM_EXTRADISKS_LIST="vdb vdc"',
+        {"worker.extra_disks": [{"size_gib": 8, "bus": "virtio"}] * 2},
+    ),
+    "VM_EXTRADISKS_SIZE": (
+        COMPACT + "VM_EXTRADISKS=true\nVM_EXTRADISKS_SIZE=10G",
+        {"master.extra_disks": [{"size_gib": 10, "bus": "virtio"}]},
+    ),
+    "VM_TPM_EMULATOR": (HA + "VM_TPM_EMULATOR=1", {"master.tpm": True, "worker.tpm": True}),
+    "WORKER_DISK": (HA + "WORKER_DISK=110", {"worker.disk_gib": 110}),
+    "WORKER_MEMORY": (HA + "WORKER_MEMORY=24576", {"worker.memory_mib": 24576}),
+    "WORKER_VCPU": (HA + "WORKER_VCPU=6", {"worker.vcpus": 6}),
+    "WORKING_DIR": (COMPACT + "WORKING_DIR=/home/dev-scripts/", {"hypervisor.state_dir": "/home/dev-scripts/agentlab"}),
+    "NMSTATE1_NETWORK_SUBNET_V4": (
+        COMPACT + "EXTRA_NETWORK_NAMES=nmstate1\nNMSTATE1_NETWORK_SUBNET_V4=192.168.221.0/24",
+        {"extra_networks": [{"name": "nmstate1", "ipv4": "192.168.221.0/24"}]},
+    ),
+    "NMSTATE1_NETWORK_SUBNET_V6": (
+        HA + "EXTRA_NETWORK_NAMES=nmstate1\nNMSTATE1_NETWORK_SUBNET_V6=fd20::/64",
+        {"extra_networks": [{"name": "nmstate1", "ipv6": "fd20::/64"}]},
+    ),
+    "AGENT_INSTALLER_NODE_AGENT_LOCAL_IMAGE": (
+        COMPACT + f"AGENT_INSTALLER_NODE_AGENT_LOCAL_IMAGE={IMAGE}",
+        {"release.payload_overrides.agent-installer-node-agent": IMAGE},
+    ),
+}  # fmt: skip
+# Their only value that is mapped would name a component; the lab payload has none of these.
+NO_COMPONENT = {name for name in variables.MAPPED if name.endswith("_LOCAL_IMAGE")}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mapped(name: str, tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/ostest-master-1.yaml").write_text("networkConfig:\n  interfaces: []\n")
+    (tmp_path / "ca.pem").write_text("a bundle\n")
+    text, fields = CASES[name]
+    found = read(text, folder=tmp_path)
+    assert name in found.mapped
+    assert {path: at(found.raw, path) for path in fields} == fields
+    assert not found.refused
+    build.build(profile.complete(found.raw), found.options.get("cluster", "ostest"))
+
+
+def test_every_mapped_row_has_a_case() -> None:
+    rows = set(variables.MAPPED) | {name for name, row in variables.LATER.items() if row.use == "mapped"}
+    assert rows - NO_COMPONENT <= set(CASES)
+    patterns = {name for name, row in variables.PATTERNS.items() if row.use == "mapped"}
+    found = [variables.find(name) for name in CASES]
+    assert patterns <= {one[0] for one in found if one}
+
+
+@pytest.mark.parametrize("name", sorted(NO_COMPONENT))
+def test_images_of_no_component(name: str) -> None:
+    with pytest.raises(importer.ConfigError, match="is not a component of the lab payload"):
+        read(COMPACT + f"{name}={IMAGE}")
+
+
+def test_there_are_214_variables() -> None:
+    assert len(variables.VARIABLES) == 214
+    assert len(variables.MAPPED) + len(variables.REFUSED) + len(variables.IGNORED) == 214
+
+
+@pytest.mark.parametrize("name", variables.REFUSED)
+def test_refused(name: str) -> None:
+    row = variables.REFUSED[name]
+    value = {"integer": "1", "boolean": "true"}.get(row.kind, "other")
+    with pytest.raises(importer.ConfigError) as caught:
+        read(COMPACT + f"\n{name}={value}")
+    assert str(caught.value) == f"config.sh:3: {name} is {value!r}: {row.reason}"
+    for accepted in ("", row.default):
+        assert name in read(f"{COMPACT}{name}='{accepted}'").ignored
+
+
+@pytest.mark.parametrize("name", variables.IGNORED)
+def test_ignored(name: str) -> None:
+    assert read(COMPACT + f"{name}=anything").ignored == {name: variables.IGNORED[name]}
+
+
+CI = {
+    "AGENT_E2E_TEST_BOOT_MODE=DISKIMAGE": "is 'DISKIMAGE': the appliance's disk image cannot be built or booted",
+    "AGENT_E2E_TEST_BOOT_MODE=ISO_NO_REGISTRY": "is 'ISO_NO_REGISTRY': the ISO without a registry (OVE) cannot",
+    "AGENT_E2E_TEST_BOOT_MODE=ISCSI": "is 'ISCSI': no boot mode is iSCSI",
+    "INSTALLER_PROXY=true": "INSTALLER_PROXY is 'true': there is no proxy in the lab",
+    "INSTALLER_PROXY=false": "there is no proxy in the lab (any text turns it on, `false` too)",
+    "NUM_EXTRA_WORKERS=2": "NUM_EXTRA_WORKERS is '2': machines that are added later are not planned",
+    "AGENT_ISO_BUILDER_IMAGE=quay.io/x": "the ISO without a registry (OVE) cannot be built",
+    "APPLIANCE_IMAGE=quay.io/x": "no boot mode runs the appliance",
+    "AGENT_USE_APPLIANCE_MODEL=true": "no boot mode runs the appliance",
+    "BOND_CONFIG=active-backup": "two interfaces of a node cannot be in one network, which a bond needs",
+    "NODES_PLATFORM=baremetal": "agentlab makes the machines itself",
+    "BMC_DRIVER=ipmi": "BMCs speak Redfish only; there are redfish and redfish-virtualmedia",
+}
+
+
+@pytest.mark.parametrize("line", CI)
+def test_what_ci_uses_and_is_refused(line: str) -> None:
+    with pytest.raises(importer.ConfigError) as caught:
+        read(COMPACT + line)
+    assert CI[line] in str(caught.value)
+
+
+def test_ci_default_of_the_bmc_driver() -> None:
+    assert "no machine through its BMC" in read(COMPACT + "OPENSHIFT_CI=true\nBMC_DRIVER=mixed").mapped["BMC_DRIVER"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("MASTER_MEMORY=lots", "MASTER_MEMORY is 'lots': must be an integer"),
+        ("MASTER_MEMORY=1", "MASTER_MEMORY is '1': master.memory_mib is 1: must be from 512 to 4194304"),
+        ("FIPS_MODE=yes", "FIPS_MODE is 'yes': must be true or false: dev-scripts reads any other value as false"),
+        ("EXTERNAL_SUBNET_V4=here", "network.ipv4 is 'here': must be a network in CIDR form"),
+        ("EXTERNAL_SUBNET_V4=192.168.1.0/29", "network.ipv4 is '192.168.1.0/29': is too small"),
+        ("NETWORK_TYPE=OpenShiftSDN", "installer.network_type is 'OpenShiftSDN': "),
+        ("AGENT_PLATFORM_TYPE=vsphere", "must be baremetal, none or external"),
+        ("AGENT_E2E_TEST_SCENARIO=HA", "AGENT_E2E_TEST_SCENARIO is 'HA': must be SNO, SNOMIN, COMPACT, "),
+        ("AGENT_E2E_TEST_SCENARIO=HA_IPV6V4", "AGENT_E2E_TEST_SCENARIO is 'HA_IPV6V4': must be"),
+        ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v6v4", "an IPv6-primary dual stack is not supported"),
+        ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v4\nNUM_MASTERS=999999999", "must be from 0 to 100"),
+        ("AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=mixed", "only redfish is supported for two-node fencing"),
+        ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_PLATFORM_TYPE=baremetal", "a single node has platform none"),
+        ("NETWORKING_MODE=static", "must be DHCP or empty"),
+        ("HOST_IP_STACK=v4v6", "hosts have the addresses of `stack`, no others"),
+        ("LOCAL_REGISTRY_DNS_NAME=registry.example", "the registry's name is virthost.CLUSTER.DOMAIN"),
+        ("CLUSTER_NAME=Upper", "CLUSTER_NAME is 'Upper': "),
+        ("SSH_PUB_KEY='ssh-rsa AAAA me'", "config.sh:2: SSH_PUB_KEY: a profile names a file with keys: set SSH_KEY_FILE"),
+        ("CI_TOKEN=$(cat /x)\nFEATURE_SET=$(cat /y)", "config.sh:3: FEATURE_SET: a command substitution"),
+        ("ADDITIONAL_CAPABILITIES=Console", "needs BASELINE_CAPABILITY_SET"),
+        ("CLUSTER_SUBNET=10.0.0.0/14\nCLUSTER_SUBNET_V4=10.0.0.0/14", "has been removed in favor of CLUSTER_SUBNET_V4"),
+        ("VM_EXTRADISKS=true\nVM_EXTRADISKS_SIZE=8T", "must be a number of gigabytes, such as 8G"),
+        ("NETWORK_CONFIG_FOLDER=/nowhere", "has no file ostest-master-0.yaml"),
+        ("MACHINE_CONFIG_OPERATOR_LOCAL_IMAGE=https://github.com/x", "must be a pullspec with a digest"),
+        ("IRONIC_LOCAL_REPO=/x", "agentlab does not build images"),
+        ("ADDITIONAL_TRUST_BUNDLE=/nowhere", "the lab payload's registry has a certificate authority of its own"),
+        (f"OPENSHIFT_RELEASE_IMAGE={IMAGE}\nADDITIONAL_TRUST_BUNDLE=/nowhere", "cannot be read: No such file"),
+        (f"OPENSHIFT_RELEASE_IMAGE={IMAGE}\nMIRROR_IMAGES=true", "a real payload is not mirrored"),
+        ("FENCING_CREDENTIAL_IDENTIFIER=macAddress", "fencing credentials name hosts"),
+    ],
+)  # fmt: skip
+def test_values_that_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(importer.ConfigError) as caught:
+        read(COMPACT + text)
+    assert problem in str(caught.value)
+
+
+def test_values_that_are_the_default_because_of_others() -> None:
+    found = read(
+        "AGENT_E2E_TEST_SCENARIO=SNO_IPV4V6\nCLUSTER_NAME=two\nBASE_DOMAIN=example.com\nHOST_IP_STACK=v4v6\n"
+        "LOCAL_REGISTRY_DNS_NAME=virthost.${CLUSTER_NAME}.${BASE_DOMAIN}\n"
+    )
+    assert {"HOST_IP_STACK", "LOCAL_REGISTRY_DNS_NAME"} <= set(found.ignored)
+    assert found.options == {"cluster": "two"}
+    assert found.profile_text().startswith(
+        "# From a configuration of dev-scripts.\n# agentlab deploy PROFILE --cluster two\n"
+    )
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_counts_of_a_scenario(topology: str) -> None:
+    """CI exports NUM_WORKERS=3 for every job; only scenarios with two masters take it."""
+    scenario = TOPOLOGIES[topology].scenario
+    found = read(f"NUM_WORKERS=3\nWORKER_MEMORY=16384\nNUM_MASTERS=7\nAGENT_E2E_TEST_SCENARIO={scenario}_IPV4")
+    complete = profile.complete(found.raw)
+    two = TOPOLOGIES[topology].master.number == 2
+    assert complete["worker"]["count"] == (3 if two else TOPOLOGIES[topology].worker.number)
+    assert complete["master"]["count"] == TOPOLOGIES[topology].master.number
+    assert f"sets it to {TOPOLOGIES[topology].master.number}" in found.ignored["NUM_MASTERS"]
+    if not complete["worker"]["count"]:
+        assert found.ignored["WORKER_MEMORY"] == "there are no workers"
+
+
+def test_sizes_without_a_scenario() -> None:
+    """With a real payload the machines have the sizes that dev-scripts gives them, which are not those of a scenario."""
+    found = profile.complete(read(f"IP_STACK=v4\nOPENSHIFT_RELEASE_IMAGE={IMAGE}").raw)
+    sizes = {
+        role: (found[role]["vcpus"], found[role]["memory_mib"], found[role]["disk_gib"])
+        for role in ("master", "worker")
+    }  # type: ignore[literal-required]
+    assert sizes == {"master": (8, 16384, 60), "worker": (4, 8192, 60)}
+    assert found["topology"] == "ha" and found["addressing"] == "dhcp"
+
+
+def test_later_configurations_win() -> None:
+    """As in CI: config_root.sh, and after it the lines of DEVSCRIPTS_CONFIG, without `export`."""
+    first = "export OPENSHIFT_CI=true\nexport NUM_WORKERS=3\nexport MASTER_MEMORY=16384\n"
+    second = "AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=redfish\nNUM_WORKERS=0\nMASTER_MEMORY=$MASTER_MEMORY"
+    found = importer.read([("config_root.sh", first), ("DEVSCRIPTS_CONFIG", second)], {})
+    assert found.raw == {
+        "topology": "tnf",
+        "stack": "ipv4",
+        "addressing": "static",
+        "master": {"memory_mib": 16384},
+    }
+
+
+def test_everything_that_is_wrong_at_once() -> None:
+    with pytest.raises(importer.ConfigError) as caught:
+        read("AGENT_E2E_TEST_SCENARIO=HA_IPV4\nBOND_CONFIG=802.3ad\nMASTER_VCPU=x\nBASE_DOMAIN=A_B")
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["2", "3", "4"]
+    with pytest.raises(shell.ShellError) as shown:
+        importer.read([("a", "x y"), ("b", "A=$(id)")], {})
+    assert [line.split(":")[0] for line in str(shown.value).splitlines()] == ["a", "b"]
+
+
+def test_partial() -> None:
+    found = read(COMPACT + "BOND_CONFIG=802.3ad\nMASTER_MEMORY=20000", partial=True)
+    assert found.raw["master"] == {"memory_mib": 20000}
+    assert "# Refused: config.sh:2: BOND_CONFIG is '802.3ad': two interfaces" in found.profile_text()
+    assert profile.parse(found.profile_text(), "p").raw == found.raw
+
+
+def test_secrets_are_not_shown() -> None:
+    text = (
+        COMPACT + "CI_TOKEN=hush1\nREGISTRY_PASS=hush2\nINSTALLER_PROXY=http://me:hush3@proxy\nTOKEN_LOCAL_REPO=hush4"
+    )
+    found = read(text, partial=True)
+    shown = found.report() + found.profile_text()
+    assert "hush1" not in shown and "hush2" not in shown and "hush3" not in shown
+
+
+def test_unknown_variables() -> None:
+    found = read(COMPACT + "MASTER_MEMROY=1\nMINE=2")
+    assert found.ignored["MASTER_MEMROY"].endswith("did you mean MASTER_MEMORY?")
+    assert found.ignored["MINE"] == "dev-scripts' agent flow does not read it"
