@@ -66,10 +66,13 @@ def export_config(argv: list[str]) -> int:
     parser.add_argument("format", choices=_FORMATS, help="whose configuration is written")
     add_arguments(parser)
     _add_output(parser, "configuration")
+    parser.add_argument("--force", action="store_true", help="replace a file that agentlab has not written")
     args = parser.parse_args(argv)
     if not args.profile:
         parser.error("a profile is required")
     try:
+        if args.output and not args.force:
+            exporter.check_replaceable(Path(args.output), "--force")
         made = exporter.config(profile.load(args.profile, PROFILES, args.cluster), args.cluster)
         for lost in made.lost:
             say(f"no counterpart: {lost}", sys.stderr)

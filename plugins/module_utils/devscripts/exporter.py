@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..plan import overrides, profile
+from ..plan import files, overrides, profile
 from ..plan.options import Profile
 from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
@@ -52,7 +53,13 @@ class Export(NamedTuple):
 
 
 class ExportError(ValueError):
-    """A value that a shell file cannot have."""
+    """A value that a shell file cannot have, or a file that must not be replaced."""
+
+
+def check_replaceable(path: Path, how: str) -> None:
+    """Raise `ExportError` for a file that agentlab has not written; `how` is the option that replaces it."""
+    if path.exists() and not files.read(str(path)).startswith(_HEAD):
+        raise ExportError(f"{path}: was not written by agentlab, and may have settings of yours; {how} replaces it")
 
 
 def config(given: Profile, cluster: str, more: Mapping[str, str] | None = None) -> Export:

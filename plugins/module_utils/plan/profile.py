@@ -66,11 +66,15 @@ def load(
     report also names missing resources; a valid profile is not refused for that, which is up to the role `hypervisor`.
     components: replacements of components, which win over those of the profile.
     """
+    return validated(overridden(read(name, folder), components), cluster, here=here, files=files)
+
+
+def validated(source: Source, cluster: str, *, here: bool = False, files: bool = False) -> Profile:
+    """Return the complete profile that `source` has; as `load`."""
     from . import files as named
     from .capacity import check_here
     from .checks import check
 
-    source = overridden(read(name, folder), components)
     wrong = list(mismatches(source.raw, Profile))
     raw, renamed = _renamed(source.raw, wrong)
     if renamed:

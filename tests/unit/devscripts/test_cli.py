@@ -91,3 +91,14 @@ def test_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "devscripts", "nothing"]) == 2
     with pytest.raises(SystemExit):
         main(["export", "devscripts"])
+
+
+def test_export_keeps_the_settings_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "config_me.sh"
+    target.write_text("export CI_TOKEN=mine\n")
+    arguments = ["export", "devscripts", "HA_IPV4", "-o", str(target)]
+    assert main(arguments) == 2
+    assert f"{target}: was not written by agentlab" in capsys.readouterr().err
+    assert target.read_text() == "export CI_TOKEN=mine\n"
+    assert main([*arguments, "--force"]) == 0
+    assert main(arguments) == 0
