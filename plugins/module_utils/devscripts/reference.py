@@ -48,7 +48,7 @@ checkout. A profile whose fields all have a counterpart, exported and imported a
 The table has the 214 variables that dev-scripts' agent flow reads, at commit 655d6bacdea8 (August 2026).
 """
 _LATER = """\
-Variables that metal3-dev-env or openshift-install reads, or that are newer:
+Variables of other programs and flows that configurations set, and newer ones:
 """
 _PATTERNS = """\
 Families of variables:
@@ -59,7 +59,17 @@ def page() -> str:
     """Return the text of the page."""
     counts = {use: sum(row.use == use for row in VARIABLES.values()) for use in ("mapped", "refused", "ignored")}
     total = ", ".join(f"{count} are {use}" for use, count in counts.items())
-    parts = [_HEAD, f"{total}.\n", *_table(VARIABLES), "", _LATER, *_table(LATER), "", _PATTERNS, *_table(PATTERNS)]
+    parts = [
+        _HEAD,
+        f"{total}.\n",
+        *_table(VARIABLES),
+        "",
+        _LATER,
+        *_table(dict(sorted(LATER.items()))),
+        "",
+        _PATTERNS,
+        *_table(PATTERNS),
+    ]
     return "\n".join(parts) + "\n"
 
 

@@ -143,7 +143,6 @@ REFUSED: dict[str, Refused] = {
     "AGENT_DISABLE_AUTOMATED": Refused(
         "services of the agent ISO cannot be disabled; `agentlab create unconfigured-ignition --interactive` is near",
         "boolean",
-        "false",
     ),
     "AGENT_ISO_NO_REGISTRY_BUILD_METHOD": Refused(_OVE, default="script"),
     "AGENT_OPERATORS": Refused("no operator is installed with the cluster"),
@@ -270,6 +269,8 @@ VARIABLES: dict[str, Row] = dict(
 
 _MIRROR = "agentlab does not mirror operators or other images"
 LATER: dict[str, Row] = {
+    "AGENT_BAREMETAL_MACS": Row("refused", _BAREMETAL),
+    "AGENT_ENABLE_GUI": Row("ignored", "`agentlab forward` makes the service's page reachable"),
     "AGENT_ISO_BUILDER_IMAGE": Row("refused", _OVE),
     "AGENT_OVE_ISO_SOURCE": Row("refused", _OVE),
     "APPLY_EXTRA_WORKERS": Row("ignored", _IPI),
@@ -281,9 +282,17 @@ LATER: dict[str, Row] = {
     "MIRROR_CUSTOM_IMAGES": Row("refused", _MIRROR),
     "MIRROR_OLM": Row("refused", _MIRROR),
     "MIRROR_OLM_REMOTE_INDEX": Row("ignored", _OFF),
+    "OVN_LOCAL_GATEWAY_MODE": Row("refused", "the network plugin has its defaults", "boolean"),
     "VM_TPM_EMULATOR": Row("mapped", f"tpm of {EACH_ROLE}", "non-empty"),
-}
-"""Variables that metal3-dev-env or openshift-install reads for dev-scripts, and those that are newer than the commit."""
+    **dict.fromkeys(("BASE_IMAGE_DIR", "BASE_IMAGE_FROM", "CUSTOM_BASE_IMAGE", "CUSTOM_REPO_FILE"), Row("ignored", _OFF)),
+    **dict.fromkeys(("FILESYSTEM", "FIPS_VALIDATE", "GOPATH"), Row("ignored", _HOST)),
+    **dict.fromkeys(
+        ("CUSTOM_MAO_IMAGE", "ENABLE_CBO_TEST", "INSTALL_OPERATOR_SDK", "MAO_BRANCH", "MASTER_HARDWARE_PROFILE",
+         "OPENSHIFT_AGENT_INSTALLER_UTILS_PATH", "WORKER_HARDWARE_PROFILE"),
+        Row("ignored", _IPI),
+    ),
+}  # fmt: skip
+"""Variables of other programs and flows that configurations of dev-scripts set, and those that are newer than the commit."""
 
 PATTERNS: dict[str, Row] = {
     "*_NETWORK_SUBNET_V4": Row("mapped", "extra_networks[].ipv4, of the network in EXTRA_NETWORK_NAMES"),
@@ -291,6 +300,7 @@ PATTERNS: dict[str, Row] = {
     "*_LOCAL_IMAGE": Row("mapped", "release.payload_overrides.NAME, for a pullspec with a digest and the lab payload"),
     "*_LOCAL_REPO": Row("refused", "agentlab does not build images; `agentlab deploy --override` runs your build"),
     "*_EXTRA_PACKAGES": Row("refused", "agentlab does not build images"),
+    "*_PR": Row("refused", "agentlab does not build images"),
     "METALLB_IMAGE_*": Row("ignored", _OFF),
     "ASSISTED_*": Row("ignored", _IPI),
     "OPENSHIFT_INSTALL_*": Row("ignored", "environment of the real openshift-install, which agentlab does not run"),

@@ -59,7 +59,7 @@ def test_what_cannot_be_used(given: dict[str, Any], change: dict[str, Any], prob
 
 
 def test_a_profile_that_is_wrong(given: dict[str, Any]) -> None:
-    with pytest.raises(ProfileError, match="profile: master.vcpu: unknown field; did you mean `vcpus`"):
+    with pytest.raises(ProfileError, match=r"profile: master\.vcpu: unknown field; did you mean `vcpus`"):
         checkout.prepare(given | {"profile": {"master": {"vcpu": 3}}})
 
 

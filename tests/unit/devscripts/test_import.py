@@ -282,6 +282,58 @@ def test_what_ci_uses_and_is_refused(line: str) -> None:
     assert CI[line] in str(caught.value)
 
 
+# What the setup step of CI writes before the lines of a job (baremetalds-devscripts-setup).
+CI_SETUP = (
+    "export ADDN_DNS=192.0.2.53\nexport OPENSHIFT_CI=true\nexport NUM_WORKERS=3\nexport WORKER_MEMORY=16384\n"
+    f"export ENABLE_LOCAL_REGISTRY=true\nexport OPENSHIFT_RELEASE_IMAGE={IMAGE}\n"
+)
+JOBS: dict[str, tuple[str, set[str]]] = {
+    "compact-ipv4": ("AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4", set()),
+    "compact-ipv4-none-platform": (
+        "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4\nAGENT_PLATFORM_TYPE=none\nNETWORK_TYPE=OVNKubernetes",
+        set(),
+    ),
+    "sno-ipv6": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV6", set()),
+    "sno-ipv4-pxe": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_E2E_TEST_BOOT_MODE=PXE", set()),
+    "ha-dualstack": ("AGENT_E2E_TEST_SCENARIO=HA_IPV4V6_DHCP\nMIRROR_IMAGES=true", {"MIRROR_IMAGES"}),
+    "ha-dualstack-conformance": ("AGENT_E2E_TEST_SCENARIO=HA_IPV4V6\nWORKER_MEMORY=24576", set()),
+    "4control-ipv4": ("AGENT_E2E_TEST_SCENARIO=4CONTROL_IPV4", set()),
+    "5control-ipv4": ("AGENT_E2E_TEST_SCENARIO=5CONTROL_IPV4", set()),
+    "compact-fips": ("AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4\nFIPS_MODE=true\nMASTER_VCPU=8", set()),
+    "compact-ipv6-minimaliso": (
+        "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV6\nMIRROR_IMAGES=true\nAGENT_MINIMAL_ISO=true",
+        {"MIRROR_IMAGES"},
+    ),
+    "two-node-arbiter-ipv4": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\nFEATURE_SET=TechPreviewNoUpgrade", set()),
+    "two-node-fencing-ipv4": ("AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=redfish", set()),
+    "two-node-fencing-ipv4-mac": (
+        "AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=redfish\nNUM_WORKERS=0\nFENCING_CREDENTIAL_IDENTIFIER=macAddress",
+        {"FENCING_CREDENTIAL_IDENTIFIER"},
+    ),
+    "bad-dns": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_TEST_CASES=bad_dns", {"AGENT_TEST_CASES"}),
+    "appliance-dualstack": (
+        "AGENT_E2E_TEST_SCENARIO=SNO_IPV4V6_DHCP\nAGENT_E2E_TEST_BOOT_MODE=DISKIMAGE\nNETWORK_TYPE=OVNKubernetes\nINSTALLER_PROXY=true",
+        {"AGENT_E2E_TEST_BOOT_MODE", "INSTALLER_PROXY"},
+    ),
+    "sno-ipv4-iso-no-registry": (
+        "AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_E2E_TEST_BOOT_MODE=ISO_NO_REGISTRY\nAGENT_PLATFORM_TYPE=none",
+        {"AGENT_E2E_TEST_BOOT_MODE"},
+    ),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_jobs_of_ci(job: str) -> None:
+    """A job moves with its lines unchanged, or the variables that it cannot have are named."""
+    lines, refused = JOBS[job]
+    found = importer.read([("config_root.sh", CI_SETUP), ("DEVSCRIPTS_CONFIG", lines)], KNOWN, partial=True)
+    assert {refusal.variable for refusal in found.refused} == refused
+    plan = build.build(profile.complete(found.raw), "ostest")
+    workers = sum(node["role"] == "worker" for node in plan["nodes"])
+    assert workers == {"ha": 2, "tna": 3, "tnf": 0 if "NUM_WORKERS=0" in lines else 3}.get(found.raw["topology"], 0)
+    assert plan["release"]["image"] == IMAGE and plan["hypervisor"]["egress"]
+
+
 def test_ci_default_of_the_bmc_driver() -> None:
     assert "no machine through its BMC" in read(COMPACT + "OPENSHIFT_CI=true\nBMC_DRIVER=mixed").mapped["BMC_DRIVER"]
 
