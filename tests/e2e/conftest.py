@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from junitparser import JUnitXml
 
@@ -57,7 +58,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
     """Runs a job, which must pass and leave the host as it was."""
 
     def run(job: str) -> None:
-        settings = TABLE["defaults"] | TABLE["jobs"][job]
+        settings = jobs.load(job, ROOT / "ci/jobs.yml")
         before = host()
         artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
         limit = 60 * settings["timeout_minutes"] + 900

@@ -24,6 +24,7 @@ LAYERS = (
     ("boot",),
     ("sandbox",),
     ("report",),
+    ("ci",),
     ("_ansible",),
     ("plugins/callback", "plugins/connection", "plugins/modules"),
     ("payload/cluster", "payload/machine_os", "payload/node_agent"),

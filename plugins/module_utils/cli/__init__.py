@@ -45,6 +45,7 @@ LAB: dict[str, Verb] = {
     "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc"),
     "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
     "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
+    "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }

@@ -1,4 +1,4 @@
-"""`agentlab forward [NAME[=PORT] | HOST:PORT[=PORT]]...`: ports of the lab on this host's loopback."""
+"""`agentlab forward [NAME[=PORT] | HOST:PORT[=PORT]]...`: ports of the lab on this host's loopback, or an HTTP proxy into it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import json
 import os
 import re
 import sys
+from functools import partial
 
 from ..addresses import in_url
 from ..documents import load_json, read_file
 from ..errors import LabError
-from ..sandbox import forward, namespaces, processes
+from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
 from .cluster import Cluster, add_cluster, become, find
 from .terminal import say
 
+PROXY = "proxy"
+"""The target that is no port inside: an HTTP proxy."""
 FILE = "forward.json"
 """In the run directory while a forward runs: `{"pid", "start", "ports": {NAME: PORT}}`."""
 _WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=(?P<local>\d{1,5}))?")
@@ -34,7 +37,14 @@ def main(argv: list[str]) -> int:
         "targets",
         nargs="*",
         metavar="NAME[=PORT]",
-        help="api, console, service, or HOST:PORT inside; =PORT sets the local port (default: the first three, on free ports)",
+        help="api, console, service, HOST:PORT inside, or proxy: an HTTP proxy (CONNECT) to the cluster's names and networks; =PORT sets "
+        "the local port (default: the first three, on free ports)",
+    )
+    parser.add_argument(
+        "--address",
+        default=LOOPBACK,
+        help="address of this host to listen on (default: %(default)s); with another one, everybody who reaches it reaches the "
+        "cluster",
     )
     add_cluster(parser)
     args = parser.parse_args(argv)
@@ -45,7 +55,7 @@ def main(argv: list[str]) -> int:
         if cluster.plan["hypervisor"]["kind"] == "sandbox" and os.geteuid():
             kept = f"--preserve-env={','.join(name for name in ('AGENTLAB_RUNS', 'CLUSTER') if name in os.environ)}"
             return become(["sudo", kept, sys.executable, "-m", __package__ or "", "forward", *argv])
-        return _serve(cluster, targets)
+        return _serve(cluster, targets, args.address)
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
         return 1
@@ -69,7 +79,7 @@ def ports(cluster: Cluster) -> dict[str, int]:
 
 def _target(cluster: Cluster, text: str) -> Target:
     found = _WHERE.fullmatch(text)
-    names = known(cluster)
+    names = {**known(cluster), PROXY: Target(PROXY, cluster.plan["cluster"]["domain"], 0)}
     if not found or (found["name"] and found["name"] not in names):
         raise LabError(
             f"{text!r} is not a valid target: use {', '.join(names)} or HOST:PORT, each with an optional =PORT for the local port"
@@ -86,30 +96,33 @@ def _target(cluster: Cluster, text: str) -> Target:
     return target._replace(local=local)
 
 
-def _serve(cluster: Cluster, targets: list[Target]) -> int:
+def _serve(cluster: Cluster, targets: list[Target], address: str) -> int:
     running = (
         namespaces.require(cluster.name, cluster.state_dir) if cluster.plan["hypervisor"]["kind"] == "sandbox" else None
     )
-    sockets = forward.listen(targets)
+    sockets = forward.listen(targets, address)
     taken = {target.name: socket.getsockname()[1] for target, socket in zip(targets, sockets, strict=True)}
     path = cluster.directory / FILE
     own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": taken}
     write_atomic(path, json.dumps(own) + "\n")
     for target in targets:
-        say(f"{_here(target, taken[target.name]):<32} {in_url(target.host)}:{target.port}")
+        inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
+        say(f"{_here(target, taken[target.name], address):<32} {inside}")
     if "api" in taken:
         say(f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C")
+    handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}
     try:
+        keeper = os.pidfd_open(running.pid) if running else None
         if running:
             forward.enter(running.pid)
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(forward.serve(sockets, targets))
+            asyncio.run(forward.serve(sockets, targets, handlers, keeper))
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
     return 0
 
 
-def _here(target: Target, port: int) -> str:
-    scheme = {"api": "https://", "console": "https://", "service": "http://"}.get(target.name, "")
-    return f"{scheme}{LOOPBACK}:{port}"
+def _here(target: Target, port: int, address: str) -> str:
+    scheme = {"api": "https://", "console": "https://", "service": "http://", PROXY: "http://"}.get(target.name, "")
+    return f"{scheme}{in_url(address)}:{port}"

@@ -11,13 +11,17 @@ import contextlib
 import ctypes
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
+from ..addresses import socket_family
 from ..errors import LabError
 
 LOOPBACK = "127.0.0.1"
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 CHUNK = 256 * 1024
 CONNECT_SECONDS = 15.0
 
@@ -31,12 +35,12 @@ class Target(NamedTuple):
     local: int = 0
 
 
-def listen(targets: Sequence[Target]) -> list[socket.socket]:
-    """Return a listening socket of the loopback address for each target; LabError names a port that is in use."""
+def listen(targets: Sequence[Target], address: str = LOOPBACK) -> list[socket.socket]:
+    """Return a listening socket of `address` for each target; LabError names a port that is in use."""
     made: list[socket.socket] = []
     for target in targets:
         try:
-            made.append(socket.create_server((LOOPBACK, target.local)))
+            made.append(socket.create_server((address, target.local), family=socket_family(address)))
         except OSError as error:
             for one in made:
                 one.close()
@@ -57,21 +61,41 @@ def enter(pid: int) -> None:
         os.close(handle)
 
 
-async def serve(sockets: Sequence[socket.socket], targets: Sequence[Target]) -> None:
-    """Relay each connection to its target until cancelled. A connection that cannot be made is closed."""
+async def serve(
+    sockets: Sequence[socket.socket],
+    targets: Sequence[Target],
+    handlers: Mapping[str, Handler] = MappingProxyType({}),
+    sandbox: int | None = None,
+) -> None:
+    """Relay each connection to its target until cancelled. A connection that cannot be made is closed.
+
+    handlers: by name of a target, what answers its connections instead; sandbox: handle of a process (pidfd_open(2)), with whose
+    end this ends.
+    """
+    ended = asyncio.Event()
+    if sandbox is not None:
+        asyncio.get_running_loop().add_reader(sandbox, ended.set)
     async with contextlib.AsyncExitStack() as stack:
         for listening, target in zip(sockets, targets, strict=True):
-            server = await asyncio.start_server(partial(_relay, target), sock=listening)
+            handler = handlers.get(target.name) or partial(_relay, target)
+            server = await asyncio.start_server(handler, sock=listening)
             await stack.enter_async_context(server)
-        await asyncio.Event().wait()
+        await ended.wait()
+        if sandbox is not None:
+            asyncio.get_running_loop().remove_reader(sandbox)
 
 
 async def _relay(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(CONNECT_SECONDS):
-            there_reader, there_writer = await asyncio.open_connection(target.host, target.port)
-        with contextlib.closing(there_writer):
-            await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+            there = await asyncio.open_connection(target.host, target.port)
+        await splice((reader, writer), there)
+
+
+async def splice(here: Streams, there: Streams) -> None:
+    """Copy in both directions until both have ended, and close `there`."""
+    with contextlib.closing(there[1]):
+        await asyncio.gather(_copy(here[0], there[1]), _copy(there[0], here[1]))
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

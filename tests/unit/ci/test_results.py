@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.ci import results
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import records
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 JOBS = {"sno": {}, "ha": {}, "fault": {}, "new": {}}
@@ -15,7 +16,7 @@ JOBS = {"sno": {}, "ha": {}, "fault": {}, "new": {}}
 
 def record(
     job: str, *, days: float, result: str = "passed", seconds: float = 300.0, profile: str | None = "sno_ipv4"
-) -> results.Record:
+) -> records.Record:
     date = (NOW - datetime.timedelta(days=days)).isoformat()
     return {
         "job": job,
@@ -68,7 +69,7 @@ def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     assert results.load(path) == []
     for days in (1, 3):
-        results.append(record("sno", days=days), path)
+        records.append(record("sno", days=days), path)
     assert [one["date"] for one in results.load(path)] == [record("sno", days=days)["date"] for days in (3, 1)]
     path.write_text(
         json.dumps(record("sno", days=1)) + "\n" + json.dumps({"job": "sno", "date": NOW.isoformat()}) + "\n"

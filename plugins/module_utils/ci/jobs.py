@@ -1,0 +1,71 @@
+"""The e2e jobs of `ci/jobs.yml`: a profile, the stages to run, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from ..documents import load_yaml, read_file
+from ..vocabulary import RUN_STAGES
+
+
+class Expect(TypedDict):
+    """The failure that a job must end with: exit code of the stage, texts in the log of the wait, the first cause as a regular expression."""
+
+    exit_code: int
+    cause: str
+    log: list[str]
+
+
+class Job(TypedDict):
+    """A job with its defaults; `ci/jobs.yml` has the meaning of each field."""
+
+    profile: str | dict[str, Any]
+    stages: list[str]
+    variables: dict[str, Any]
+    again: bool
+    gather: bool
+    expect: Expect | None
+    idle_minutes: float
+    timeout_minutes: float
+
+
+DEFAULTS: Job = {
+    "profile": "",
+    "stages": list(RUN_STAGES),
+    "variables": {},
+    "again": False,
+    "gather": False,
+    "expect": None,
+    # One task may be silent for the whole wait, which has its own limits.
+    "idle_minutes": 60,
+    "timeout_minutes": 90,
+}
+
+
+def names(path: Path) -> list[str]:
+    """The jobs of a table; none when there is no such file, as in an installed collection."""
+    return sorted(_table(path)) if path.exists() else []
+
+
+def load(name: str, path: Path) -> Job:
+    """Return a job of a table with defaults. ValueError lists the existing jobs, or the stages."""
+    table = _table(path)
+    if name not in table:
+        raise ValueError(f"{path.name}: no job {name!r}; there are: {', '.join(sorted(table))}")
+    if unknown := sorted(table[name].keys() - DEFAULTS.keys()):
+        raise ValueError(f"{path.name}: jobs.{name} has {', '.join(unknown)}; fields are {', '.join(DEFAULTS)}")
+    job = cast(Job, {**DEFAULTS, **table[name]})
+    check_stages(job["stages"], f"{path.name}: jobs.{name}.stages")
+    return job
+
+
+def check_stages(stages: Sequence[str], where: str) -> None:
+    """Raise ValueError for a name that is not a stage; where: what has the list."""
+    if unknown := [stage for stage in stages if stage not in RUN_STAGES]:
+        raise ValueError(f"{where} has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
+
+
+def _table(path: Path) -> dict[str, dict[str, Any]]:
+    return cast(dict[str, dict[str, Any]], load_yaml(read_file(path), name=path.name)["jobs"])

@@ -1,0 +1,218 @@
+"""The files that OpenShift CI's later steps read: SHARED_DIR, which is flat and small, and names in ARTIFACT_DIR.
+
+Readers and formats: docs/ci.md. Nothing here fails a job: what cannot be written is one message at the end.
+"""
+
+from __future__ import annotations
+
+import errno
+import html
+import shlex
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..documents import DocumentError, load_yaml, read_file
+from ..plan.model import Plan
+from ..plan.rundir import dump
+from ..state import write_atomic
+from . import outcome
+
+LINKS = "custom-links.txt"
+PULL_SECRET = "auth/pull_secret.json"
+"""In the run directory, which is DS_WORKING_DIR's."""
+_STACKS = {"ipv4": "v4", "ipv6": "v6", "dualstack": "v4v6"}
+_PRIVATE = 0o600
+
+
+class Place:
+    """A directory for results. It need not exist or be writable; `problem` is one message about what could not be written."""
+
+    def __init__(self, name: str, path: Path | None) -> None:
+        self.name, self.path = name, path
+        self._lost: dict[str, str] = {}
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, 0600."""
+        self.make(name, lambda: text)
+
+    def make(self, name: str, content: Callable[[], str]) -> None:
+        """Write what `content` returns; its OSError or ValueError counts as one of the file."""
+        if self.path is None:
+            return
+        try:
+            if not self.path.is_dir():
+                raise FileNotFoundError(errno.ENOENT, "no such directory")
+            write_atomic(self.path / name, content(), _PRIVATE)
+        except (OSError, ValueError) as error:
+            self._lost[name] = _reason(error)
+
+    def append(self, name: str, text: str) -> str:
+        """Add a line to a file, and return all of it; without a directory, the line alone."""
+        before = self.read(name)
+        after = before + ("\n" if before and not before.endswith("\n") else "") + text + "\n"
+        self.write(name, after)
+        return after
+
+    def read(self, name: str) -> str:
+        """The content of a file; empty when there is none."""
+        if self.path is not None:
+            try:
+                return (self.path / name).read_text(errors="replace")
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                self._lost[name] = _reason(error)
+        return ""
+
+    @property
+    def problem(self) -> str:
+        """What could not be written and why; empty when nothing was lost."""
+        if not self._lost:
+            return ""
+        reasons = ", ".join(sorted(set(self._lost.values())))
+        return f"{self.name} {self.path}: cannot write {', '.join(sorted(self._lost))}: {reasons}"
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+class Result(NamedTuple):
+    """How an attempt ended: its class, the first cause of a failure, and whether the cluster stays."""
+
+    ended: outcome.Class
+    cause: str
+    kept: bool
+
+
+def leave(
+    result: Result,
+    shared: Place,
+    artifacts: Place,
+    plan: Plan | None,
+    run_dir: Path,
+    *,
+    proxy: str = "",
+    link: str = "",
+) -> None:
+    """Write everything that later steps read.
+
+    plan: of the cluster, if it got that far; proxy: URL of an HTTP proxy that leads into the cluster's network;
+    link: URL of the artifacts, for the job's page. Of a cluster that does not stay, nothing says how to reach it.
+    """
+    history = shared.append(outcome.STATUS, str(int(result.ended)))
+    artifacts.write(outcome.STATUS, history)
+    artifacts.write(outcome.JUNIT, outcome.junit(outcome.attempts(history), result.cause).tostring().decode())
+    if result.ended:
+        for place in (shared, artifacts):
+            place.write(outcome.INFRASTRUCTURE_LOG, outcome.printable(result.cause) + "\n")
+    shared.append(LINKS, _link(result, link))
+    if not result.kept or plan is None:
+        return
+    shared.write("ds-vars.conf", variables(plan, run_dir))
+    artifacts.write("ds-vars.conf", variables(plan, run_dir))
+    auth = run_dir / "auth"
+    if (auth / "kubeconfig").exists():
+        shared.make("kubeconfig", lambda: kubeconfig(auth / "kubeconfig", proxy))
+    if (auth / "kubeadmin-password").exists():
+        shared.make("kubeadmin-password", (auth / "kubeadmin-password").read_text)
+    if proxy:
+        shared.write("proxy-conf.sh", proxy_settings(proxy))
+    if not result.ended:
+        for place in (shared, artifacts):
+            place.write("console.url", plan["endpoints"]["console"]["url"])
+
+
+def explain(cause: str, shared: Place, *, link: str = "") -> None:
+    """After a gathering: replace the cause of an attempt that failed, or was interrupted before its cause was known."""
+    history = outcome.attempts(shared.read(outcome.STATUS))
+    if history and history[-1]:
+        shared.write(outcome.INFRASTRUCTURE_LOG, outcome.printable(cause) + "\n")
+        shared.append(LINKS, _link(Result(history[-1], cause, False), link))
+
+
+def kubeconfig(path: Path, proxy: str = "") -> str:
+    """A kubeconfig whose clusters are reached through `proxy`."""
+    data = _mapping(load_yaml(read_file(path), name=str(path)))
+    for entry in data.get("clusters") or []:
+        if proxy:
+            entry["cluster"]["proxy-url"] = proxy
+    return dump(data)
+
+
+def _mapping(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}
+
+
+def variables(plan: Plan, run_dir: Path) -> str:
+    """`ds-vars.conf`, which OpenShift CI's test step sources.
+
+    DS_OPENSHIFT_VERSION is major.minor; DS_WORKING_DIR has `pull_secret.json` (`write_pull_secret`).
+    """
+    values = {
+        "DS_OPENSHIFT_VERSION": plan["release"]["profile"],
+        "DS_REGISTRY": f"{plan['services']['host']}:{plan['services']['registry']['port']}",
+        "DS_WORKING_DIR": str((run_dir / PULL_SECRET).parent.absolute()),
+        "DS_IP_STACK": _STACKS[plan["cluster"]["stack"]],
+    }
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
+def proxy_settings(proxy: str) -> str:
+    """`proxy-conf.sh`, which steps source before they call a client."""
+    names: Mapping[str, str] = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": "localhost,127.0.0.1"}
+    lines = [
+        f"export {name}={shlex.quote(value)} {name.lower()}={shlex.quote(value)}\n" for name, value in names.items()
+    ]
+    return "".join([f"export PROXYPORT={proxy.rstrip('/').rpartition(':')[2]}\n", *lines])
+
+
+def write_pull_secret(run_dir: Path) -> None:
+    """Write the run's pull secret where `DS_WORKING_DIR` is; nothing when install-config.yaml has none, or was not written yet."""
+    for path in (run_dir / "install-config.yaml", run_dir / "inputs/install-config.yaml"):
+        if path.exists():
+            try:
+                secret = _mapping(load_yaml(read_file(path), name=str(path))).get("pullSecret")
+            except DocumentError:
+                return
+            if isinstance(secret, str):
+                write_atomic(run_dir / PULL_SECRET, secret, _PRIVATE)
+            return
+
+
+def _link(result: Result, url: str) -> str:
+    text = html.escape(outcome.printable(result.cause).partition("\n")[0] if result.ended else "installed")
+    report = f'<a target="_blank" href="{html.escape(url)}">agentlab</a>' if url else "agentlab"
+    return f"<p>{report}: {text}</p>"
+
+
+def archives(report: Path, target: Path) -> None:
+    """Pack a gathered report under the names that tools for OpenShift CI look for.
+
+    `agent-gather-<host>.tar.xz` has the logs of a host, `libvirt-logs.tar.gz` the consoles. What is in the report is
+    redacted already. Raises OSError.
+    """
+    for host in sorted(path for path in (report / "hosts").glob("*") if path.is_dir()):
+        with tarfile.open(target / f"agent-gather-{host.name}.tar.xz", "w:xz") as tar:
+            tar.add(host, f"agent-gather-{host.name}")
+    consoles = [(path, f"{_dashed(path.stem)}_console.log") for path in sorted((report / "console").glob("*.log"))]
+    others = [(path, path.name) for path in sorted((report / "libvirt").glob("*"))]
+    if consoles or others:
+        with tarfile.open(target / "libvirt-logs.tar.gz", "w:gz") as tar:
+            for path, name in _unique([*consoles, *others]):
+                tar.add(path, f"libvirt-logs/{name}")
+
+
+def _unique(files: list[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
+    seen = set[str]()
+    for path, name in files:
+        if name not in seen:
+            seen.add(name)
+            yield path, name
+
+
+def _dashed(domain: str) -> str:
+    """A domain's name as in the file names of others: `ostest-master-0`."""
+    return domain.replace("_", "-")

@@ -1,0 +1,282 @@
+"""`agentlab ci run JOB|PROFILE`, `agentlab ci gather`: an installation as a step of OpenShift CI calls it.
+
+The job's directory in the artifacts has `junit.xml` (a test case per stage), `events.jsonl` (Ansible's events), `<stage>.log` (its
+output), `run/` (the plan, the inputs, the manifests and the logs of the run directory), after a failure `report/` with the first
+cause in `summary.txt`, and what OpenShift CI's tools look for: docs/ci.md lists it. All of it is redacted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from ...addresses import in_url
+from ...ci import jobs, outcome, records, shared
+from ...errors import LabError
+from ...plan import profile, rundir
+from ...plan.model import Plan
+from ...sandbox import kvm
+from .. import forward
+from ..cluster import add_cluster, find
+from ..places import PROFILES, ROOT, program
+from ..terminal import say
+from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, fresh, junit, settle
+
+TABLE = ROOT / "ci/jobs.yml"
+PROXY_SECONDS = 20.0
+
+
+def main(argv: list[str]) -> int:
+    """Run a job, or gather; the exit status of `run` is the class of the installation."""
+    args = _parser().parse_args(argv)
+    places = shared.Place("SHARED_DIR", args.shared), args.artifacts.absolute()
+    return int(_gather(args, *places) if args.command == "gather" else _run(args, *places))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agentlab ci", description="Run an installation as a step of OpenShift CI.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run|gather")
+    run = commands.add_parser(
+        "run",
+        help="run a job or install a profile, and leave what later steps read",
+        description="Exit status: 0, or the class of the failure: 3 configuration, 4 infrastructure, 5 bootstrap, 6 creation, "
+        "7 operators, 1 anything else; 2 for invalid options.",
+    )
+    run.add_argument("target", metavar="JOB|PROFILE", help="a job of ci/jobs.yml; otherwise a profile, as for deploy")
+    run.add_argument("--keep", action="store_true", help="do not destroy the cluster, and leave how to reach it")
+    run.add_argument("--stages", metavar="A,B", help="run these stages only")
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="a field of the profile, as in release.payload=ocp (repeatable)",
+    )
+    run.add_argument("--timeout-minutes", type=float, help="limit of the whole job")
+    run.add_argument("--results", type=Path, metavar="FILE", help="append a record of the job, as in ci/results.jsonl")
+    run.add_argument(
+        "--proxy-url",
+        default="",
+        metavar="URL",
+        help="proxy-url of the kubeconfig (default: the one of --proxy-listen)",
+    )
+    run.add_argument(
+        "--proxy-listen",
+        metavar="ADDRESS:PORT",
+        help="with --keep, where this host offers an HTTP proxy into the sandbox (default: 127.0.0.1 and a free port)",
+    )
+    gather = commands.add_parser(
+        "gather", help="collect logs of a cluster into the artifacts, also of one that was interrupted"
+    )
+    gather.add_argument("--destroy", action="store_true", help="destroy the cluster afterwards")
+    for one in (run, gather):
+        add_cluster(one)
+        one.add_argument(
+            "--artifacts",
+            type=Path,
+            default=Path(os.environ.get("ARTIFACT_DIR") or ROOT / "artifacts"),
+            help="directory of the artifacts (default: ARTIFACT_DIR)",
+        )
+        one.add_argument(
+            "--shared",
+            type=Path,
+            default=Path(os.environ["SHARED_DIR"]) if os.environ.get("SHARED_DIR") else None,
+            help="directory that later steps read (default: SHARED_DIR)",
+        )
+        one.add_argument(
+            "--artifacts-url", default="", metavar="URL", help="where the artifacts will be read, for the job's page"
+        )
+    return parser
+
+
+def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
+    """The job that the arguments mean, and its name. ValueError for one that is neither a job nor a profile."""
+    if args.target in jobs.names(TABLE):
+        name, job = args.target, jobs.load(args.target, TABLE)
+    else:
+        name, job = Path(args.target).stem, jobs.DEFAULTS | {"profile": args.target}
+    if args.stages:
+        job = job | {"stages": args.stages.split(",")}
+        jobs.check_stages(job["stages"], "--stages")
+    if args.timeout_minutes:
+        job = job | {"timeout_minutes": args.timeout_minutes}
+    if args.set:
+        given = job["profile"]
+        values = given if isinstance(given, dict) else profile.read(given, PROFILES).raw
+        job = job | {"profile": settle(values, args.set)}
+    return name, job
+
+
+def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
+    start, begin = datetime.datetime.now(datetime.UTC), time.monotonic()
+    artifacts = parent / Path(args.target).stem
+    here = shared.Place("artifacts", artifacts)
+    interrupt, done = Interrupt(), list[Stage]()
+    try:
+        fresh(artifacts)
+        name, job = _job(args)
+        runner = Runner(job, args.cluster, artifacts, interrupt)
+    except (ValueError, OSError) as error:
+        refused = error if isinstance(error, Refused) else Refused(error)
+        say(refused, sys.stderr)
+        shared.leave(
+            shared.Result(refused.ended, str(refused), False), later, here, None, Path(), link=args.artifacts_url
+        )
+        _complain(refused.ended, later, here)
+        return refused.ended
+    with interrupt.noticed(), (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
+        installation = _installation(runner, events, done)
+        _after(runner, events, done, installation)
+        result = shared.Result(runner.ended(installation), runner.cause(installation), args.keep)
+        _collect(runner)
+        plan = rundir.load_plan(runner.run_dir) if (runner.run_dir / rundir.PLAN).exists() else None
+        if plan is not None and args.keep:
+            shared.write_pull_secret(runner.run_dir)
+        proxy = _proxy(args, plan, artifacts) if args.keep and not interrupt() else ""
+        shared.leave(result, later, here, plan, runner.run_dir, proxy=proxy, link=args.artifacts_url)
+        if not args.keep and not interrupt():
+            _report(done, runner.stage("destroy", events, last=True))
+    if interrupt():
+        say(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
+    here.make("junit.xml", lambda: junit(name, done).tostring().decode())
+    if args.results:
+        records.append(_record(name, job, done, start, time.monotonic() - begin), args.results)
+    _complain(result.ended, later, here)
+    if not any(stage.error for stage in done):
+        return 0
+    return int(result.ended or outcome.Class.OTHER)
+
+
+def _collect(runner: Runner) -> None:
+    try:
+        runner.collect()
+    except OSError as error:
+        say(f"agentlab: not all artifacts could be written: {error}", sys.stderr)
+
+
+def _complain(ended: outcome.Class, *places: shared.Place) -> None:
+    for place in places:
+        if place.problem:
+            say(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
+
+
+def _installation(runner: Runner, events: TextIO, done: list[Stage]) -> Stage:
+    """Run the job's stages until one fails, and gather after a failure; report all but the last one, and return that."""
+    *before, last = runner.job["stages"]
+    for name in (*before, last):
+        stage = runner.stage(name, events)
+        if stage.error:
+            if name in GATHER_AFTER and not runner.interrupt():
+                runner.stage("gather", events, last=True)
+            break
+        if name != last:
+            _report(done, stage)
+    return stage
+
+
+def _after(runner: Runner, events: TextIO, done: list[Stage], last: Stage) -> None:
+    """Report the last stage of the installation as the job expects it to end; then the second run and the gathering of a job that has them."""
+    _report(done, runner.check_result(last))
+    if last.error or runner.interrupt():
+        return
+    for asked, run in (
+        (runner.job["again"], lambda: runner.again(events)),
+        (runner.job["gather"], lambda: runner.stage("gather", events)),
+    ):
+        if asked and not done[-1].error:
+            _report(done, run())
+
+
+def _report(done: list[Stage], stage: Stage) -> None:
+    done.append(stage)
+    say(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
+
+
+def _proxy(args: argparse.Namespace, plan: Plan | None, artifacts: Path) -> str:
+    """Return the URL of a proxy into the cluster's network, and start ours if the cluster is in a sandbox.
+
+    Ours ends with the sandbox. A proxy that does not start is a message, not a failure of the job.
+    """
+    if plan is None or plan["hypervisor"]["kind"] != "sandbox" or (args.proxy_url and not args.proxy_listen):
+        return str(args.proxy_url)
+    running = _running_proxy(args.cluster)
+    if running and not args.proxy_listen:
+        return f"http://{forward.LOOPBACK}:{running}/"
+    address, __, port = (args.proxy_listen or f"{forward.LOOPBACK}:0").rpartition(":")
+    address = address.strip("[]")
+    command = [
+        sys.executable,
+        "-m",
+        __package__.rpartition(".")[0],
+        "forward",
+        f"{forward.PROXY}={port}",
+        "--address",
+        address,
+    ]
+    with (artifacts / "proxy.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--cluster", args.cluster],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + PROXY_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if (found := _running_proxy(args.cluster)) and found != running:
+            return str(args.proxy_url) or f"http://{in_url(address)}:{found}/"
+        time.sleep(0.1)
+    said = (artifacts / "proxy.log").read_text().strip()
+    say(f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr)
+    return ""
+
+
+def _running_proxy(name: str) -> int | None:
+    try:
+        return forward.ports(find(name)).get(forward.PROXY)
+    except (LabError, ValueError, OSError):
+        return None
+
+
+def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> int:
+    """Gather into the artifacts, with the names of OpenShift CI; destroy also what could not be gathered."""
+    interrupt, done = Interrupt(), list[Stage]()
+    try:
+        artifacts.mkdir(parents=True, exist_ok=True)
+        runner = Runner(jobs.DEFAULTS, args.cluster, artifacts, interrupt)
+    except (Refused, OSError) as error:
+        say(error, sys.stderr)
+        return int(outcome.Class.OTHER)
+    with interrupt.noticed(), (artifacts / "events.jsonl").open("a", encoding="utf-8") as events:
+        _report(done, runner.stage("gather", events))
+        _collect(runner)
+        shared.explain(runner.cause(Stage("wait", 0, "no first cause was found")), later, link=args.artifacts_url)
+        if args.destroy and not interrupt():
+            _report(done, runner.stage("destroy", events, last=True))
+    if later.problem:
+        say(f"agentlab: {later.problem}", sys.stderr)
+    return int(any(stage.error for stage in done))
+
+
+def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float) -> records.Record:
+    given = job["profile"]
+    host = platform.freedesktop_os_release()["PRETTY_NAME"]
+    if "boot" in job["stages"]:  # other jobs need no accelerator, and detection takes a while
+        host += ", KVM" if kvm.usable()["usable"] else ", TCG"
+    return {
+        "job": name,
+        "profile": given if isinstance(given, str) else None,
+        "commit": records.commit(ROOT),
+        "date": start.isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "result": "failed" if any(stage.error for stage in done) else "passed",
+        "stages": {stage.name: round(stage.seconds, 1) for stage in done},
+        "host": host,
+    }

@@ -1,0 +1,278 @@
+"""Runs the stages of one job through ansible-runner; all output goes to the job's artifacts."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from ..._deps import optional
+from ...ci import outcome, shared
+from ...ci.jobs import Job
+from ...redact import Redactor, redact
+from ...report.secrets import of_run
+from ...state.owner import OwnerError
+from .. import lab, orphans
+from ..places import PLAYBOOKS, ROOT, run_dir
+
+if TYPE_CHECKING:
+    import ansible_runner
+    import junitparser
+else:
+    ansible_runner = optional("ansible_runner", "ansible-runner")
+    junitparser = optional("junitparser")
+
+GATHER_AFTER = {"boot", "wait", "validate"}
+LARGE = 64 * 2**20
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BOOTSTRAPPED = "cluster bootstrap is complete"
+
+
+class Stage(NamedTuple):
+    """Result of one stage; error is the message of the failed task, or empty; exit_code its reported exit code.
+
+    changed: the tasks that changed something.
+    """
+
+    name: str
+    seconds: float
+    error: str
+    exit_code: int | None = None
+    changed: tuple[str, ...] = ()
+
+
+class Refused(ValueError):
+    """A job that cannot start: its text, and the class of the failure."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        configured = isinstance(error, ValueError) and not isinstance(error, OwnerError)
+        self.ended = outcome.Class.CONFIGURATION if configured else outcome.Class.INFRASTRUCTURE
+
+
+class Interrupt:
+    """Whether a signal has asked the job to end; the number of the signal."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> bool:
+        return self.number != 0
+
+    @contextmanager
+    def noticed(self) -> Iterator[None]:
+        """Note SIGINT, SIGTERM and SIGHUP instead of ending with them, while the block runs; only the main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._note) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self.number = number
+
+
+class Runner:
+    """Runs playbooks of one job on `cluster`; artifacts: the job's directory, which exists.
+
+    Raises `Refused` for a profile, plan or owner that is not right, before anything runs.
+    """
+
+    def __init__(self, job: Job, cluster: str, artifacts: Path, interrupt: Interrupt | None = None) -> None:
+        self.job, self.cluster, self.artifacts = job, cluster, artifacts
+        self.interrupt = interrupt or Interrupt()
+        self.run_dir = run_dir(cluster)
+        profile = job["profile"]
+        if isinstance(profile, dict):
+            from ...plan.rundir import dump
+
+            path = artifacts / "profile.yml"
+            path.write_text(dump(profile), encoding="utf-8")
+            profile = str(path)
+        self.profile = profile or None
+        self.end = time.monotonic() + job["timeout_minutes"] * 60
+        try:
+            lab.inputs("deploy" if self.profile else "validate", cluster, self.profile)
+        except (ValueError, OSError) as error:
+            raise Refused(error) from error
+
+    def stage(self, name: str, events: TextIO, *, last: bool = False) -> Stage:
+        """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then)."""
+        start, failed, exit_code = time.monotonic(), "", None
+        changed: list[str] = []
+        try:
+            inventory, variables = lab.inputs(name, self.cluster, self.profile)
+        except (ValueError, OSError) as refusal:
+            return Stage(name, 0, str(refusal), int(Refused(refusal).ended))
+        known = Redactor(of_run(self.run_dir))
+
+        def keep(event: dict[str, Any]) -> bool:
+            nonlocal failed, exit_code
+            events.write(known.feed(json.dumps(event, default=str)) + "\n")
+            data = event.get("event_data") or {}
+            result = data.get("res") or {}
+            if event["event"] == "runner_on_ok" and result.get("changed"):
+                changed.append(str(data.get("task")))
+            if (
+                not failed
+                and event["event"] in ("runner_on_failed", "runner_on_unreachable")
+                and not data.get("ignore_errors")
+            ):
+                failed, exit_code = f"{data.get('task')}: {result.get('msg', '')}", result.get("exit_code")
+            return False
+
+        with tempfile.TemporaryDirectory(prefix="agentlab-runner-") as private:
+            hosts = Path(private) / "hosts.yml"
+            hosts.write_text(inventory)
+            limits = {"idle_timeout": int(self.job["idle_minutes"] * 60)}
+            if not last:
+                limits["job_timeout"] = max(int(self.end - start), 1)
+            done = ansible_runner.run(
+                private_data_dir=private,
+                ident=name,
+                event_handler=keep,
+                cancel_callback=self.interrupt,
+                project_dir=str(ROOT),
+                playbook=str(PLAYBOOKS / f"{name}.yml"),
+                inventory=str(hosts),
+                extravars={**variables, **self.job["variables"]},
+                settings=limits,
+                envvars=_environment(self.run_dir),
+            )
+            text = Path(done.stdout.name).read_text(errors="replace")
+        if self.interrupt():
+            orphans.end(self.run_dir, own=True)
+        secrets = of_run(self.run_dir)
+        (self.artifacts / f"{name}.log").write_text(redact(text, secrets))
+        error = "" if done.rc == 0 else failed or f"{name}: {done.status}, exit code {done.rc}"
+        if self.interrupt():
+            error = f"{name}: interrupted by {signal.Signals(self.interrupt.number).name}"
+        return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed))
+
+    def again(self, events: TextIO) -> Stage:
+        """Run the finished deploy again, which must change nothing."""
+        done = self.stage("deploy", events)
+        error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
+        return done._replace(name="again", error=error)
+
+    def ended(self, done: Stage) -> outcome.Class:
+        """The class of the installation after its last stage."""
+        if not done.error:
+            return outcome.Class.INSTALLED
+        log = self.run_dir / "logs/wait-for.log"
+        bootstrapped = log.exists() and _BOOTSTRAPPED in log.read_text(errors="replace")
+        return outcome.classify(done.name, done.error, done.exit_code, bootstrapped=bootstrapped)
+
+    def cause(self, done: Stage) -> str:
+        """The report's first cause with its next step if there is a report, otherwise the error of the failed stage."""
+        summary = self.run_dir / "report/summary.txt"
+        if done.error and done.name in GATHER_AFTER and summary.exists():
+            first = summary.read_text(errors="replace").splitlines()[:2]
+            if first and first[0].startswith("First cause: "):
+                return "\n".join([*first, done.error])
+        return done.error
+
+    def check_result(self, done: Stage) -> Stage:
+        """Return the last stage of a job that expects a failure: its error lists unexpected results."""
+        expect = self.job["expect"]
+        if expect is None:
+            return done
+        log, summary = self.run_dir / "logs/wait-for.log", self.run_dir / "report/summary.txt"
+        said = log.read_text() if log.exists() else ""
+        first = summary.read_text().partition("\n")[0] if summary.exists() else "no report"
+        wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in said]
+        if not done.error:
+            wrong.append("nothing failed")
+        if done.exit_code != expect["exit_code"]:
+            wrong.append(f"exit code {done.exit_code}, expected {expect['exit_code']}")
+        if not re.match(f"First cause: {expect['cause']}", first):
+            wrong.append(f"{first!r}, expected {expect['cause']!r}")
+        return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
+
+    def collect(self) -> None:
+        """Copy the run directory without secrets, and pack the report under the names of OpenShift CI."""
+        secrets = of_run(self.run_dir)
+        for source, target in self._worth_keeping():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            data = source.read_bytes()
+            try:
+                target.write_text(redact(data.decode(), secrets))
+            except UnicodeDecodeError:  # an archive, redacted when it was gathered
+                target.write_bytes(data)
+        shared.archives(self.run_dir / "report", self.artifacts)
+
+    def _worth_keeping(self) -> Iterator[tuple[Path, Path]]:
+        for path in sorted(self.run_dir.rglob("*")):
+            inside = path.relative_to(self.run_dir)
+            if (
+                path.is_file()
+                and inside.parts[0] not in ("auth", "tls", "ssh")
+                and path.suffix != ".iso"
+                and path.stat().st_size < LARGE
+            ):
+                folder = "" if inside.parts[0] == "report" else "run"
+                yield path, self.artifacts / folder / inside
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    binaries = Path(sys.executable).parent
+    return {
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_NOCOLOR": "1",
+        "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        **orphans.mark(directory),
+    }
+
+
+def junit(job: str, stages: list[Stage]) -> junitparser.JUnitXml:
+    """Return the stages as test cases of one suite."""
+    suite = junitparser.TestSuite(job)
+    for stage in stages:
+        case = junitparser.TestCase(stage.name, classname=job, time=round(stage.seconds, 1))
+        if stage.error:
+            case.result = [junitparser.Failure(outcome.printable(stage.error))]
+        suite.add_testcase(case)
+    xml = junitparser.JUnitXml()
+    xml.add_testsuite(suite)
+    return xml
+
+
+def fresh(path: Path) -> Path:
+    """An empty directory at `path`."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def settle(values: Mapping[str, Any], assignments: list[str]) -> dict[str, Any]:
+    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one."""
+    from ...documents import load_yaml
+
+    result = copy.deepcopy(dict(values))
+    for text in assignments:
+        path, equals, value = text.partition("=")
+        *parents, last = path.strip().split(".")
+        if not equals or not last or not all(parents):
+            raise ValueError(f"--set {text!r}: is not of the form field.field=value")
+        place = result
+        for name in parents:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise ValueError(f"--set {text!r}: {name} is not a mapping in the profile")
+        place[last] = load_yaml(value, name=f"--set {path}")
+    return result

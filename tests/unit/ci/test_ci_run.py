@@ -1,0 +1,228 @@
+"""`agentlab ci run`: the table of jobs, and jobs that go as far as needs no machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.agentlab.ocp.ci import results
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import ci
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.ci import runner as stages
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from junitparser import JUnitXml
+
+ROOT = Path(__file__).resolve().parents[3]
+TABLE = ROOT / "ci/jobs.yml"
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Calls `agentlab ci` with directories of its own: out, shared, runs."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "shared").mkdir()
+
+    def call(command: str, *arguments: str, shared: Path | None = None) -> int:
+        places = ["--artifacts", str(tmp_path / "out"), "--shared", str(shared or tmp_path / "shared")]
+        return cli.main(["ci", command, *arguments, "--cluster", "utjob", *places])
+
+    return call
+
+
+def cases(path: Path) -> dict[str, list[str]]:
+    return {
+        case.name: [type(one).__name__ for one in case.result]
+        for suite in JUnitXml.fromfile(str(path))
+        for case in suite
+    }
+
+
+def test_every_job_can_be_planned(tmp_path: Path) -> None:
+    for name in jobs.names(TABLE):
+        job = jobs.load(name, TABLE)
+        folder = tmp_path / name
+        folder.mkdir()
+        runner = stages.Runner(job, "ci", folder)
+        assert build.build(profile.load(runner.profile, ROOT / "config_examples"), "ci")["nodes"]
+
+
+def test_wrong_jobs_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"jobs\.yml: no job 'nope'; there are: e2e-agent-5control-image, "):
+        jobs.load("nope", TABLE)
+    table = tmp_path / "jobs.yml"
+    table.write_text("jobs: {a: {profile: sno_ipv4, stages: [prepar]}, b: {profil: x}}\n")
+    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.stages has prepar; stages are prepare, configure, "):
+        jobs.load("a", table)
+    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, stages, "):
+        jobs.load("b", table)
+
+
+def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    runner = stages.Runner(jobs.load("fault-registry-down", TABLE), "utjob", tmp_path)
+    (runner.run_dir / "logs").mkdir(parents=True)
+    (runner.run_dir / "report").mkdir()
+    (runner.run_dir / "logs/wait-for.log").write_text(
+        "level=info msg=Waiting for cluster install to initialize. Sleeping for 30 seconds\n"
+    )
+    summary = runner.run_dir / "report/summary.txt"
+    summary.write_text(
+        "First cause: the lab's registry does not answer: 192.168.111.1 port 5000: Connection refused\n     Next: x\n"
+    )
+    failed = stages.Stage("wait", 1.0, "Wait: gave up", 5)
+    assert runner.check_result(failed).error == ""
+    assert runner.ended(failed) == outcome.Class.BOOTSTRAP
+    assert runner.cause(failed).splitlines()[0].startswith("First cause: the lab's registry")
+    assert runner.check_result(failed._replace(error="")).error == "nothing failed"
+    assert runner.check_result(failed._replace(exit_code=6)).error == "exit code 6, expected 5; Wait: gave up"
+    summary.write_text("First cause: VM x is shut off\n")
+    assert runner.check_result(failed).error.startswith(
+        "'First cause: VM x is shut off', expected \"the lab's registry"
+    )
+
+
+def test_what_a_console_said_can_be_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    stages.junit("job", [stages.Stage("wait", 1.0, "\x1b[31mnot as configured:\x1b[0m\x07")]).write(str(path))
+    [suite] = JUnitXml.fromfile(str(path))
+    assert [result.message for case in suite for result in case.result] == ["not as configured:"]
+
+
+def test_a_job_leaves_its_artifacts(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`configure` with a secret, then a stage that fails: `image`, since nothing was prepared."""
+    release = {"payload": "ocp", "image": "registry.invalid/ocp/release@sha256:" + "0" * 64}
+    values = {
+        "topology": "sno",
+        "stack": "ipv4",
+        "release": release,
+        "installer": {"pull_secret_file": str(tmp_path / "pull")},
+    }
+    (tmp_path / "pull").write_text(json.dumps({"auths": {"quay.example": {"auth": "c2VjcmV0OnNlY3JldA=="}}}))
+    (tmp_path / "p.yml").write_text(yaml.safe_dump(values))
+    table = tmp_path / "jobs.yml"
+    job = {"profile": str(tmp_path / "p.yml"), "stages": ["configure", "image"], "idle_minutes": 5}
+    table.write_text(yaml.safe_dump({"jobs": {"a": job}}))
+    monkeypatch.setattr(ci, "TABLE", table)
+    assert run("run", "a", "--results", str(tmp_path / "results.jsonl")) == outcome.Class.INFRASTRUCTURE
+    [record] = results.load(tmp_path / "results.jsonl")
+    assert (record["job"], record["result"], list(record["stages"])) == (
+        "a",
+        "failed",
+        ["configure", "image", "destroy"],
+    )
+    out = tmp_path / "out/a"
+    said = capsys.readouterr().out
+    assert "ok    configure " in said
+    assert "FAIL  image " in said
+    assert "ok    destroy " in said
+    assert cases(out / "junit.xml") == {"configure": [], "image": ["Failure"], "destroy": []}
+    assert cases(out / outcome.JUNIT) == {
+        "install should succeed: other": [],
+        "install should succeed: configuration": [],
+        "install should succeed: infrastructure": ["Failure"],
+        "install should succeed: overall": ["Failure"],
+    }
+    assert {"configure.log", "image.log", "events.jsonl"} <= {path.name for path in out.iterdir()}
+    assert (out / "run/install-config.yaml").exists()
+    assert not any("c2VjcmV0OnNlY3JldA" in path.read_text(errors="ignore") for path in out.rglob("*") if path.is_file())
+    assert (tmp_path / "shared" / outcome.STATUS).read_text() == "4\n"
+    assert {path.name for path in (tmp_path / "shared").iterdir()} == {
+        outcome.STATUS,
+        outcome.INFRASTRUCTURE_LOG,
+        "custom-links.txt",
+    }
+
+
+def test_a_bad_profile_is_a_failure_of_the_configuration(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.yml").write_text("topology: sno\nmaster: {vcpu: 2}\n")
+    for target in (str(tmp_path / "bad.yml"), "no_such_profile"):
+        assert run("run", target) == outcome.Class.CONFIGURATION
+    assert "did you mean `vcpus`?" in capsys.readouterr().err
+    assert (tmp_path / "shared" / outcome.STATUS).read_text() == "3\n3\n"
+    assert "did you mean" in (tmp_path / "out/bad" / outcome.INFRASTRUCTURE_LOG).read_text()
+    assert cases(tmp_path / "out/bad" / outcome.JUNIT) == {
+        "install should succeed: other": [],
+        "install should succeed: configuration": ["Failure"],
+        "install should succeed: overall": ["Failure"],
+    }
+
+
+def test_a_sandbox_that_cannot_be_made_is_a_failure_of_the_infrastructure(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run("run", "sno_ipv4", "--stages", "prepare", "--set", f"hypervisor.state_dir={tmp_path}/file")
+    assert done == outcome.Class.INFRASTRUCTURE
+    assert (tmp_path / "shared" / outcome.STATUS).read_text() == "4\n"
+
+
+@pytest.mark.parametrize("shared", ["/proc", "missing", "file"])
+def test_a_shared_dir_that_cannot_be_written_keeps_the_exit_class(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], shared: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert run("run", "no_such_profile", shared=tmp_path / shared) == outcome.Class.CONFIGURATION
+    [message] = [line for line in capsys.readouterr().err.splitlines() if "SHARED_DIR" in line]
+    assert (
+        f"SHARED_DIR {tmp_path / shared}: cannot write custom-links.txt, install-status.txt" in message
+        or shared == "file"
+    )
+    assert message.endswith("the result of the installation is 3")
+    assert (tmp_path / "out/no_such_profile" / outcome.STATUS).read_text() == "3\n"
+
+
+def test_wrong_assignments_are_named(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, said in {
+        "topology": "--set 'topology': is not of the form field.field=value",
+        "stack.a=1": "--set 'stack.a=1': stack is not a mapping in the profile",
+        "release.payload={": "--set release.payload:2:1: ",
+    }.items():
+        assert run("run", "sno_ipv4", "--set", text) == outcome.Class.CONFIGURATION
+        assert said in capsys.readouterr().err
+
+
+def test_an_interrupted_job_has_a_class_and_artifacts(run: Run, tmp_path: Path) -> None:
+    """As `timeout` in a step does it: SIGTERM while a playbook runs."""
+    command = [
+        sys.executable,
+        "-m",
+        "ansible_collections.agentlab.ocp.plugins.module_utils.cli",
+        "ci",
+        "run",
+        "ha_ipv4",
+    ]
+    places = ["--artifacts", str(tmp_path / "out"), "--shared", str(tmp_path / "shared"), "--cluster", "utjob"]
+    with subprocess.Popen(
+        [*command, *places, "--stages", "configure"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as job:
+        events, deadline = tmp_path / "out/ha_ipv4/events.jsonl", time.monotonic() + 60
+        while not (events.exists() and b"playbook_on_start" in events.read_bytes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        job.send_signal(signal.SIGTERM)
+        said, __ = job.communicate(timeout=120)
+    assert job.returncode == outcome.Class.CONFIGURATION, said
+    assert "FAIL  configure" in said and "interrupted by SIGTERM" in said
+    assert "to remove it: " in said
+    assert (tmp_path / "shared" / outcome.STATUS).read_text() == "3\n"
+    left = [entry for entry in os.listdir("/proc") if entry.isdigit() and _belongs(entry, tmp_path)]
+    assert not left
+
+
+def _belongs(pid: str, folder: Path) -> bool:
+    try:
+        return f"AGENTLAB_RUN={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
