@@ -80,11 +80,15 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 class Result(NamedTuple):
-    """How an attempt ended: its class, the first cause of a failure, and whether the cluster stays."""
+    """How an attempt ended: its class, the first cause of a failure, and whether the cluster stays.
+
+    partial: only some stages were asked for, so that nothing is installed although nothing failed.
+    """
 
     ended: outcome.Class
     cause: str
     kept: bool
+    partial: bool = False
 
 
 def leave(
@@ -104,7 +108,8 @@ def leave(
     """
     history = shared.append(outcome.STATUS, str(int(result.ended)))
     artifacts.write(outcome.STATUS, history)
-    artifacts.write(outcome.JUNIT, outcome.junit(outcome.attempts(history), result.cause).tostring().decode())
+    if result.ended or not result.partial:
+        artifacts.write(outcome.JUNIT, outcome.junit(outcome.attempts(history), result.cause).tostring().decode())
     if result.ended:
         for place in (shared, artifacts):
             place.write(outcome.INFRASTRUCTURE_LOG, outcome.printable(result.cause) + "\n")
@@ -120,7 +125,7 @@ def leave(
         shared.make("kubeadmin-password", (auth / "kubeadmin-password").read_text)
     if proxy:
         shared.write("proxy-conf.sh", proxy_settings(proxy))
-    if not result.ended:
+    if not (result.ended or result.partial):
         for place in (shared, artifacts):
             place.write("console.url", plan["endpoints"]["console"]["url"])
 
@@ -183,9 +188,13 @@ def write_pull_secret(run_dir: Path) -> None:
 
 
 def _link(result: Result, url: str) -> str:
-    text = html.escape(outcome.printable(result.cause).partition("\n")[0] if result.ended else "installed")
+    text = html.escape(outcome.printable(result.cause).partition("\n")[0] if result.ended else _success(result))
     report = f'<a target="_blank" href="{html.escape(url)}">agentlab</a>' if url else "agentlab"
     return f"<p>{report}: {text}</p>"
+
+
+def _success(result: Result) -> str:
+    return "the stages that were asked for passed" if result.partial else "installed"
 
 
 def archives(report: Path, target: Path) -> None:

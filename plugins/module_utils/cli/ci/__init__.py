@@ -134,7 +134,9 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
     with interrupt.noticed(), (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
         installation = _installation(runner, events, done)
         _after(runner, events, done, installation)
-        result = shared.Result(runner.ended(installation), runner.cause(installation), args.keep)
+        result = shared.Result(
+            runner.ended(installation), runner.cause(installation), args.keep, "wait" not in job["stages"]
+        )
         _collect(runner)
         plan = rundir.load_plan(runner.run_dir) if (runner.run_dir / rundir.PLAN).exists() else None
         if plan is not None and args.keep:
