@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 600
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+PORT = 2222
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -106,6 +110,44 @@ def host(base: Path) -> Iterator[namespaces.Running]:
     found = owner.read(state_dir)
     assert found
     namespaces.remove(f"agentlab-{name}", state_dir, found)
+
+
+@pytest.fixture
+def server(base: Path, host: namespaces.Running) -> Iterator[Path]:
+    """A client's configuration with which `ssh 127.0.0.1`, run on `host`, leads to an sshd there; its key is `user` beside it."""
+    if not SSHD:
+        pytest.skip("needs openssh-server")
+    folder = base / "ssh"
+    folder.mkdir(mode=0o700)
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    kind, key, *__ = (folder / "host.pub").read_text().split()
+    (folder / "known").write_text(f"[127.0.0.1]:{PORT} {kind} {key}\n")
+    (folder / "sshd_config").write_text(
+        f"ListenAddress 127.0.0.1\nPort {PORT}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
+        f"PermitRootLogin prohibit-password\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n"
+        f"SetEnv AGENTLAB_VENV={Path(sys.executable).parents[1]} PATH={os.environ['PATH']}\n")  # fmt: skip
+    (folder / "config").write_text(
+        f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
+        f"  GlobalKnownHostsFile /dev/null\n")  # fmt: skip
+    command = [
+        *namespaces.enter(host),
+        "sh",
+        "-c",
+        f"mkdir -p -m 0755 /run/sshd; exec {SSHD} -D -e -f {shlex.quote(str(folder / 'sshd_config'))}",
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stderr=log)
+    try:
+        for __ in range(200):
+            if "Server listening" in (folder / "log").read_text():
+                break
+            assert process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.1)
+        yield folder / "config"
+    finally:
+        process.terminate()
+        process.wait()
 
 
 @pytest.fixture

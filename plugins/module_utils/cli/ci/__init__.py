@@ -1,4 +1,4 @@
-"""`agentlab ci run JOB|PROFILE`, `agentlab ci gather`: an installation as a step of OpenShift CI calls it.
+"""`agentlab ci run JOB|PROFILE`, `agentlab ci gather`, `agentlab ci validate`: an installation as a step of OpenShift CI calls it.
 
 The job's directory in the artifacts has `junit.xml` (a test case per stage), `events.jsonl` (Ansible's events), `<stage>.log` (its
 output), `run/` (the plan, the inputs, the manifests and the logs of the run directory), after a failure `report/` with the first
@@ -27,7 +27,7 @@ from .. import forward
 from ..cluster import add_cluster, find
 from ..places import PROFILES, ROOT, program
 from ..terminal import say
-from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, fresh, junit, settle
+from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, checks_junit, fresh, junit, settle
 
 TABLE = ROOT / "ci/jobs.yml"
 PROXY_SECONDS = 20.0
@@ -37,12 +37,12 @@ def main(argv: list[str]) -> int:
     """Run a job, or gather; the exit status of `run` is the class of the installation."""
     args = _parser().parse_args(argv)
     places = shared.Place("SHARED_DIR", args.shared), args.artifacts.absolute()
-    return int(_gather(args, *places) if args.command == "gather" else _run(args, *places))
+    return int({"run": _run, "gather": _gather, "validate": _validate}[args.command](args, *places))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="agentlab ci", description="Run an installation as a step of OpenShift CI.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run|gather")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run|gather|validate")
     run = commands.add_parser(
         "run",
         help="run a job or install a profile, and leave what later steps read",
@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         "gather", help="collect logs of a cluster into the artifacts, also of one that was interrupted"
     )
     gather.add_argument("--destroy", action="store_true", help="destroy the cluster afterwards")
-    for one in (run, gather):
+    validate = commands.add_parser("validate", help="check an installed cluster, with a test case for each check")
+    for one in (run, gather, validate):
         add_cluster(one)
         one.add_argument(
             "--artifacts",
@@ -265,6 +266,21 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
     if later.problem:
         say(f"agentlab: {later.problem}", sys.stderr)
     return int(any(stage.error for stage in done))
+
+
+def _validate(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> int:
+    """Run the stage validate; `junit_agentlab.xml` has a case for each check."""
+    try:
+        artifacts.mkdir(parents=True, exist_ok=True)
+        runner = Runner(jobs.DEFAULTS, args.cluster, artifacts)
+        with (artifacts / "events.jsonl").open("a", encoding="utf-8") as events:
+            done = runner.stage("validate", events)
+        checks_junit(args.cluster, done).write(str(artifacts / "junit_agentlab.xml"), pretty=True)
+    except (Refused, OSError) as error:
+        say(error, sys.stderr)
+        return int(outcome.Class.OTHER)
+    _report([], done)
+    return int(runner.ended(done))
 
 
 def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float) -> records.Record:

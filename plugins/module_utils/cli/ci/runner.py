@@ -42,7 +42,7 @@ _BOOTSTRAPPED = "cluster bootstrap is complete"
 class Stage(NamedTuple):
     """Result of one stage; error is the message of the failed task, or empty; exit_code its reported exit code.
 
-    changed: the tasks that changed something.
+    changed: the tasks that changed something; checks: those of the stage validate, `{"name", "ok", "found"}`.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Stage(NamedTuple):
     error: str
     exit_code: int | None = None
     changed: tuple[str, ...] = ()
+    checks: tuple[dict[str, Any], ...] = ()
 
 
 class Refused(ValueError):
@@ -115,6 +116,7 @@ class Runner:
         """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then)."""
         start, failed, exit_code = time.monotonic(), "", None
         changed: list[str] = []
+        checks: list[dict[str, Any]] = []
         try:
             inventory, variables = lab.inputs(name, self.cluster, self.profile)
         except (ValueError, OSError) as refusal:
@@ -126,6 +128,8 @@ class Runner:
             events.write(known.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}
+            if event["event"] == "runner_on_ok" and data.get("resolved_action") == "agentlab.ocp.cluster_info":
+                checks.extend(result.get("checks") or ())
             if event["event"] == "runner_on_ok" and result.get("changed"):
                 changed.append(str(data.get("task")))
             if (
@@ -162,7 +166,7 @@ class Runner:
         error = "" if done.rc == 0 else failed or f"{name}: {done.status}, exit code {done.rc}"
         if self.interrupt():
             error = f"{name}: interrupted by {signal.Signals(self.interrupt.number).name}"
-        return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed))
+        return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed), tuple(checks))
 
     def again(self, events: TextIO) -> Stage:
         """Run the finished deploy again, which must change nothing."""
@@ -176,7 +180,9 @@ class Runner:
             return outcome.Class.INSTALLED
         log = self.run_dir / "logs/wait-for.log"
         bootstrapped = log.exists() and _BOOTSTRAPPED in log.read_text(errors="replace")
-        return outcome.classify(done.name, done.error, done.exit_code, bootstrapped=bootstrapped)
+        found = outcome.classify(done.name, done.error, done.exit_code, bootstrapped=bootstrapped)
+        # An interruption is never the fault of the profile.
+        return outcome.Class.INFRASTRUCTURE if self.interrupt() and found == outcome.Class.CONFIGURATION else found
 
     def cause(self, done: Stage) -> str:
         """The report's first cause with its next step if there is a report, otherwise the error of the failed stage."""
@@ -246,6 +252,19 @@ def junit(job: str, stages: list[Stage]) -> junitparser.JUnitXml:
         case = junitparser.TestCase(stage.name, classname=job, time=round(stage.seconds, 1))
         if stage.error:
             case.result = [junitparser.Failure(outcome.printable(stage.error))]
+        suite.add_testcase(case)
+    xml = junitparser.JUnitXml()
+    xml.add_testsuite(suite)
+    return xml
+
+
+def checks_junit(cluster: str, stage: Stage) -> junitparser.JUnitXml:
+    """Return the checks of a cluster as test cases; a stage without any is a case of its own."""
+    suite = junitparser.TestSuite("agentlab validate")
+    for check in stage.checks or ({"name": "validate", "ok": not stage.error, "found": stage.error},):
+        case = junitparser.TestCase(str(check["name"]), classname=cluster)
+        if not check["ok"]:
+            case.result = [junitparser.Failure(outcome.printable(str(check["found"])))]
         suite.add_testcase(case)
     xml = junitparser.JUnitXml()
     xml.add_testsuite(suite)
