@@ -57,7 +57,7 @@ def test_a_job_of_dev_scripts_finds_its_parameter() -> None:
         ("setup/agentlab-setup-ref.yaml", "  resources:", "  surprise: 1\n  resources:", "unknown fields: surprise"),
         ("setup/agentlab-setup-ref.yaml", "  grace_period: 10m", "  grace_period: 10m\n  best_effort: true", "best_effort is only for post"),
         ("gather/agentlab-gather-ref.yaml", "  timeout: 20m\n", "", "best_effort without timeout"),
-        ("gather/OWNERS", "approvers", "people", "has no approvers and reviewers"),
+        ("gather/OWNERS", "approvers", "editors", "has no approvers and reviewers"),
         ("pre/agentlab-pre-chain.yaml", "ref: agentlab-setup", "ref: agentlab-setups", "there is no ref agentlab-setups"),
         ("post/agentlab-post-chain.yaml", "chain: gather", "ref: agentlab-gather", "duplicated names: agentlab-gather"),
         ("e2e/generic/agentlab-e2e-generic-workflow.yaml", "    allow_best_effort_post_steps: true\n", "", "which the workflow does not allow"),
