@@ -1,4 +1,4 @@
-"""`agentlab capture NODE|NETWORK [-w FILE] [FILTER ...]`: packets on a network of the lab, by tcpdump on its bridge."""
+"""`agentlab capture NODE|NETWORK [-w FILE] [-c COUNT] [FILTER ...]`: packets on a network of the lab, by tcpdump on its bridge."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("target", metavar="NODE|NETWORK", help="a node, such as master-0, or a network of the plan")
     parser.add_argument("filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as icmp6")
     parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
+    parser.add_argument("-c", "--count", type=int, metavar="COUNT", help="end after this number of packets")
     add_cluster(parser)
     args = parser.parse_args(argv)
     try:
         cluster = find(args.cluster)
         cluster.check_remote_owner()
-        command = [*_prefix(cluster), *_words(cluster, _tcpdump(cluster, args.target, args.filter, args.write))]
+        command = [*_prefix(cluster), *_words(cluster, _tcpdump(cluster, args))]
         if args.write:
             # This process creates the file, so that it is the caller's also where tcpdump runs as root or elsewhere.
             handle = os.open(args.write, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -42,9 +43,11 @@ def main(argv: list[str]) -> int:
     return 1
 
 
-def _tcpdump(cluster: Cluster, target: str, expression: list[str], write: Path | None) -> list[str]:
-    link, limit = _where(cluster, target)
-    output = ["-U", "-w", "-"] if write else ["-n", "-l"]
+def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:
+    link, limit = _where(cluster, args.target)
+    expression: list[str] = args.filter
+    output = ["-U", "-w", "-"] if args.write else ["-n", "-l"]
+    output += ["-c", str(args.count)] if args.count else []
     if any(word.startswith("-") for word in expression):
         raise LabError(f"FILTER must be an expression of pcap-filter(7), not an option: {' '.join(expression)}")
     parts = [f"({text})" for text in (limit, " ".join(expression)) if text]
@@ -70,7 +73,7 @@ def _where(cluster: Cluster, target: str) -> tuple[str, str]:
 def _prefix(cluster: Cluster) -> list[str]:
     kind = cluster.plan["hypervisor"]["kind"]
     if kind != "ssh" and not shutil.which("tcpdump", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"):
-        raise LabError("tcpdump is not installed; install the package tcpdump")
+        raise LabError("tcpdump is not installed; agentlab setup installs it")
     if kind != "sandbox":
         return cluster.on_hypervisor()
     running = namespaces.require(cluster.name, cluster.state_dir)

@@ -21,6 +21,8 @@ from .terminal import say
 
 INSIDE = "AGENTLAB_INSIDE"
 """Environment variable with the cluster in whose sandbox a verb runs."""
+_OWN = ("AGENTLAB_RUNS", "CLUSTER")
+"""Variables that say which cluster a verb is about."""
 NOT_FOUND = 127
 """Exit status of a shell for a command that was not found."""
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
@@ -173,5 +175,7 @@ def again_inside(cluster: Cluster, argv: Sequence[str]) -> None:
     """
     if os.environ.get(INSIDE) == cluster.name or not (prefix := cluster.enter(os.getcwd())):
         return
-    command = [*prefix, "env", f"{INSIDE}={cluster.name}", sys.executable, "-m", __package__ or "", *argv]
+    # The environment of the caller does not come along where sudo is needed.
+    kept = [f"{name}={os.environ[name]}" for name in _OWN if name in os.environ]
+    command = [*prefix, "env", f"{INSIDE}={cluster.name}", *kept, sys.executable, "-m", __package__ or "", *argv]
     raise SystemExit(become(command))

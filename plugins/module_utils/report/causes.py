@@ -26,6 +26,8 @@ from ..vocabulary import Port, Stage
 
 SURE, LIKELY = 60.0, 360.0
 """Grace periods in seconds without progress: for causes that do not resolve themselves, and for those that may on a slow machine."""
+UNKNOWN = 900.0
+"""Grace period of all others; the default of `agentlab_wait_for_stall_minutes`."""
 # Console output -> its meaning. The first are fatal; the others are remarks, which other causes explain.
 CONSOLE_ENDS = (
     (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked"),

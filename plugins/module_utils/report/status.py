@@ -5,6 +5,7 @@ The same data is what `agentlab status` prints. Its JSON schema is docs/status.s
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +24,7 @@ from ..plan.machines import Node
 from ..plan.model import Plan
 from ..redact import redact
 from ..watch import Seen
+from .causes import UNKNOWN
 from .probe import Probe
 
 RECORD = "logs/cluster.json"
@@ -120,7 +122,7 @@ class Status(TypedDict):
     hosts: list[HostStatus]
     """Every machine, in the order of the plan; then hosts that are not in it."""
     first_cause: FirstCause | None
-    """The first of all known causes; null if there is none."""
+    """The first of all known causes that has lasted longer than its grace period; null if there is none."""
 
 
 def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
@@ -164,8 +166,30 @@ def _first_cause(
     if not inside:
         name = plan["cluster"]["name"]
         return {"text": f"the lab of cluster {name} is not running", "next": Access(plan, run_dir).verb("prepare")}
-    causes = Probe(plan, run_dir)(Seen(cluster=cluster))
-    return {"text": _line(causes[0].text), "next": _line(causes[0].step)} if causes else None
+    # A wait that has failed has allowed for the grace periods.
+    idle = (
+        float("inf") if results.get("wait") == "failed" else _idle(stages, cluster, datetime.datetime.now(datetime.UTC))
+    )
+    for cause in Probe(plan, run_dir)(Seen(cluster=cluster)):
+        if idle > (UNKNOWN if cause.grace is None else cause.grace):
+            return {"text": _line(cause.text), "next": _line(cause.step)}
+    return None
+
+
+def _idle(stages: list[StageStatus], cluster: dict[str, Any] | None, now: datetime.datetime) -> float:
+    """Return the seconds since the run or the service last made progress; a time that cannot be read is none."""
+    texts: list[object] = [stage[edge] for stage in stages for edge in ("start", "end")]
+    for thing in (cluster or {}, *((cluster or {}).get("hosts") or ())):
+        texts += [thing.get("status_updated_at"), (thing.get("progress") or {}).get("stage_updated_at")]
+    times = []
+    for text in texts:
+        try:
+            found = datetime.datetime.fromisoformat(str(text))
+        except ValueError:
+            continue
+        if found.tzinfo:
+            times.append(min(found, now))
+    return (now - max(times)).total_seconds() if times else float("inf")
 
 
 class _Machine(TypedDict):

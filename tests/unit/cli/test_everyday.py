@@ -322,3 +322,19 @@ def test_every_verb_that_enters_asks_an_ssh_hypervisor_for_the_owner(
     ):
         assert verb(argv) == 1
         assert capsys.readouterr().err == "agentlab: cluster lab belongs to ann\n"
+
+
+def test_a_verb_that_runs_again_inside_keeps_its_cluster(
+    runs: Path, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sudo drops the environment: with CLUSTER=lab, `power` of a user other than root was about the cluster ostest."""
+    monkeypatch.setenv("CLUSTER", "lab")
+    with pytest.raises(SystemExit):
+        node.power(["master-0", "off"])
+    assert started[0][:5] == ["inside", "env", "AGENTLAB_INSIDE=lab", f"AGENTLAB_RUNS={runs}", "CLUSTER=lab"]
+
+
+def test_setup_installs_what_the_verbs_run() -> None:
+    """capture never worked: nothing installed tcpdump."""
+    table = yaml.safe_load((PROFILES.parent / "roles/setup/vars/main.yml").read_text())["agentlab_setup_packages"]
+    assert all("tcpdump" in names for names in table.values())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.status import table
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
-from ansible_collections.agentlab.ocp.plugins.module_utils.report import status
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, status
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((ROOT / "docs/status.schema.json").read_text())
@@ -135,3 +137,40 @@ def test_of_an_installed_cluster(plan: Plan, tmp_path: Path) -> None:
         state.finish(tmp_path, stage, failed=False)
     found = collect(plan, tmp_path)
     assert (found["installation"], found["first_cause"], found["hosts"][0]["status"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("booted", "grace", "waited", "shown"),
+    [
+        (30, None, None, False),
+        (1000, None, None, True),
+        (30, causes.SURE, None, False),
+        (90, causes.SURE, None, True),
+        (90, causes.LIKELY, None, False),
+        (30, None, "failed", True),
+    ],
+)
+def test_a_cause_is_shown_after_its_grace_period(
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    booted: int,
+    grace: float | None,
+    waited: Any,
+    shown: bool,
+) -> None:
+    """Seconds after the boot, `status` printed that the service never answered."""
+    cause = causes.Cause("the assisted service never answered", "look", grace)
+    monkeypatch.setattr(status, "Probe", lambda *__: lambda __: [cause])
+    then = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=booted)).isoformat(timespec="seconds")
+    stages: list[status.StageStatus] = [{"name": "boot", "start": then, "end": None, "result": "ok"}]
+    stages += [{"name": "wait", "start": then, "end": then, "result": waited}] if waited else []
+    found = status._first_cause(plan, tmp_path, stages, None, inside=True)
+    assert found == ({"text": cause.text, "next": "look"} if shown else None)
+    moved = {"hosts": [{"progress": {"stage_updated_at": datetime.datetime.now(datetime.UTC).isoformat()}}]}
+    assert bool(status._first_cause(plan, tmp_path, stages, moved, inside=True)) == bool(waited)
+
+
+def test_causes_without_a_grace_period_have_that_of_a_wait() -> None:
+    defaults = yaml.safe_load((ROOT / "roles/wait_for/defaults/main.yml").read_text())
+    assert defaults["agentlab_wait_for_stall_minutes"] * 60 == causes.UNKNOWN
