@@ -1,10 +1,11 @@
-"""Write what is made of the types of profile and plan: `ci/generate.py`. A lint test fails when one of the files is not current."""
+"""Write what is made of the types of profile and plan, and of the command line: `ci/generate.py`. A lint test fails when one of the files is not current."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
@@ -16,6 +17,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,
+    "docs/verbs.md": parsers.page,
 }
 
 

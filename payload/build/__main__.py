@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from ...plugins.module_utils.vocabulary import Exit
 from ..images import oci, registry
 from ..machine_os.distro import BuildError
 from . import cache_root, describe, ensure, lookup
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         return _run(arguments)
     except (BuildError, oci.ImageError) as error:
         print(f"agentlab payload: {error}", file=sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -72,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
             there = lookup(overrides)
             if there is None:
                 print("null" if arguments.json else "the payload is not built yet", flush=True)
-                return 1
+                return Exit.FAILED
             found = there
         else:
             start = time.monotonic()

@@ -5,6 +5,8 @@ Needs nothing, and is in the swarm's bundle.
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 LAB_VERSION = "4.22.0-lab"
 """OpenShift's version as the lab payload has it."""
 
@@ -110,3 +112,32 @@ class Port:
     ASSISTED_SERVICE = 8090
     IMAGE_SERVICE = 8888
     ASSISTED_UI = 3001
+
+
+class Exit(IntEnum):
+    """Exit codes of all verbs; those of `create` and `wait-for` are openshift-install's. docs/verbs.md has them as a table."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Exit:
+        """Add the meaning, for the table."""
+        made = int.__new__(cls, code)
+        made._value_ = code
+        made.meaning = meaning
+        return made
+
+    OK = 0, "It is done; of `wait-for`: the cluster is installed."
+    FAILED = (
+        1,
+        "It failed; the message on stderr has the reason. Of `doctor`: a check failed; of `swarm`: not all clusters were installed.",
+    )
+    USAGE = 2, "Wrong arguments, an invalid profile or plan, or, of verbs that run a playbook, a task that failed."
+    INSTALL_CONFIG = 3, "`create`: install-config.yaml cannot be read."
+    UNREACHABLE = 4, "A verb that runs a playbook: a host was unreachable."
+    BOOTSTRAP = 5, "`wait-for`: the bootstrap did not complete."
+    INSTALL = 6, "`wait-for`: the cluster did not initialize."
+    OPERATORS = 7, "`wait-for`: cluster operators did not settle."
+    CREATE_INTERRUPTED = 8, "`create`: interrupted."
+    NOT_FOUND = 127, "The program that the verb starts is not installed."
+    INTERRUPTED = 130, "Interrupted by Ctrl-C; SIGHUP and SIGTERM end a tool with 129 and 143."
+    PIPE = 141, "Nobody reads the output any more."

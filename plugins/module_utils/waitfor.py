@@ -17,10 +17,10 @@ from .errors import ClusterError
 from .files import explain
 from .installer.state import StateError, load_wait_for
 from .state import write_atomic
+from .vocabulary import Exit
 from .watch import Clock, Diagnose, Message, no_diagnosis
 
 EVENTS = ("bootstrap-complete", "install-complete")
-BOOTSTRAP_FAILED = 5
 
 Say = Callable[[str, str], None]
 Show = Callable[[dict[str, Any], list[dict[str, Any]]], None]
@@ -57,7 +57,7 @@ def wait_for(
         kube = ClusterClient(directory / "auth" / "kubeconfig")
     except (StateError, ClusterError) as error:
         say("fatal", str(error))
-        return Outcome(1, str(error))
+        return Outcome(Exit.FAILED, str(error))
 
     def tell(message: Message) -> None:
         say(message.level, message.text)
@@ -70,9 +70,9 @@ def wait_for(
         say("info", "Use the following commands to gather logs from the cluster")
         say("info", "agentlab gather --help")
         say("error", f"Bootstrap failed to complete: : {error}")
-        return Outcome(BOOTSTRAP_FAILED, str(error))
+        return Outcome(Exit.BOOTSTRAP, str(error))
     if event == "bootstrap-complete":
-        return Outcome(0)
+        return Outcome(Exit.OK)
     try:
         console = InstallWatcher(
             kube,
@@ -88,7 +88,7 @@ def wait_for(
         _explain(error, kube, say)
         return Outcome(error.exit_code, str(error))
     _complete(directory, console, say, skip_password)
-    return Outcome(0, console=console)
+    return Outcome(Exit.OK, console=console)
 
 
 def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:

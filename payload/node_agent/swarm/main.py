@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from ....plugins.module_utils.vocabulary import Exit
 from .settings import FAILURES, PROFILES, Settings, Stopped, SwarmError, kinds, part_of, shares
 
 LINE_SECONDS = 10.0
@@ -209,7 +210,7 @@ def merge(argv: list[str]) -> int:
             print(path)
     except (SwarmError, OSError) as error:
         print(f"agentlab swarm merge: {error}", file=sys.stderr)
-        return 2
+        return Exit.USAGE
     return conclude(whole)
 
 
@@ -253,11 +254,11 @@ def conclude(report: dict[str, Any]) -> int:
         f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
     )
     if report["stopped"]:
-        return 130
+        return Exit.INTERRUPTED
     settings = report["settings"]
     if settings.get("allow_unfinished") or not settings.get("install", True):
         others.pop("unfinished", None)
-    return 1 if others or gave_up or report["left"] else 0
+    return Exit.FAILED if others or gave_up or report["left"] else Exit.OK
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -285,7 +286,7 @@ def main(argv: list[str] | None = None) -> int:
             print(path)
     except (SwarmError, ImportError, OSError) as error:  # the error names a missing library
         print(f"agentlab swarm: {error}", file=sys.stderr)
-        return 130 if isinstance(error, Stopped) else 2
+        return Exit.INTERRUPTED if isinstance(error, Stopped) else Exit.USAGE
     return conclude(report)
 
 

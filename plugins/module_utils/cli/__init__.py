@@ -7,15 +7,20 @@ import sys
 from contextlib import nullcontext
 from typing import NamedTuple
 
+from ..vocabulary import Exit
 from .terminal import say
 
 
 class Verb(NamedTuple):
-    """A verb: the line that help shows, the module in this package, and the function in it that takes the arguments."""
+    """A verb: the line that help shows, the module in this package, and the function in it that takes the arguments.
+
+    passes_on: its arguments are those of another program.
+    """
 
     help: str
     module: str
     function: str = "main"
+    passes_on: bool = False
 
 
 _LAB = {
@@ -41,8 +46,8 @@ LAB: dict[str, Verb] = {
     "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
     "power": Verb("read or change a node's power state through its BMC", "node", "power"),
     "capture": Verb("print or write the packets of a node or a network", "capture"),
-    "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl"),
-    "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc"),
+    "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl", passes_on=True),
+    "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc", passes_on=True),
     "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
     "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
     "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
@@ -117,7 +122,7 @@ def main(argv: list[str]) -> int:
         argv = [*argv[1:], "--help"]
     if not argv or argv[0] in _HELP_WORDS:
         say(_help())
-        return 0
+        return Exit.OK
     name, rest = argv[0], argv[1:]
     verb = VERBS.get(name) or VERBS.get(name.replace("-", "_"))
     if verb is None:
@@ -127,10 +132,10 @@ def main(argv: list[str]) -> int:
         if name == "agent":
             name, hint = " ".join(argv[:2]), f"those of openshift-install are agent {', agent '.join(AGENT)}"
             say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
-            return 2
+            return Exit.USAGE
         hint = _OTHER.get(name) or (f"did you mean {near[0]}?" if near else "`agentlab help` lists them")
         say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
-        return 2
+        return Exit.USAGE
     from .. import signals
 
     module = importlib.import_module(f".{verb.module}", __package__)
@@ -141,10 +146,10 @@ def main(argv: list[str]) -> int:
     except signals.Terminated as error:
         return error.exit_code
     except KeyboardInterrupt:
-        return 130
+        return Exit.INTERRUPTED
     except BrokenPipeError:
         sys.stdout = None
-        return 141
+        return Exit.PIPE
 
 
 def _help() -> str:

@@ -13,6 +13,7 @@ from ..documents import load_yaml, read_file
 from ..errors import LabError
 from ..plan import rundir
 from ..state import write_atomic
+from ..vocabulary import Exit
 from . import forward
 from .cluster import Cluster, add_cluster, become, find
 from .terminal import say
@@ -41,7 +42,7 @@ def _client(program: str, argv: list[str]) -> int:
         return become([*cluster.enter(os.getcwd()), program, *rest])
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 def _cluster(argv: list[str]) -> tuple[str, list[str]]:
@@ -71,14 +72,14 @@ def kubeconfig(argv: list[str]) -> int:
         config = for_host(find(args.cluster))
         if not args.merge:
             say(rundir.dump(config).rstrip("\n"))
-            return 0
+            return Exit.OK
         path = Path(os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or Path.home() / ".kube/config")
         write_atomic(path, rundir.dump(merged(_read(path) if path.exists() else {}, config)), 0o600)
         say(f"{path}: context {config['current-context']}")
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
-    return 0
+        return Exit.FAILED
+    return Exit.OK
 
 
 def for_host(cluster: Cluster) -> dict[str, Any]:

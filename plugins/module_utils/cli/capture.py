@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..sandbox import namespaces
+from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
 from .terminal import say
 
@@ -40,7 +41,7 @@ def main(argv: list[str]) -> int:
         say(f"agentlab: {error.filename}: the file exists; name a new one", sys.stderr)
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-    return 1
+    return Exit.FAILED
 
 
 def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:

@@ -16,6 +16,7 @@ from ..plan import rundir
 from ..plan.model import Node, Plan
 from ..sandbox import namespaces
 from ..state import owner
+from ..vocabulary import Exit
 from .places import run_dir
 from .terminal import say
 
@@ -23,8 +24,6 @@ INSIDE = "AGENTLAB_INSIDE"
 """Environment variable with the cluster in whose sandbox a verb runs."""
 _OWN = ("AGENTLAB_RUNS", "CLUSTER")
 """Variables that say which cluster a verb is about."""
-NOT_FOUND = 127
-"""Exit status of a shell for a command that was not found."""
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
@@ -139,7 +138,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default=os.environ.get("CLUSTER") or "ostest",
         metavar="NAME",
-        help="name of the cluster (default: %(default)s)",
+        help="name of the cluster (default: $CLUSTER, or ostest)",
     )
 
 
@@ -165,7 +164,7 @@ def become(command: Sequence[str]) -> int:
         os.execvp(command[0], list(command))
     except OSError as error:
         say(f"agentlab: {command[0]}: {error.strerror}", sys.stderr)
-        return NOT_FOUND
+        return Exit.NOT_FOUND
 
 
 def again_inside(cluster: Cluster, argv: Sequence[str]) -> None:

@@ -11,9 +11,9 @@ from .._deps import MissingLibrary
 from ..files import explain
 from ..log import LEVELS, level_of
 from ..signals import Terminated
+from ..vocabulary import Exit
 
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
-_INTERRUPTED = 8
 _TARGETS = {
     "agent-config-template": "a template of agent-config.yaml with every field",
     "cluster-manifests": "the ZTP manifests of install-config.yaml and agent-config.yaml",
@@ -67,10 +67,10 @@ def main(argv: list[str]) -> int:
         log = Log(directory, level_of(level))
     except ValueError as error:
         Log(None).fatal(f"invalid log-level: {error}")
-        return 1
+        return Exit.FAILED
     except OSError as error:
         Log(None).fatal(f"failed to create directory {directory}: {error.strerror}")
-        return 1
+        return Exit.FAILED
     options = run.Options.from_environment(
         dict(os.environ), directory, ASSETS, interactive=getattr(arguments, "interactive", False)
     )
@@ -83,15 +83,15 @@ def main(argv: list[str]) -> int:
     except (ValueError, OSError, MissingLibrary) as error:
         status = run.exit_code(error)
         text = explain(error) if isinstance(error, OSError) else str(error)
-        (log.error if status == run.BAD_INSTALL_CONFIG else log.fatal)(text)
+        (log.error if status == Exit.INSTALL_CONFIG else log.fatal)(text)
         return status
     except Terminated as error:
         log.fatal(str(error))
         raise
     except KeyboardInterrupt:
         log.fatal("interrupted")
-        return _INTERRUPTED
-    return 0
+        return Exit.CREATE_INTERRUPTED
+    return Exit.OK
 
 
 def graph(argv: list[str]) -> int:
@@ -111,4 +111,4 @@ def graph(argv: list[str]) -> int:
         arguments.output_file.write_text(text)
     else:
         sys.stdout.write(text)
-    return 0
+    return Exit.OK

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import LabError
 from ..sandbox import namespaces
+from ..vocabulary import Exit
 from .cluster import add_cluster, become
 from .places import run_dir
 from .terminal import say
@@ -58,13 +59,13 @@ def _become(cluster: str, command: list[str]) -> int:
             owner.verify(Path(hypervisor["state_dir"]), owner.caller(name, run_dir(cluster)))
     except (ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
     if hypervisor["kind"] == "sandbox":
         try:
             running = namespaces.require(cluster, Path(hypervisor["state_dir"]))
         except LabError as error:
             say(f"agentlab: {error}", sys.stderr)
-            return 1
+            return Exit.FAILED
         command = [*namespaces.enter(running, os.getcwd()), *namespaces.as_caller(), *command]
         if os.geteuid():
             command = ["sudo", *command]

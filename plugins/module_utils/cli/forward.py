@@ -17,6 +17,7 @@ from ..errors import LabError
 from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
+from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
 from .terminal import say
 
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
         return _serve(cluster, targets, args.address)
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 def known(cluster: Cluster) -> dict[str, Target]:
@@ -120,7 +121,7 @@ def _serve(cluster: Cluster, targets: list[Target], address: str) -> int:
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
-    return 0
+    return Exit.OK
 
 
 def _here(target: Target, port: int, address: str) -> str:

@@ -22,7 +22,7 @@ from ..documents import load_json, load_yaml, read_file
 from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
-from ..vocabulary import RUN_STAGES
+from ..vocabulary import RUN_STAGES, Exit
 from . import orphans
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
@@ -47,8 +47,6 @@ FAILURE = "logs/failure.json"
 _UNKNOWN_KEY = re.compile(r"[Hh]ost key (?:is known )?for \[?([^\]\s]+?)\]?(?::\d+)? (?:and|has changed)")
 _SILENT = re.compile(r"Connection refused|No route to host|timed out")
 _libc = ctypes.CDLL(None)
-INTERRUPTED = 130
-"""Exit status of an interrupted verb, as of a shell."""
 _ANSIBLE_INTERRUPTED = 99
 
 
@@ -105,7 +103,7 @@ def run(verb: str, argv: list[str]) -> int:
                 "agentlab: destroy --all takes no profile, --cluster or --adopt: it is for your own clusters",
                 sys.stderr,
             )
-            return 2
+            return Exit.USAGE
         options = ["--check"] * args.check + ["--diff"] * args.diff + ["-v"] * args.verbose
         return _destroy_all([*options, *(word for given in args.extra_vars for word in ("-e", given))])
     directory = run_dir(args.cluster)
@@ -127,11 +125,11 @@ def run(verb: str, argv: list[str]) -> int:
                     and not _missing_packages()
                 ):
                     say("setup: all packages are already installed")
-                    return 0
+                    return Exit.OK
                 variables["agentlab_setup_bindings"] = not bindings
         except (ValueError, OSError, PackageError) as error:
             say(error, sys.stderr)
-            return 2
+            return Exit.USAGE
         settings.write_text(_literal(variables), encoding="utf-8")
         orphans.end(directory)
         command = ["ansible-playbook", "-i", str(inventory), "-e", f"@{settings}"]
@@ -140,7 +138,7 @@ def run(verb: str, argv: list[str]) -> int:
         (directory / FAILURE).unlink(missing_ok=True)
         stages = _stages(getattr(args, "stop_after", None))
         status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock)
-        if status == INTERRUPTED:
+        if status == Exit.INTERRUPTED:
             say(f"\ninterrupted; to resume: {program()} {verb} --cluster {args.cluster}", sys.stderr)
             return status
         if (
@@ -176,11 +174,11 @@ def _destroy_all(options: list[str]) -> int:
             find(name).check_remote_owner()
         except (LabError, ValueError, OSError) as error:
             say(f"agentlab: {name} stays: {error}", sys.stderr)
-            status = 1
+            status = int(Exit.FAILED)
         else:
             say(f"destroy {name}")
             status = run("destroy", ["--cluster", name, *options])
-            if status == INTERRUPTED:
+            if status == Exit.INTERRUPTED:
                 return status
         first = first or status
     return first
@@ -319,7 +317,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) ->
                 signal.signal(number, handler)
     if status < 0 and status != -signal.SIGINT:
         orphans.end(directory, own=True)
-    return INTERRUPTED if status in (_ANSIBLE_INTERRUPTED, -signal.SIGINT) else status
+    return Exit.INTERRUPTED if status in (_ANSIBLE_INTERRUPTED, -signal.SIGINT) else status
 
 
 def _interrupted_with_us() -> None:

@@ -14,6 +14,7 @@ from ..coreos.image import new_file
 from ..documents import DocumentError, decoded, read_file
 from ..files import explain
 from ..nmstate import LIMITS, NmstateError, external, generate, load
+from ..vocabulary import Exit
 from .terminal import say
 
 
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
             found += external.generate(decoded(data, name=name)) if args.nmstatectl else generate(load(data, name=name))
         if args.output_dir is None:
             say(json.dumps({"NetworkManager": found}, indent=1, ensure_ascii=False))
-            return 0
+            return Exit.OK
         os.makedirs(args.output_dir, exist_ok=True)
         for name, keyfile in found:
             target = os.path.join(args.output_dir, name)
@@ -43,11 +44,11 @@ def main(argv: list[str]) -> int:
             say(target)
     except (NmstateError, CoreosError, MissingLibrary) as error:
         say(error, sys.stderr)
-        return 1
+        return Exit.FAILED
     except OSError as error:
         say(f"Error: {explain(error)}", sys.stderr)
-        return 1
+        return Exit.FAILED
     except DocumentError as error:
         say(f"Error: {error}", sys.stderr)
-        return 1
-    return 0
+        return Exit.FAILED
+    return Exit.OK

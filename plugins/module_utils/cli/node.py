@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ..errors import LabError
 from ..report import probe
+from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, add_output, again_inside, become, find, print_output
 from .terminal import say
 
@@ -102,7 +103,7 @@ def power(argv: list[str]) -> int:
             print_output({"node": node["name"], "power": state}, args.output)
         else:
             say(f"{node['name']}: {state}")
-        return 0
+        return Exit.OK
 
     return _run(args.cluster, act)
 
@@ -128,4 +129,4 @@ def _run(name: str, function: Callable[[Cluster], int]) -> int:
         return function(find(name))
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED

@@ -36,5 +36,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default=os.environ.get("CLUSTER") or "ostest",
         metavar="NAME",
-        help="name of the cluster (default: %(default)s)",
+        help="name of the cluster (default: $CLUSTER, or ostest)",
     )

@@ -8,6 +8,7 @@ import sys
 
 from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
+from ..vocabulary import Exit
 from .lab import add_override
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
 from .terminal import say
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
         from ..plan import schema
 
         sys.stdout.write(schema.text(schema.plan() if args.format == "plan-schema" else schema.profile()))
-        return 0
+        return Exit.OK
     directory = run_dir(args.cluster)
     name = args.profile or (None if (directory / rundir.PLAN).exists() else DEFAULT_PROFILE)
     try:
@@ -41,7 +42,7 @@ def main(argv: list[str]) -> int:
             given = name or directory / rundir.PROFILE
             complete = profile.load(given, PROFILES, args.cluster, files=True, components=components)
             sys.stdout.write(rundir.dump(complete))
-            return 0
+            return Exit.OK
         if components:
             name = name or str(directory / rundir.PROFILE)
         plan, changes = rundir.prepare(
@@ -53,18 +54,18 @@ def main(argv: list[str]) -> int:
             rundir.write(changes)
     except (ValueError, OSError) as error:
         say(error, sys.stderr)
-        return 2
+        return Exit.USAGE
     if args.format == "yaml":
         sys.stdout.write(rundir.dump(plan))
-        return 0
+        return Exit.OK
     if args.format == "svg":
         from ..plan.drawing import svg
 
         sys.stdout.write(svg(plan))
-        return 0
+        return Exit.OK
     from ..plan.render import WIDE, table
 
     # In a pipe or a file lines are not wrapped.
     shown = sys.stdout.isatty()
     sys.stdout.write(table(plan, shutil.get_terminal_size().columns if shown else WIDE, colour=shown))
-    return 0
+    return Exit.OK

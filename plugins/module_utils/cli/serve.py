@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..documents import load_json, read_file
-from ..vocabulary import Port
+from ..vocabulary import Exit, Port
 from .terminal import say
 
 SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
@@ -91,7 +91,7 @@ def assisted_service(argv: list[str]) -> int:
         return code
     except (OSError, ValueError) as err:
         say(f"agentlab serve assisted-service: {err}", sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 SIMULATORS: dict[str, Callable[[list[str]], int]] = {"assisted-service": assisted_service}
@@ -108,4 +108,4 @@ def main(argv: list[str]) -> int:
     if argv[:1] and argv[0] in SIMULATORS:
         return SIMULATORS[argv[0]](argv[1:])
     parser.parse_args(argv)
-    return 0
+    return Exit.OK

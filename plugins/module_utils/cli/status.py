@@ -8,6 +8,7 @@ import time
 
 from ..errors import LabError
 from ..report.status import HostStatus, Status, collect
+from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, add_output, again_inside, find, print_output
 from .terminal import say
 
@@ -33,7 +34,7 @@ def main(argv: list[str]) -> int:
         return _print(cluster, argv, args.output, watch=args.watch)
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) -> int:
@@ -52,7 +53,7 @@ def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) 
                 say(("\n" if shown else "") + table(found))
             shown = found
         if not watch:
-            return 0
+            return Exit.OK
         time.sleep(SECONDS)
 
 

@@ -6,8 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-PIPE = 141
-"""Exit status of a shell for a command that SIGPIPE ended."""
+from ..vocabulary import Exit
 
 
 def say(text: object = "", stream: TextIO | None = None) -> None:
@@ -23,4 +22,4 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
     except BrokenPipeError:
         # Python would flush it again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-        raise SystemExit(PIPE) from None
+        raise SystemExit(Exit.PIPE) from None

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..assisted.view import LiveView
 from ..log import LEVELS, Log, level_of
+from ..vocabulary import Exit
 from ..waitfor import EVENTS, Recorder, wait_for
 
 
@@ -46,7 +47,7 @@ def main(argv: list[str]) -> int:
         level = level_of(args.log_level)
     except ValueError as error:
         Log(None)("fatal", f"invalid log-level: {error}")
-        return 1
+        return Exit.FAILED
     with ExitStack() as stack:
         view = stack.enter_context(LiveView()) if sys.stderr.isatty() else None
         log = Log(args.dir if args.dir.is_dir() else None, level, emit=view.print if view else None)

@@ -16,6 +16,7 @@ from .._deps import optional
 from ..documents import load_yaml
 from ..errors import ClusterError, FatalError
 from ..state import write_atomic
+from ..vocabulary import Exit
 from ..watch import Clock, Diagnose, Message, Seen, Stall, no_diagnosis
 from .client import ClusterClient, admitted_url, conditions, is_false, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete
@@ -39,15 +40,15 @@ Say = Callable[[str, str], None]
 
 
 class InstallFailed(Exception):
-    """The cluster did not initialize (exit code 6)."""
+    """The cluster did not initialize."""
 
-    exit_code = 6
+    exit_code = Exit.INSTALL
 
 
 class Unstable(InstallFailed):
-    """Cluster operators did not settle (exit code 7)."""
+    """Cluster operators did not settle."""
 
-    exit_code = 7
+    exit_code = Exit.OPERATORS
 
 
 @dataclass

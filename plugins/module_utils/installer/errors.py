@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..vocabulary import Exit
+
 
 class InstallerError(ValueError):
     """An input or a step was refused; the text is the whole message. `exit_code` is the process's."""
 
-    exit_code = 1
+    exit_code = Exit.FAILED
 
 
 class FieldErrors(list[str]):

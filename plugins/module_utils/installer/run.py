@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..log import Log
+from ..vocabulary import Exit
 from .assets import ASSETS
 from .build import Build, Options
 from .errors import InstallerError
 from .store import Store
 
-BAD_INSTALL_CONFIG = 3
-"""Exit status for an install-config.yaml that cannot be read; its message has level error, as upstream."""
 _SIGNERS = tuple(asset.name for asset in ASSETS if asset.name.endswith("-signer)"))
 _AUTH = ("Kubeconfig Admin Client (Agent)", "Kubeadmin Password")
 
@@ -171,7 +170,7 @@ def graph() -> str:
 
 def exit_code(error: Exception) -> int:
     """The process's exit status for an error of `create`."""
-    return BAD_INSTALL_CONFIG if "failed to create install config" in str(error) else 1
+    return Exit.INSTALL_CONFIG if "failed to create install config" in str(error) else Exit.FAILED
 
 
-__all__ = ["BAD_INSTALL_CONFIG", "TARGETS", "Build", "Options", "Result", "create", "exit_code", "graph"]
+__all__ = ["TARGETS", "Build", "Options", "Result", "create", "exit_code", "graph"]

@@ -177,7 +177,7 @@ def _first_cause(
 
 
 def _idle(stages: list[StageStatus], cluster: dict[str, Any] | None, now: datetime.datetime) -> float:
-    """Return the seconds since the run or the service last made progress; a time that cannot be read is none."""
+    """Return the seconds since the run or the service last made progress; without a readable time, infinite."""
     texts: list[object] = [stage[edge] for stage in stages for edge in ("start", "end")]
     for thing in (cluster or {}, *((cluster or {}).get("hosts") or ())):
         texts += [thing.get("status_updated_at"), (thing.get("progress") or {}).get("stage_updated_at")]

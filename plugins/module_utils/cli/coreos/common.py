@@ -15,6 +15,7 @@ from ..._deps import MissingLibrary
 from ...coreos import cpio, customize, image
 from ...coreos.errors import CoreosError, naming
 from ...files import explain
+from ...vocabulary import Exit
 from ..terminal import say
 from . import help as texts
 
@@ -144,8 +145,8 @@ def run(prog: str, tree: Tree, argv: list[str]) -> int:
         raise
     except (CoreosError, MissingLibrary) as error:
         say(f"Error: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
     except OSError as error:
         say(f"Error: {explain(error)}", sys.stderr)
-        return 1
-    return 0
+        return Exit.FAILED
+    return Exit.OK

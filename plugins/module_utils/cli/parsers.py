@@ -1,0 +1,105 @@
+"""The parsers of all verbs, for shell completion and for docs/verbs.md."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator
+
+from ..vocabulary import Exit
+from . import LAB, TOOLS, VERBS
+
+
+class _Built(BaseException):
+    """The parser that a verb was about to use."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+
+def parser_of(name: str) -> argparse.ArgumentParser | None:
+    """Return the parser that a verb builds; None for one that passes its arguments on to another program.
+
+    The verb is called, but does not get past `parse_args`.
+    """
+    verb = VERBS[name]
+    if verb.passes_on:
+        return None
+    function = getattr(importlib.import_module(f".{verb.module}", __package__), verb.function)
+    before = argparse.ArgumentParser.parse_args
+    argparse.ArgumentParser.parse_args = _built  # type: ignore[method-assign,assignment]
+    try:
+        function([])
+    except _Built as found:
+        return found.parser
+    finally:
+        argparse.ArgumentParser.parse_args = before  # type: ignore[method-assign]
+    raise TypeError(f"the verb {name} has no parser; let it parse its arguments before anything else")
+
+
+def _built(parser: argparse.ArgumentParser, *__: object) -> None:
+    raise _Built(parser)
+
+
+def page() -> str:
+    """Return docs/verbs.md."""
+    lines = [
+        "# Verbs",
+        "",
+        "Made by `make generate` from the command line itself; `agentlab help VERB` prints the same.",
+        "",
+        "- [Exit codes](#exit-codes)",
+        *(f"- [{title}](#{title.lower().replace(' ', '-').replace(',', '')})" for title in _TITLES),
+        "",
+        "## Exit codes",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        *(f"| {code.value} | {code.meaning} |" for code in Exit),
+        "",
+        "`ssh`, `exec`, `shell`, `kubectl`, `oc`, `console` and `capture` end with the exit code of the program that they start.",
+    ]
+    for title, verbs in _TITLES.items():
+        lines += ["", f"## {title}"]
+        for name in verbs:
+            lines += ["", f"### {name}", "", *_section(name)]
+    return "\n".join(lines) + "\n"
+
+
+_TITLES = {"The lab": LAB, "Tools, which need no lab": TOOLS}
+
+
+def _section(name: str) -> Iterator[str]:
+    text = VERBS[name].help
+    yield f"{text[:1].upper()}{text[1:]}."
+    parser = parser_of(name)
+    if parser is None:
+        yield from ("", f"    agentlab {name} [--cluster NAME] ARGUMENT ...")
+        return
+    yield from _usage(parser)
+
+
+def _usage(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the arguments of a parser as a table, then its subcommands."""
+    yield from ("", f"    {' '.join(parser.format_usage().removeprefix('usage: ').split())}")
+    rows = [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+        and action.help != argparse.SUPPRESS
+    ]
+    if rows:
+        yield from ("", "| argument | meaning |", "|---|---|")
+    for action in rows:
+        what = ", ".join(f"`{option}`" for option in action.option_strings) or f"`{action.metavar or action.dest}`"
+        values = action.metavar if action.option_strings and isinstance(action.metavar, str) else ""
+        if action.choices and not action.metavar:
+            values = ", ".join(map(str, action.choices))
+        meaning = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%").replace("|", "\\|")
+        yield f"| {what}{f' {values}' if values else ''} | {meaning} |"
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, sub in action.choices.items():
+                yield from ("", f"**{sub.prog.removeprefix('agentlab ')}**: {helps.get(name, '')}")
+                yield from _usage(sub)
