@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from contextlib import nullcontext
 from typing import NamedTuple
@@ -45,12 +46,16 @@ LAB: dict[str, Verb] = {
     "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
     "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
     "power": Verb("read or change a node's power state through its BMC", "node", "power"),
+    "logs": Verb("print or follow journals, consoles and logs of the lab's services, merged by time", "logs"),
+    "fault": Verb("inject a fault into a running lab, or undo it", "fault"),
     "capture": Verb("print or write the packets of a node or a network", "capture"),
     "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl", passes_on=True),
     "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc", passes_on=True),
     "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
     "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
     "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
+    "doctor": Verb("check whether this host can run a lab, with a remedy for each problem", "doctor"),
+    "prune": Verb("remove what your labs left behind: without a run directory, or never finished", "prune"),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }
@@ -70,6 +75,7 @@ TOOLS: dict[str, Verb] = {
     "serve": Verb("start one of the lab's simulators", "serve"),
     "import": Verb("write the profile for a configuration of dev-scripts", "devscripts", "import_config"),
     "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
+    "completion": Verb("print the code that lets a shell complete verbs, options and names", "completion"),
     "payload": Verb("build and inspect the lab payload", "payload"),
 }
 
@@ -88,7 +94,6 @@ _OTHER = {
         ("down", "stop", "rm", "remove", "delete", "clean"), "`agentlab destroy` removes what a run created"
     ),
     "ls": "`agentlab list` prints the clusters of this checkout and of this host",
-    "logs": "they are in runs/<cluster>/logs; `agentlab gather` collects those of every host",
     "check": "`agentlab plan` validates a profile, `agentlab validate` an installed cluster",
 }
 
@@ -113,6 +118,10 @@ def _verb_first(argv: list[str]) -> list[str]:
 
 def main(argv: list[str]) -> int:
     """Run the verb in `argv` and return its exit status."""
+    if "_ARGCOMPLETE" in os.environ:
+        from .completion import complete
+
+        complete()
     argv = _verb_first(argv)
     if argv[:1] in (["--version"], ["version"]):
         from .version import main as version

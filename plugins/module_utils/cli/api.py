@@ -15,7 +15,7 @@ from ..plan import rundir
 from ..state import write_atomic
 from ..vocabulary import Exit
 from . import forward
-from .cluster import Cluster, add_cluster, become, find
+from .cluster import Cluster, add_cluster, add_output, become, find, print_output
 from .terminal import say
 
 _PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
@@ -67,11 +67,12 @@ def kubeconfig(argv: list[str]) -> int:
         action="store_true",
         help="merge it into $KUBECONFIG or ~/.kube/config as the current context agentlab-NAME",
     )
+    add_output(parser)
     args = parser.parse_args(argv)
     try:
         config = for_host(find(args.cluster))
         if not args.merge:
-            say(rundir.dump(config).rstrip("\n"))
+            print_output(config, args.output or "yaml")
             return Exit.OK
         path = Path(os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or Path.home() / ".kube/config")
         write_atomic(path, rundir.dump(merged(_read(path) if path.exists() else {}, config)), 0o600)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,15 +109,16 @@ class Cluster(NamedTuple):
             raise LabError(f"{self._target} cannot be asked whose cluster {self.name} is: {lines[-1]}")
         owner.check(owner.parse(done.stdout, path), self.state_dir, owner.caller(self.plan, self.directory))
 
-    def enter(self, directory: str | None = None) -> list[str]:
-        """Return the command prefix to run in the cluster's network.
+    def enter(self, directory: str | None = None, *, root: bool = False) -> list[str]:
+        """Return the command prefix to run in the cluster's network, as root or as the caller.
 
         Empty unless the hypervisor is a sandbox. Raises LabError if the sandbox is not running.
         """
         if self.plan["hypervisor"]["kind"] != "sandbox":
             return []
         running = namespaces.require(self.name, self.state_dir)
-        return [*(["sudo"] if os.geteuid() else []), *namespaces.enter(running, directory), *namespaces.as_caller()]
+        become_root = ["sudo"] if os.geteuid() else []
+        return [*become_root, *namespaces.enter(running, directory), *([] if root else namespaces.as_caller())]
 
 
 def find(name: str) -> Cluster:
@@ -142,7 +145,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
+def add_output(parser: argparse._ActionsContainer) -> None:
     """Add -o json|yaml."""
     parser.add_argument(
         "-o", "--output", choices=("json", "yaml"), help="print all fields as JSON or YAML instead of a table"
@@ -167,12 +170,25 @@ def become(command: Sequence[str]) -> int:
         return Exit.NOT_FOUND
 
 
-def again_inside(cluster: Cluster, argv: Sequence[str]) -> None:
+def attempt(name: str, function: Callable[[Cluster], int]) -> int:
+    """Return what `function` returns for the cluster `name`; print the message of an error."""
+    try:
+        return function(find(name))
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return Exit.FAILED
+
+
+def again_inside(cluster: Cluster, argv: Sequence[str], *, root: bool = False) -> None:
     """Run this verb again inside the cluster's sandbox and exit with its status, unless this process is already in it.
 
-    argv: the verb with its arguments.
+    argv: the verb with its arguments; root: run it as root there, not as the caller.
     """
-    if os.environ.get(INSIDE) == cluster.name or not (prefix := cluster.enter(os.getcwd())):
+    if os.environ.get(INSIDE) == cluster.name:
+        # nsenter(1) does not pass signals on: end with it (prctl(2), PR_SET_PDEATHSIG).
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
+        return
+    if not (prefix := cluster.enter(os.getcwd(), root=root)):
         return
     # The environment of the caller does not come along where sudo is needed.
     kept = [f"{name}={os.environ[name]}" for name in _OWN if name in os.environ]

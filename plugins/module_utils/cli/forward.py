@@ -18,7 +18,7 @@ from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, become, find
+from .cluster import Cluster, add_cluster, add_output, become, find, print_output
 from .terminal import say
 
 PROXY = "proxy"
@@ -48,6 +48,7 @@ def main(argv: list[str]) -> int:
         "cluster",
     )
     add_cluster(parser)
+    add_output(parser)
     args = parser.parse_args(argv)
     try:
         cluster = find(args.cluster)
@@ -56,7 +57,7 @@ def main(argv: list[str]) -> int:
         if cluster.plan["hypervisor"]["kind"] == "sandbox" and os.geteuid():
             kept = f"--preserve-env={','.join(name for name in ('AGENTLAB_RUNS', 'CLUSTER') if name in os.environ)}"
             return become(["sudo", kept, sys.executable, "-m", __package__ or "", "forward", *argv])
-        return _serve(cluster, targets, args.address)
+        return _serve(cluster, targets, args.address, args.output)
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
         return Exit.FAILED
@@ -97,7 +98,7 @@ def _target(cluster: Cluster, text: str) -> Target:
     return target._replace(local=local)
 
 
-def _serve(cluster: Cluster, targets: list[Target], address: str) -> int:
+def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | None) -> int:
     running = (
         namespaces.require(cluster.name, cluster.state_dir) if cluster.plan["hypervisor"]["kind"] == "sandbox" else None
     )
@@ -106,10 +107,12 @@ def _serve(cluster: Cluster, targets: list[Target], address: str) -> int:
     path = cluster.directory / FILE
     own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": taken}
     write_atomic(path, json.dumps(own) + "\n")
-    for target in targets:
+    if form:
+        print_output({name: f"{in_url(address)}:{port}" for name, port in taken.items()}, form)
+    for target in targets if not form else ():
         inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
         say(f"{_here(target, taken[target.name], address):<32} {inside}")
-    if "api" in taken:
+    if "api" in taken and not form:
         say(f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C")
     handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}
     try:

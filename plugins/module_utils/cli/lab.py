@@ -122,7 +122,7 @@ def run(verb: str, argv: list[str]) -> int:
                     and not args.verbose
                     and not args.extra_vars
                     and text == _this_host()
-                    and not _missing_packages()
+                    and not missing_packages()
                 ):
                     say("setup: all packages are already installed")
                     return Exit.OK
@@ -263,11 +263,11 @@ def _this_host() -> str:
     return rundir.dump({"hypervisors": {"hosts": {LOCAL: local}}})
 
 
-def _missing_packages() -> bool:
-    """Return whether the role setup must install something here; without Ansible, because usually nothing is missing."""
+def missing_packages() -> list[str]:
+    """Return what the role setup must install here; without Ansible, because usually nothing is missing."""
     path = ROOT / "roles/setup/vars/main.yml"
     table = load_yaml(read_file(path), name=str(path))["agentlab_setup_packages"]
-    return bool(missing(table[distribution(table)]))
+    return missing(table[distribution(table)])
 
 
 def _stages(stop_after: str | None) -> list[str]:

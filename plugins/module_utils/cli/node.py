@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
 
 from ..errors import LabError
 from ..report import probe
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, add_output, again_inside, become, find, print_output
+from .cluster import Cluster, add_cluster, add_output, again_inside, attempt, become, print_output
 from .terminal import say
 
 TAIL_BYTES = 64 * 1024
@@ -32,7 +30,7 @@ def ssh(argv: list[str]) -> int:
             raise LabError(f"node {node['name']}: it has no address in the plan")
         return become([*cluster.enter(), *probe.ssh(cluster.directory, addresses[0], batch=False), *command])
 
-    return _run(args.cluster, connect)
+    return attempt(args.cluster, connect)
 
 
 def console(argv: list[str]) -> int:
@@ -61,7 +59,7 @@ def console(argv: list[str]) -> int:
             ]
         )
 
-    return _run(args.cluster, show)
+    return attempt(args.cluster, show)
 
 
 def power(argv: list[str]) -> int:
@@ -105,7 +103,7 @@ def power(argv: list[str]) -> int:
             say(f"{node['name']}: {state}")
         return Exit.OK
 
-    return _run(args.cluster, act)
+    return attempt(args.cluster, act)
 
 
 def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
@@ -122,11 +120,3 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
         return argv, []
     cut = argv.index("--")
     return argv[:cut], argv[cut + 1 :]
-
-
-def _run(name: str, function: Callable[[Cluster], int]) -> int:
-    try:
-        return function(find(name))
-    except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED

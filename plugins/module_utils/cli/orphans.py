@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import LabError
 from ..sandbox import processes
@@ -20,19 +22,36 @@ def mark(run_dir: Path) -> dict[str, str]:
     return {RUN: f"{run_dir}:{os.getpid()}:{processes.start_time(os.getpid())}"}
 
 
+class _Child(NamedTuple):
+    """A process of a run: its pid, the run directory, and the command line's pid and start time."""
+
+    pid: int
+    run_dir: str
+    parent: int
+    start: int
+
+
+def _children() -> Iterator[_Child]:
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        text = processes.environment_of(int(entry)).get(RUN, "")
+        directory, __, start = text.rpartition(":")
+        directory, __, parent = directory.rpartition(":")
+        if parent.isdecimal() and start.isdecimal():
+            yield _Child(int(entry), directory, int(parent), int(start))
+
+
+def run_dirs() -> set[str]:
+    """Return the run directories for which a command line of this host runs a playbook now."""
+    return {child.run_dir for child in _children() if processes.runs(child.parent, child.start)}
+
+
 def end(run_dir: Path, *, own: bool = False) -> list[int]:
     """Kill the processes of runs for `run_dir` whose command line is gone; return their pids. own: also those of this run."""
     found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        text = processes.environment_of(int(entry)).get(RUN, "")
-        directory, __, rest = text.rpartition(":")
-        directory, __, pid = directory.rpartition(":")
-        if directory != str(run_dir) or not pid.isdecimal() or not rest.isdecimal():
-            continue
-        mine = int(pid) == os.getpid()
-        if int(entry) == os.getpid() or (processes.runs(int(pid), int(rest)) and not (own and mine)):
-            continue
-        found.append(int(entry))
+    for child in _children():
+        alive = processes.runs(child.parent, child.start) and not (own and child.parent == os.getpid())
+        if child.run_dir == str(run_dir) and child.pid != os.getpid() and not alive:
+            found.append(child.pid)
     for number in found:
         start = processes.start_time(number)
         if start is not None:

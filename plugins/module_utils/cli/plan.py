@@ -1,4 +1,4 @@
-"""`agentlab plan [PROFILE] [--cluster C] --format table|yaml|svg|profile|schema|plan-schema`."""
+"""`agentlab plan [PROFILE] [--cluster C] [-o json|yaml | --format table|yaml|svg|profile|schema|plan-schema]`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
 from ..vocabulary import Exit
+from .cluster import add_output, print_output
 from .lab import add_override
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
 from .terminal import say
@@ -18,7 +19,9 @@ def main(argv: list[str]) -> int:
     """Write the plan to stdout; with `--write` also to the run directory."""
     parser = argparse.ArgumentParser(prog="agentlab plan", description="Print the plan that results from a profile.")
     add_arguments(parser)
-    parser.add_argument(
+    shape = parser.add_mutually_exclusive_group()
+    add_output(shape)
+    shape.add_argument(
         "--format",
         choices=("table", "yaml", "svg", "profile", "schema", "plan-schema"),
         default="table",
@@ -55,8 +58,8 @@ def main(argv: list[str]) -> int:
     except (ValueError, OSError) as error:
         say(error, sys.stderr)
         return Exit.USAGE
-    if args.format == "yaml":
-        sys.stdout.write(rundir.dump(plan))
+    if form := args.output or (args.format == "yaml" and "yaml"):
+        print_output(plan, form)
         return Exit.OK
     if args.format == "svg":
         from ..plan.drawing import svg

@@ -21,7 +21,7 @@ def scratch() -> Iterator[tuple[Path, int]]:
     Other users can enter it: it is the TMPDIR of programs that a run starts as other users. Removes directories of this user that
     are no longer in use.
     """
-    _sweep(Path(tempfile.gettempdir()))
+    sweep()
     while True:
         # Another run's sweep may be faster, before the directory is locked.
         directory = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -61,8 +61,9 @@ def _remove(directory: Path) -> None:
             raise
 
 
-def _sweep(parent: Path) -> None:
-    for directory in parent.glob(f"{PREFIX}*"):
+def sweep(parent: Path | None = None) -> None:
+    """Remove this user's directories of runs that were killed, below the directory for temporary files."""
+    for directory in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

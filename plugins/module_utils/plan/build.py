@@ -105,7 +105,7 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
         "kind": given["kind"],
         "host": given["host"],
         "user": given["user"],
-        "netns": f"agentlab-{cluster}",
+        "netns": names.netns(cluster),
         "state_dir": state_dir,
         "console_dir": names.console_dir(state_dir),
         "pool": f"agentlab-{cluster}",

@@ -21,6 +21,11 @@ def state_dir(cluster: str, base: str = STATE_DIR) -> str:
     return f"{base}/{cluster}"
 
 
+def netns(cluster: str) -> str:
+    """Return the name of the network namespace of a cluster's sandbox."""
+    return f"agentlab-{cluster}"
+
+
 def pool_dir(state_dir: str) -> str:
     """Return the directory of the storage pool, with the machines' disks."""
     return f"{state_dir}/pool"

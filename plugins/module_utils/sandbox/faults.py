@@ -1,19 +1,30 @@
-"""The lab's process `faults`, which injects a plan's faults at their triggers; the program is `faultd`."""
+"""Faults of a lab: the process `faults`, which injects those of a plan at their triggers, and those that are injected by hand.
+
+The program of the process is `faultd`; what is injected by hand is listed in `<services>/faults/now.json`.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import inspect
 import json
+import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypedDict
 
-from ..plan.faults import of_lab
+from ..documents import load_json, read_file
+from ..errors import LabError
+from ..plan.faults import Fault, of_lab
 from ..plan.model import Plan
 from ..state import write_atomic
 from . import faultd, processes
 
 NAME = "faults"
+NOW = "now.json"
 
 
 def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
@@ -28,14 +39,9 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     base = Path(plan["services"]["directory"])
     state = base / NAME / "state.json"
     config = {
+        **_config(plan),
         "faults": faults,
-        "nodes": {
-            n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}}
-            for n in plan["nodes"]
-        },
         "api": {"url": url, "headers": dict(headers)},
-        "processes": str(directory),
-        "registry": plan["services"]["registry"]["storage"],
         "state": str(state),
     }
     files = {
@@ -62,3 +68,93 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
             "after": f"running, {len(faults)} faults\n",
         }
     ]
+
+
+def _config(plan: Plan) -> dict[str, Any]:
+    """Return what injecting a fault needs, of the configuration of `faultd`."""
+    return {
+        "nodes": {
+            n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}}
+            for n in plan["nodes"]
+        },
+        "processes": str(Path(plan["hypervisor"]["state_dir"]) / "processes"),
+        "registry": plan["services"]["registry"]["storage"],
+    }
+
+
+class Active(TypedDict):
+    """A fault that was injected by hand: when (seconds since 1970), and what ends it."""
+
+    fault: Fault
+    at: float
+    note: Any
+
+
+def active(plan: Plan) -> list[Active]:
+    """Return the faults that were injected by hand and not undone."""
+    path = _now(plan)
+    try:
+        found = load_json(read_file(path), name=str(path))
+    except FileNotFoundError:
+        return []
+    return [Active(fault=entry["fault"], at=entry["at"], note=entry["note"]) for entry in found]
+
+
+def inject(plan: Plan, fault: Fault) -> None:
+    """Inject a fault now. Raises `LabError` if that is not possible, or was done before."""
+    with _locked(plan) as found:
+        if any(_same(entry["fault"], fault) for entry in found):
+            raise LabError(f"{title(fault)}: was injected before; undo it first (--undo)")
+        note = _attempt(fault, lambda: faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].begin(dict(fault)))
+        found.append(Active(fault=fault, at=time.time(), note=note))
+
+
+def undo(plan: Plan, fault: Fault) -> None:
+    """Undo a fault that was injected by hand. Raises `LabError` if there is none, and if it cannot be undone.
+
+    It is no longer listed in either case: a machine may have been powered on, or a service started, by other means.
+    """
+    end = faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].end
+    if end is None:
+        raise LabError(f"{title(fault)}: cannot be undone; start over: agentlab destroy, agentlab deploy")
+    with _locked(plan) as found:
+        entry = next((entry for entry in found if _same(entry["fault"], fault)), None)
+        if entry is None:
+            raise LabError(f"{title(fault)}: was not injected; agentlab fault lists those that were")
+        found.remove(entry)
+    _attempt(fault, lambda: end(dict(entry["fault"]), entry["note"]))
+
+
+def title(fault: Fault) -> str:
+    """Return a fault as it is printed: kind and fields."""
+    return " ".join(str(value) for key, value in fault.items() if key not in ("when", "seconds") and value is not None)
+
+
+def _same(one: Fault, other: Fault) -> bool:
+    return title(one) == title(other)
+
+
+def _attempt(fault: Fault, action: Callable[[], Any]) -> Any:
+    try:
+        return action()
+    except (faultd.FaultError, OSError, ValueError) as error:
+        raise LabError(f"{title(fault)}: {error}") from error
+
+
+def _now(plan: Plan) -> Path:
+    return Path(plan["services"]["directory"]) / NAME / NOW
+
+
+@contextlib.contextmanager
+def _locked(plan: Plan) -> Iterator[list[Active]]:
+    """Yield the list under a lock, and write what was made of it."""
+    path = _now(plan)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        found = active(plan)
+        yield found
+        write_atomic(path, json.dumps(found, indent=1) + "\n", 0o600)
+    finally:
+        os.close(handle)

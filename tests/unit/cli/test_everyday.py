@@ -63,7 +63,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that verbs become, where the sandbox is one process that does not matter."""
     commands: list[list[str]] = []
     monkeypatch.setattr(os, "execvp", lambda __, command: commands.append(command) or os._exit)
-    monkeypatch.setattr(cluster.Cluster, "enter", lambda *__: ["inside"])
+    monkeypatch.setattr(cluster.Cluster, "enter", lambda *__, **___: ["inside"])
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return commands
 
@@ -262,6 +262,7 @@ def test_power_as_json(runs: Path, capsys: pytest.CaptureFixture[str], monkeypat
     machine = type("Machine", (), {"power": lambda __: "off"})
     monkeypatch.setattr(bmc, "connect", lambda *__: machine())
     monkeypatch.setenv(cluster.INSIDE, "lab")
+    monkeypatch.setattr(cluster.ctypes, "CDLL", lambda __: type("Libc", (), {"prctl": lambda *_: 0}))
     assert node.power(["master-0", "-o", "json", "--cluster", "lab"]) == 0
     assert json.loads(capsys.readouterr().out) == {"node": "master-0", "power": "off"}
 

@@ -100,7 +100,7 @@ def test_a_directory_that_another_run_swept_before_it_was_locked_is_made_again(
     def swept(prefix: str) -> str:
         made.append(make(prefix=prefix))
         if len(made) == 1:
-            scratch._sweep(here)
+            scratch.sweep(here)
         return made[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", swept)

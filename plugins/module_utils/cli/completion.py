@@ -1,0 +1,92 @@
+"""`agentlab completion bash|zsh`: completion of verbs, options, clusters, nodes and profiles by argcomplete."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from .._deps import optional
+from ..plan import rundir
+from ..vocabulary import Exit
+from . import AGENT, VERBS
+from .places import PROFILES, run_dir
+from .terminal import say
+
+argcomplete = optional("argcomplete")
+
+
+def main(argv: list[str]) -> int:
+    """Print the code for a shell."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab completion",
+        description='Print the code that completes agentlab\'s command line in a shell. For bash: eval "$(bin/agentlab completion bash)"; '
+        "for zsh the same, after: autoload -U compinit && compinit.",
+    )
+    parser.add_argument("shell", choices=("bash", "zsh"), help="the shell")
+    args = parser.parse_args(argv)
+    say(argcomplete.shell_integration.shellcode(["agentlab"], shell=args.shell))
+    return Exit.OK
+
+
+def complete() -> None:
+    """Print the completions of the command line in `COMP_LINE`, and end the process."""
+    words = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))].split()
+    argcomplete.autocomplete(_parser(words[1:]), always_complete_options="long")
+    sys.exit(Exit.FAILED)  # not reached: it ends the process
+
+
+def _parser(words: list[str]) -> argparse.ArgumentParser:
+    """Return a parser of all verbs, of which only the one that is typed has its own arguments."""
+    from .parsers import parser_of
+
+    top = argparse.ArgumentParser(prog="agentlab", add_help=False)
+    verbs = top.add_subparsers()
+    name = next((word for word in words if word != "agent"), "")
+    own = parser_of(name) if name in VERBS else None
+    if own:
+        _name(own, _option(words, "--cluster") or os.environ.get("CLUSTER") or "ostest")
+    for verb, entry in VERBS.items():
+        verbs.add_parser(verb, help=entry.help, parents=[own] if own and verb == name else [], add_help=False)
+    if words[:1] == ["agent"]:
+        of_agent = verbs.add_parser("agent", help="as openshift-install").add_subparsers()
+        for verb in AGENT:
+            parents = [own] if own and verb == name else []
+            of_agent.add_parser(verb, help=VERBS[verb].help, parents=parents, add_help=False)
+    return top
+
+
+def _option(words: list[str], name: str) -> str:
+    given = [after for word, after in itertools.pairwise(words) if word == name]
+    return given[-1] if given else ""
+
+
+def _name(parser: argparse.ArgumentParser, cluster: str) -> None:
+    """Let arguments that are names be completed by those that exist."""
+    for action in parser._actions:
+        names: Iterable[str] = ()
+        if action.dest == "cluster":
+            parent = run_dir("x").parent
+            names = (path.parent.name for path in parent.glob(f"*/{rundir.PLAN}"))
+        elif action.dest in ("node", "target", "peer"):
+            names = _nodes(run_dir(cluster))
+        elif action.dest == "profile":
+            names = (path.stem for path in PROFILES.glob("*.yml"))
+        elif action.dest == "kind":
+            from .fault import NOW
+
+            names = NOW
+        else:
+            continue
+        known = sorted(names)
+        action.completer = lambda known=known, **__: known  # type: ignore[attr-defined]
+
+
+def _nodes(directory: Path) -> list[str]:
+    try:
+        return [node["name"] for node in rundir.load_plan(directory)["nodes"]]
+    except (ValueError, OSError):
+        return []

@@ -1,0 +1,361 @@
+"""fault, logs, doctor, prune and completion, without a lab."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
+    cluster,
+    completion,
+    doctor,
+    fault,
+    logs,
+    orphans,
+    parsers,
+)
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import prune as verb
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, faults, prune
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
+LAB = ("--cluster", "lab")
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run directory of cluster `lab`; verbs act as if they were in its sandbox."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    monkeypatch.setenv(cluster.INSIDE, "lab")
+    monkeypatch.setattr(cluster.ctypes, "CDLL", lambda __: type("Libc", (), {"prctl": lambda *_: 0}))
+    chosen = profile.load("compact_ipv4", PROFILES)
+    chosen["hypervisor"]["state_dir"] = str(tmp_path / "state")
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / rundir.PLAN).write_text(rundir.dump(build.build(chosen, "lab")))
+    return tmp_path
+
+
+@pytest.fixture
+def acts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What faults did, instead of doing it."""
+    done: list[Any] = []
+
+    def begin(given: dict[str, Any]) -> str:
+        done.append(("begin", given))
+        return "note"
+
+    def end(given: dict[str, Any], note: Any) -> None:
+        done.append(("end", given["kind"], note))
+        if given.get("node") == "master-2":
+            raise faultd.FaultError("Domain is already active")
+
+    made = {name: faultd.Kind(begin, end) for name in fault.NOW} | {"disk_lost": faultd.Kind(begin)}
+    monkeypatch.setattr(faults.faultd, "kinds", lambda __: made)
+    return done
+
+
+def test_a_fault_is_injected_listed_and_undone(runs: Path, acts: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert fault.main(["master-1", "mtu", "--mtu", "1300", *LAB]) == 0
+    assert acts == [("begin", {"kind": "mtu", "node": "master-1", "nic": "eth0", "mtu": 1300})]
+    assert fault.main(["master-1", "mtu", "--mtu", "1300", *LAB]) == 1
+    assert "was injected before; undo it first" in capsys.readouterr().err
+    assert fault.main(["-o", "json", *LAB]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed[0].pop("since")[:2] == "20"
+    assert listed == [{"kind": "mtu", "node": "master-1", "nic": "eth0", "mtu": 1300}]
+    assert fault.main(["master-1", "mtu", "--mtu", "1300", "--undo", *LAB]) == 0
+    assert acts[-1] == ("end", "mtu", "note")
+    capsys.readouterr()
+    assert fault.main([*LAB]) == 0
+    assert capsys.readouterr().out == "no fault was injected by hand\n"
+
+
+def test_a_fault_that_lasts(runs: Path, acts: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is undone after its time, and when the terminal goes away."""
+    monkeypatch.setattr(fault.time, "sleep", lambda __: None)
+    assert fault.main(["registry", "service_down", "--seconds", "5", *LAB]) == 0
+    monkeypatch.setattr(fault.time, "sleep", lambda __: os.kill(os.getpid(), signal.SIGHUP))
+    assert fault.main(["master-0", "pause", "--seconds", "5", *LAB]) == 130
+    assert [act[:2] for act in acts if act[0] == "end"] == [("end", "service_down"), ("end", "pause")]
+
+
+def test_what_was_undone_by_other_means_is_not_listed(
+    runs: Path, acts: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault.main(["master-2", "power_off", *LAB])
+    assert fault.main(["master-2", "power_off", "--undo", *LAB]) == 1
+    assert capsys.readouterr().err == "agentlab: power_off master-2: Domain is already active\n"
+    assert fault.main(["master-2", "power_off", "--undo", *LAB]) == 1
+    assert "power_off master-2: was not injected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["master-9", "pause"], "cluster lab has no node 'master-9'; its nodes are master-0, master-1, master-2"),
+        (["master-0", "puase"], "KIND 'puase': did you mean pause?"),
+        (["master-0", "clock"], "KIND 'clock': is part of a plan: put it under `faults` in the profile, and deploy that"),
+        (["dns", "service_down"], "TARGET 'dns': must be one of registry, ntp, bmc, http for service_down"),
+        (["master-0", "mtu"], "mtu: --mtu: "),
+        (["master-0", "mtu", "--mtu", "1"], "mtu: --mtu 1: "),
+        (["master-0", "pause", "--nic", "eth0"], "pause: --nic"),
+        (["master-0", "link_down", "--nic", "eth7"], "--nic eth7: must be one of eth0"),
+        (["master-0", "arp_one_way", "--peer", "master-0"], "--peer master-0: must differ from TARGET"),
+        (["master-0", "pause", "--seconds", "0"], "pause: --seconds 0: "),
+        (["master-0", "disk_lost", "--undo"], "disk_lost master-0: cannot be undone"),
+    ],
+)  # fmt: skip
+def test_a_wrong_fault(
+    runs: Path, acts: list[Any], capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    assert fault.main([*argv, *LAB]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"agentlab: {message}") and shown.count("\n") == 1
+    assert not acts
+
+
+JOURNAL = "1763856002.500000 master-0 kernel: second\n1763856004.000000 master-0 agent[7]: \x1b[31mfourth\x1b[0m hunter2hunter2\n"
+CONSOLE = "1763856005\r\nfifth\r\n"
+SERVICE = (
+    "0\nno time yet\n2025-11-23T00:00:01.123456789Z first\n\tcontinued\n"
+    'time="2025-11-23T00:00:03Z" level=warning msg=third\n'
+)
+
+
+def test_logs_are_merged_by_time(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(source: logs.Source) -> tuple[str, str]:
+        if source.name == "master-0":
+            return JOURNAL, ""
+        if source.name == "registry":
+            return SERVICE, ""
+        return (CONSOLE, "") if source.name == "master-0/console" else ("", "No route to host")
+
+    monkeypatch.setattr(logs, "_read", read)
+    monkeypatch.setattr(logs, "of_run", lambda __: ["hunter2hunter2"])
+    assert logs.main(["-o", "json", *LAB]) == 0
+    shown = capsys.readouterr()
+    lines = [json.loads(line) for line in shown.out.splitlines()]
+    assert [(line["source"], line["text"].split()[-1]) for line in lines] == [
+        ("registry", "yet"),
+        ("registry", "first"),
+        ("registry", "continued"),
+        ("master-0", "second"),
+        ("registry", "msg=third"),
+        ("master-0", lines[5]["text"].split()[-1]),
+        ("master-0/console", "fifth"),
+    ]
+    assert lines[3]["time"] == "2025-11-23T00:00:02.500+00:00"
+    assert "\x1b" not in shown.out and "hunter2" not in shown.out and "fourth" in lines[5]["text"]
+    assert "agentlab: master-1: No route to host\n" in shown.err
+
+
+def test_logs_that_nobody_gives(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_read", lambda __: ("", "No route to host"))
+    assert logs.main(["--node", "master-1", "--unit", "agent", *LAB]) == 1
+    assert capsys.readouterr().err == "agentlab: master-1: No route to host\n"
+    for argv, message in (
+        (["--node", "worker-0"], "has no node 'worker-0'"),
+        (["-n", "0"], "--lines 0: must be 1 or more"),
+    ):
+        assert logs.main([*argv, *LAB]) == 1
+        assert message in capsys.readouterr().err
+
+
+FOLLOW = f"""
+import sys
+from {PACKAGE} import logs
+from pathlib import Path
+sources = [logs.Source("a", ["sh", "-c", "echo 0; tail -n 5 -F " + sys.argv[1]]), logs.Source("gone", ["false"])]
+sys.exit(logs._follow(sources, [], None))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)]
+)
+def test_logs_are_followed_until_the_end(tmp_path: Path, number: int, status: int) -> None:
+    """Ctrl-C, a signal and a terminal that goes away leave no process behind."""
+    path = tmp_path / "log"
+    path.write_text("one\n")
+    code = FOLLOW.replace(
+        "sys.exit(", "from ansible_collections.agentlab.ocp.plugins.module_utils import signals\ntry:\n    sys.exit("
+    )
+    code += f"except signals.Terminated as error:\n    sys.exit({-status})\n"
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline().endswith("one\n")
+        with path.open("a") as stream:
+            stream.write("two\n")
+        assert process.stdout.readline().endswith("two\n")
+        process.send_signal(number)
+        assert process.wait(20) == abs(status)
+    deadline = time.monotonic() + 10
+    while any(str(path) in arguments(entry) for entry in filter(str.isdigit, os.listdir("/proc"))):
+        assert time.monotonic() < deadline, "tail still runs"
+        time.sleep(0.1)
+
+
+def arguments(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+@pytest.fixture
+def leave(tmp_path: Path) -> Callable[..., Path]:
+    """Makes the state directory of a lab."""
+
+    def make(name: str, run_dir: Path, **more: Any) -> Path:
+        path = tmp_path / "states" / name
+        path.mkdir(parents=True)
+        made = owner.Owner(name, str(run_dir), os.getuid(), "me", socket.gethostname(), "digest", "mark")
+        (path / owner.FILE).write_text(json.dumps(asdict(made) | more))
+        (path / "console").mkdir()
+        (path / "console/x.log").write_text("x")
+        return path
+
+    return make
+
+
+def test_what_is_left_behind(
+    tmp_path: Path, leave: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, here, killed = tmp_path / "gone", tmp_path / "here", tmp_path / "killed"
+    for folder in (here, killed):
+        folder.mkdir()
+        (folder / rundir.PLAN).write_text("plan")
+    state.begin(here, "prepare")
+    state.begin(killed, "prepare")
+    long_ago = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)).isoformat(timespec="seconds")
+    text = (killed / state.FILE).read_text()
+    (killed / state.FILE).write_text(text.replace(state.load(killed)["stages"]["prepare"]["start"], long_ago))
+    leave("mine", gone)
+    leave("busy", tmp_path / "busy")
+    leave("running", here)
+    leave("killed", killed)
+    leave("theirs", gone, uid=os.getuid() + 1)
+    leave("far", gone, host="elsewhere")
+    (leave("damaged", gone) / owner.FILE).write_text("{")
+    (tmp_path / "states/foreign").mkdir()
+    (tmp_path / "states/foreign/data").write_text("not ours")
+    monkeypatch.setattr(orphans, "run_dirs", lambda: {str(tmp_path / "busy")})
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    given = ["--state-dir", str(tmp_path / "states"), "-o", "json"]
+    assert verb.main([*given, "--check"]) == 0
+    rows = {Path(row["state_dir"]).name: row for row in json.loads(capsys.readouterr().out)}
+    assert sorted(rows) == ["damaged", "far", "killed", "mine", "theirs"]
+    assert not any(row["removed"] for row in rows.values())
+    assert "is gone" in rows["mine"]["reason"] and "never finished" in rows["killed"]["reason"]
+    assert "but it belongs to me" in rows["theirs"]["reason"] and "is on elsewhere" in rows["far"]["reason"]
+    assert verb.main(given) == 0
+    removed = {Path(row["state_dir"]).name for row in json.loads(capsys.readouterr().out) if row["removed"]}
+    assert removed == {"mine", "killed"}
+    left = {path.name for path in (tmp_path / "states").iterdir()}
+    assert left == {"busy", "running", "theirs", "far", "damaged", "foreign"}
+    assert (tmp_path / "states/foreign/data").exists()
+
+
+def test_a_state_directory_that_was_removed_in_part(tmp_path: Path, leave: Callable[..., Path]) -> None:
+    path = leave("mine", tmp_path / "gone")
+    beside = path.with_name(".mine.agentlab")
+    for entry in (path / "console/x.log",):
+        entry.unlink()
+    (path / "console").rmdir()
+    path.rename(beside)
+    (found,) = prune.leftovers(tmp_path / "states", os.getuid(), ())
+    assert found.state_dir == path and not found.stays
+    prune.prune(found)
+    assert list((tmp_path / "states").iterdir()) == []
+
+
+def test_run_directories_in_which_a_verb_runs(tmp_path: Path) -> None:
+    environment = {**os.environ, **orphans.mark(tmp_path / "a:b")}
+    with subprocess.Popen(["sleep", "60"], env=environment) as process:
+        deadline = time.monotonic() + 10
+        while str(tmp_path / "a:b") not in orphans.run_dirs():
+            assert time.monotonic() < deadline
+        process.kill()
+
+
+def test_doctor_has_a_line_for_each_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.kvm, "usable", lambda: {"usable": False, "reason": "no /dev/kvm"})
+    monkeypatch.setattr(doctor.lab, "missing_packages", lambda: ["tcpdump"])
+    monkeypatch.setattr(doctor.services, "port_owner", lambda port, __: "pid 1 (x)" if port == 5000 else None)
+    monkeypatch.setattr(doctor, "_FEATURES", (("widgets", ["false"], "modprobe widget"),))
+    monkeypatch.setattr(doctor.prune, "leftovers", lambda *__: [prune.Leftover(Path("/x"), None, "gone")])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert doctor.main(["-o", "json"]) == 1
+    found = {one["check"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["packages"] == {
+        "check": "packages", "result": "failed", "found": "missing: tcpdump", "remedy": "agentlab setup"
+    }  # fmt: skip
+    assert found["KVM"]["result"] == found["ports"]["result"] == found["leftovers"]["result"] == "warning"
+    assert "5000/tcp by pid 1 (x)" in found["ports"]["found"]
+    assert all(bool(one["remedy"]) == (one["result"] != "ok") for one in found.values())
+    assert doctor.main([]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == len(found)
+    assert doctor.main(["no_such_profile"]) == 2
+    monkeypatch.setattr(doctor.capacity, "measure", lambda __: {"memory_mib": 100, "cpus": 1, "disk_free_gib": 0})
+    doctor.main(["ha_ipv4", "-o", "json"])
+    found = {one["check"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["memory"]["result"] == found["disk"]["result"] == found["processors"]["result"] == "failed"
+
+
+def completed(line: str, **environment: str) -> list[str]:
+    code = f"from {PACKAGE} import main; main([])"
+    env = {**os.environ, **environment, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash"}
+    env |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/stdout"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    return [word.strip() for word in done.stdout.split("\n") if word]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("agentlab stat", {"status"}),
+        ("agentlab iso ignition ", {"embed", "show", "remove"}),
+        ("agentlab agent create im", {"image"}),
+        ("agentlab ssh ", {"master-0", "master-1", "master-2"}),
+        ("agentlab status --cluster ", {"lab"}),
+        ("agentlab fault master-0 li", {"link_down"}),
+        ("agentlab deploy sno_ipv4_s", {"sno_ipv4_static"}),
+        ("agentlab kubectl ", set()),
+    ],
+)
+def test_completion(runs: Path, line: str, wanted: set[str]) -> None:
+    found = {word for word in completed(line, CLUSTER="lab") if not word.startswith("-")}
+    assert found == wanted
+
+
+def test_the_code_for_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell in ("bash", "zsh"):
+        assert completion.main([shell]) == 0
+        code = capsys.readouterr().out
+        assert "agentlab" in code
+        if shell == "bash":
+            subprocess.run(["bash", "-n"], input=code, text=True, check=True)
+
+
+def test_every_verb_has_a_parser_and_gets_no_further() -> None:
+    from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+
+    assert {name for name in cli.VERBS if parsers.parser_of(name) is None} == {"kubectl", "oc"}
