@@ -74,7 +74,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         assert done.returncode == 0, done.stdout + (summary.read_text() if summary.exists() else "")
         cases = [case for suite in JUnitXml.fromfile(str(artifacts / job / "junit.xml")) for case in suite]
         stages = settings["stages"]
-        more = [name for name in ("again", "gather") if settings[name]]
+        more = [name for name in ("again", "verbs", "gather") if settings[name]]
         ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *more]
         assert [case.name for case in cases] == [*ran, "destroy"]
         assert all(case.is_passed for case in cases)

@@ -25,6 +25,7 @@ class Job(TypedDict):
     stages: list[str]
     variables: dict[str, Any]
     again: bool
+    verbs: bool
     gather: bool
     expect: Expect | None
     idle_minutes: float
@@ -36,6 +37,7 @@ DEFAULTS: Job = {
     "stages": list(RUN_STAGES),
     "variables": {},
     "again": False,
+    "verbs": False,
     "gather": False,
     "expect": None,
     # One task may be silent for the whole wait, which has its own limits.

@@ -165,7 +165,7 @@ def test_logs_are_merged_by_time(
     assert "agentlab: master-1: No route to host\n" in shown.err
 
 
-def test_logs_that_nobody_gives(
+def test_logs_of_which_no_source_answers(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "_read", lambda __: ("", "No route to host"))

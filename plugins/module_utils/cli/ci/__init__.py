@@ -185,12 +185,13 @@ def _installation(runner: Runner, events: TextIO, done: list[Stage]) -> Stage:
 
 
 def _after(runner: Runner, events: TextIO, done: list[Stage], last: Stage) -> None:
-    """Report the last stage of the installation as the job expects it to end; then the second run and the gathering of a job that has them."""
+    """Report the last stage of the installation as the job expects it to end; then the second run, the verbs and the gathering of a job that has them."""
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
         return
     for asked, run in (
         (runner.job["again"], lambda: runner.again(events)),
+        (runner.job["verbs"], runner.verbs),
         (runner.job["gather"], lambda: runner.stage("gather", events)),
     ):
         if asked and not done[-1].error:

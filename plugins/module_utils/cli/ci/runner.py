@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -35,6 +36,8 @@ else:
 
 GATHER_AFTER = {"boot", "wait", "validate"}
 LARGE = 64 * 2**20
+#: Seconds that all verbs together may take.
+VERBS_LIMIT = 1800
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BOOTSTRAPPED = "cluster bootstrap is complete"
 
@@ -173,6 +176,18 @@ class Runner:
         done = self.stage("deploy", events)
         error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
         return done._replace(name="again", error=error)
+
+    def verbs(self) -> Stage:
+        """Drive every verb on the installed cluster."""
+        start, path = time.monotonic(), self.artifacts / "verbs.log"
+        with path.open("w", encoding="utf-8") as log:
+            command = [sys.executable, ROOT / "ci/verbs.py", self.cluster]
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT)
+        text = redact(path.read_text(errors="replace"), of_run(self.run_dir))
+        path.write_text(text)
+        good = re.compile(r"ok +\w")
+        wrong = [line for line in text.splitlines() if not good.match(line)]
+        return Stage("verbs", time.monotonic() - start, "; ".join(wrong) if text else "no verb was driven")
 
     def ended(self, done: Stage) -> outcome.Class:
         """The class of the installation after its last stage."""

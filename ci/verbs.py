@@ -1,0 +1,358 @@
+"""Drives every verb of the command line on an installed single-node cluster: `ci/verbs.py CLUSTER [VERB ...]`.
+
+`CASES` has a case for each verb; a unit test fails when one is missing. A case leaves the cluster as it was, so that jobs run them
+between their last stage and `destroy`. Verbs that change a whole lab run with --check: the job itself has run them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pexpect
+import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT, run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
+
+NODE = "master-0"
+LIMIT = 300
+PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
+PCAP = (0xA1B2C3D4).to_bytes(4, sys.byteorder)
+
+
+class Failed(AssertionError):
+    """A verb did not do what it should; the text has its output."""
+
+
+class Verbs:
+    """Calls verbs for one cluster, as a user would."""
+
+    def __init__(self, cluster: str, folder: Path) -> None:
+        self.cluster, self.folder, self.run_dir = cluster, folder, run_dir(cluster)
+
+    def command(self, verb: str, *argv: str) -> list[str]:
+        return [sys.executable, "-m", PACKAGE, verb, *argv]
+
+    def call(self, verb: str, *argv: str, status: int = Exit.OK, given: str = "", **environment: str) -> str:
+        """Return stdout of a verb, which must end with `status` (and have one line on stderr if that is FAILED)."""
+        done = subprocess.run(
+            self.command(verb, *argv), input=given, capture_output=True, text=True, timeout=LIMIT, check=False,
+            env={**os.environ, "CLUSTER": self.cluster, **environment}, cwd=self.folder,
+        )  # fmt: skip
+        if done.returncode != status:
+            raise Failed(f"{verb} {' '.join(argv)}: status {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+        if status == Exit.FAILED and done.stderr.count("\n") != 1:
+            raise Failed(f"{verb} {' '.join(argv)}: not one message: {done.stderr}")
+        return done.stdout + (done.stderr if status else "")
+
+    def json(self, verb: str, *argv: str) -> Any:
+        return json.loads(self.call(verb, *argv, "-o", "json"))
+
+    @contextlib.contextmanager
+    def running(self, verb: str, *argv: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a verb that runs until Ctrl-C, which it gets at the end; it must not be left behind."""
+        process = subprocess.Popen(
+            self.command(verb, *argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            env={**os.environ, "CLUSTER": self.cluster}, cwd=self.folder, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield process
+            os.killpg(process.pid, signal.SIGINT)
+            process.communicate(timeout=30)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def expect(condition: object, shown: object) -> None:
+    if not condition:
+        raise Failed(str(shown)[-2000:])
+
+
+def _checked(verb: str, verbs: Verbs) -> None:
+    verbs.call(verb, "--check")
+
+
+def _help(verb: str, verbs: Verbs) -> None:
+    expect(f"usage: agentlab {verb}" in verbs.call(verb, "--help"), verb)
+
+
+def _plan(verbs: Verbs) -> None:
+    expect(verbs.json("plan")["cluster"]["name"] == verbs.cluster, "plan")
+
+
+def _setup(verbs: Verbs) -> None:
+    expect("already installed" in verbs.call("setup"), "setup installed something")
+
+
+def _list(verbs: Verbs) -> None:
+    row = next(row for row in verbs.json("list") if row["name"] == verbs.cluster)
+    expect(row["owner"] and row["nodes"] == 1, row)
+
+
+def _status(verbs: Verbs) -> None:
+    found = verbs.json("status")
+    jsonschema.validate(found, json.loads((ROOT / "docs/status.schema.json").read_text()))
+    expect(found["hosts"][0]["power"] == "on" and not found["first_cause"], found)
+    expect(NODE in verbs.call("status"), "status")
+    with verbs.running("status", "--watch") as process:
+        expect(process.stdout and verbs.cluster in process.stdout.readline(), "status --watch")
+
+
+def _ssh(verbs: Verbs) -> None:
+    expect(verbs.call("ssh", NODE, "--", "hostname").strip().partition(".")[0] == NODE, "ssh")
+    verbs.call("ssh", NODE, "--", "exit", "7", status=7)
+    expect("has no node 'worker-9'" in verbs.call("ssh", "worker-9", status=Exit.FAILED), "an unknown node")
+
+
+def _console(verbs: Verbs) -> None:
+    expect("BdsDxe" in verbs.call("console", NODE) or verbs.call("console", NODE).strip(), "console")
+    with verbs.running("console", NODE, "-f") as process:
+        expect(process.stdout and process.stdout.readline(), "console -f")
+    child = pexpect.spawn(
+        sys.executable,
+        verbs.command("console", NODE, "-i")[1:],
+        env={**os.environ, "CLUSTER": verbs.cluster},
+        timeout=60,
+    )
+    child.expect("Escape character is")
+    child.send("\r")
+    child.expect("login:")
+    child.send("\x1d")
+    child.expect(pexpect.EOF)
+
+
+def _power(verbs: Verbs) -> None:
+    expect(verbs.json("power", NODE) == {"node": NODE, "power": "on"}, "power")
+    verbs.call("power", NODE, "on")
+
+
+def _logs(verbs: Verbs) -> None:
+    lines = [json.loads(line) for line in verbs.call("logs", "-n", "20", "-o", "json").splitlines()]
+    expect({NODE, f"{NODE}/console", "bmc", "registry"} <= {line["source"] for line in lines}, lines)
+    expect([line["time"] for line in lines] == sorted(line["time"] for line in lines), "the order of logs")
+    units = verbs.call("logs", "--node", NODE, "--unit", "sshd", "--unit", "ssh", "-n", "5").splitlines()
+    expect(units and all(f" {NODE} " in line for line in units), units)
+    with verbs.running("logs", "-f") as process:
+        wanted, seen = {NODE, f"{NODE}/console"}, set[str]()
+        end = time.monotonic() + 60
+        while not wanted <= seen and process.stdout:
+            seen.add(process.stdout.readline().split()[1])
+            expect(time.monotonic() < end, seen)
+
+
+def _fault(verbs: Verbs) -> None:
+    state = ("--", "virsh", "domstate", f"{verbs.cluster.replace('-', '_')}_master_0")
+    verbs.call("fault", NODE, "pause")
+    try:
+        expect("paused" in verbs.call("exec", *state), "pause")
+        expect([row["kind"] for row in verbs.json("fault")] == ["pause"], "the list of faults")
+        expect("was injected before" in verbs.call("fault", NODE, "pause", status=Exit.FAILED), "twice")
+    finally:
+        verbs.call("fault", NODE, "pause", "--undo")
+    expect("running" in verbs.call("exec", *state), "undo")
+    verbs.call("fault", NODE, "link_down", "--seconds", "1")
+    verbs.call("fault", NODE, "mtu", "--mtu", "1300", "--seconds", "1")
+    verbs.call("fault", "ntp", "service_down", "--seconds", "2")
+    expect(verbs.json("fault") == [], "faults are left")
+
+
+def _capture(verbs: Verbs) -> None:
+    path = verbs.folder / "packets.pcap"
+    with verbs.running("capture", NODE, "-w", str(path), "-c", "4", "port", "22") as process:
+        end = time.monotonic() + 60
+        while process.poll() is None:
+            verbs.call("ssh", NODE, "--", "true")
+            expect(time.monotonic() < end, "capture got no packet")
+        process.communicate()
+    expect(path.read_bytes()[:4] == PCAP and path.stat().st_mode & 0o777 == 0o600, path.read_bytes()[:24])
+
+
+def _kubectl(verbs: Verbs) -> None:
+    expect(NODE in verbs.call("kubectl", "get", "nodes"), "kubectl")
+
+
+def _oc(verbs: Verbs) -> None:
+    """Debian has no oc: then it is a message."""
+    there = subprocess.run(["sh", "-c", "command -v oc"], capture_output=True, check=False).returncode == 0
+    shown = verbs.call("oc", "get", "nodes", status=Exit.OK if there else Exit.FAILED)
+    expect(NODE in shown or "oc is not installed" in shown, shown)
+
+
+def _forward(verbs: Verbs) -> None:
+    """With kubeconfig, which needs one; the port is taken meanwhile, and free afterwards."""
+    expect("is not forwarded" in verbs.call("kubeconfig", status=Exit.FAILED), "kubeconfig without forward")
+    with verbs.running("forward", "-o", "yaml") as process:
+        assert process.stdout
+        ports = yaml.safe_load("".join(process.stdout.readline() for __ in ("api", "console", "service")))
+        port = int(ports["api"].rpartition(":")[2])
+        expect(str(port) in verbs.call("forward", f"api={port}", status=Exit.FAILED), "a port that is taken")
+        config = verbs.json("kubeconfig")
+        target = config["clusters"][0]["cluster"]
+        expect(target["server"] == f"https://127.0.0.1:{port}", target)
+        request = urllib.request.Request(f"https://{ports['console']}/")
+        context = ssl._create_unverified_context()
+        with contextlib.suppress(urllib.error.HTTPError):  # any answer of the router
+            urllib.request.build_opener(
+                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+            ).open(request, timeout=30)
+        merged = verbs.folder / "merged"
+        verbs.call("kubeconfig", "--merge", KUBECONFIG=str(merged))
+        done = subprocess.run(
+            ["kubectl", "--kubeconfig", merged, "get", "nodes"], capture_output=True, text=True, timeout=60, check=False
+        )
+        expect(NODE in done.stdout, done.stderr)
+
+
+def _doctor(verbs: Verbs) -> None:
+    """Memory may not suffice for another cluster beside this one."""
+    found = subprocess.run(verbs.command("doctor", "-o", "json"), capture_output=True, text=True, check=False)
+    checks = {one["check"]: one["result"] for one in json.loads(found.stdout)}
+    expect(checks["packages"] == checks["network namespaces"] == "ok", checks)
+
+
+def _prune(verbs: Verbs) -> None:
+    expect(verbs.cluster not in verbs.call("prune", "--check"), "prune would remove a running lab")
+
+
+def _exec(verbs: Verbs) -> None:
+    expect(verbs.cluster in verbs.call("exec", "--", "virsh", "-q", "list", "--name"), "exec")
+
+
+def _version(verbs: Verbs) -> None:
+    expect(verbs.json("version")["agentlab"], "version")
+
+
+def _create(verbs: Verbs) -> None:
+    """As openshift-install, with its words."""
+    (verbs.folder / "assets").mkdir()
+    verbs.call("agent", "create", "agent-config-template", "--dir", "assets")
+    expect((verbs.folder / "assets/agent-config.yaml").exists(), "agent-config-template")
+
+
+def _wait_for(verbs: Verbs) -> None:
+    inside = verbs.command("wait-for", "install-complete", "--dir", str(verbs.run_dir))
+    expect("Install complete!" in verbs.call("exec", "--", "sh", "-c", f"{' '.join(inside)} 2>&1"), "wait-for")
+
+
+def _iso(verbs: Verbs) -> None:
+    expect("ignition" in json.loads(verbs.call("iso", "ignition", "show", f"{verbs.run_dir}/agent.x86_64.iso")), "iso")
+
+
+def _pxe(verbs: Verbs) -> None:
+    verbs.call("pxe", "ignition", "wrap", "-o", "initrd", given='{"ignition": {"version": "3.2.0"}}')
+    expect("3.2.0" in verbs.call("pxe", "ignition", "unwrap", "initrd"), "pxe")
+
+
+def _dev(verbs: Verbs) -> None:
+    expect(json.loads(verbs.call("dev", "show", "iso", f"{verbs.run_dir}/agent.x86_64.iso"))["records"], "dev")
+
+
+def _nmstate(verbs: Verbs) -> None:
+    state = "interfaces: [{name: eth1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]"
+    expect("eth1.nmconnection" in verbs.call("nmstate", "gc", "-", given=state), "nmstate")
+
+
+def _serve(verbs: Verbs) -> None:
+    with verbs.running("serve", "assisted-service", "--listen", "127.0.0.1:0", "--data", "service") as process:
+        expect(process.stdout and re.search(r"listens on http://127", process.stdout.readline()), "serve")
+
+
+def _completion(verbs: Verbs) -> None:
+    expect("complete " in verbs.call("completion", "bash"), "completion")
+
+
+CASES: dict[str, Callable[[Verbs], None]] = {
+    "plan": _plan,
+    "setup": _setup,
+    **{
+        name: partial(_checked, name)
+        for name in ("prepare", "configure", "image", "boot", "wait", "validate", "gather")
+    },
+    **{name: partial(_checked, name) for name in ("deploy", "destroy")},
+    "version": _version,
+    "list": _list,
+    "status": _status,
+    "ssh": _ssh,
+    "console": _console,
+    "power": _power,
+    "logs": _logs,
+    "fault": _fault,
+    "capture": _capture,
+    "kubectl": _kubectl,
+    "oc": _oc,
+    "kubeconfig": _forward,
+    "forward": _forward,
+    "doctor": _doctor,
+    "prune": _prune,
+    "exec": _exec,
+    "shell": lambda verbs: expect(not verbs.call("shell", SHELL="/bin/true"), "shell"),
+    "create": _create,
+    "graph": lambda verbs: expect("digraph" in verbs.call("graph"), "graph"),
+    "wait-for": _wait_for,
+    "iso": _iso,
+    "pxe": _pxe,
+    "dev": _dev,
+    "pack": partial(_help, "pack"),
+    "nmstate": _nmstate,
+    "swarm": partial(_help, "swarm"),
+    "serve": _serve,
+    "completion": _completion,
+    "payload": lambda verbs: expect(json.loads(verbs.call("payload", "show", "--json")), "payload"),
+}
+
+
+def drive(cluster: str, names: Sequence[str] = ()) -> Iterator[tuple[str, float, str]]:
+    """Yield each verb that was driven, how long that took, and what was wrong."""
+    done: set[Callable[[Verbs], None]] = set()
+    with tempfile.TemporaryDirectory(prefix="agentlab-verbs-") as folder:
+        for name in names or VERBS:
+            case, begin, error = CASES[name], time.monotonic(), ""
+            if case in done:  # one case for two verbs
+                continue
+            done.add(case)
+            try:
+                case(Verbs(cluster, Path(folder)))
+            except (
+                AssertionError,
+                OSError,
+                ValueError,
+                LookupError,
+                subprocess.SubprocessError,
+                pexpect.ExceptionPexpect,
+            ) as failure:
+                error = f"{name}: {type(failure).__name__}: {failure}"
+            yield name, time.monotonic() - begin, error
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="ci/verbs.py", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("cluster")
+    parser.add_argument("verbs", nargs="*", choices=[*CASES, []], metavar="VERB")
+    args = parser.parse_args(argv)
+    failed = 0
+    for name, seconds, error in drive(args.cluster, args.verbs):
+        failed += bool(error)
+        print(f"{'FAIL' if error else 'ok  '}  {name:<12} {seconds:6.1f} s  {error}", flush=True)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
