@@ -37,8 +37,8 @@ def shell(argv: list[str]) -> int:
     """Exec a shell in the sandbox."""
     args = _parser("shell", None, "Open a shell inside a cluster's sandbox.").parse_args(argv)
     os.environ["AGENTLAB_CLUSTER"] = args.cluster
-    say(f"entering the sandbox of {args.cluster} (network, libvirt, DNS); leave it with `exit`", sys.stderr)
-    return _become(args.cluster, [os.environ.get("SHELL") or "/bin/sh"])
+    hint = f"entering the sandbox of {args.cluster} (network, libvirt, DNS); leave it with `exit`"
+    return _become(args.cluster, [os.environ.get("SHELL") or "/bin/sh"], hint)
 
 
 def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
@@ -49,7 +49,7 @@ def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _become(cluster: str, command: list[str]) -> int:
+def _become(cluster: str, command: list[str], hint: str = "") -> int:
     from ..state import owner
 
     try:
@@ -69,6 +69,8 @@ def _become(cluster: str, command: list[str]) -> int:
         command = [*namespaces.enter(running, os.getcwd()), *namespaces.as_caller(), *command]
         if os.geteuid():
             command = ["sudo", *command]
+    if hint:
+        say(hint, sys.stderr)
     return become(command)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from pathlib import Path
 
 from ..errors import LabError
 from ..report import probe
@@ -49,6 +51,11 @@ def console(argv: list[str]) -> int:
         if args.interactive:
             return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
         path = node["console"]
+        with contextlib.suppress(PermissionError):  # then root reads it
+            if cluster.plan["hypervisor"]["kind"] != "ssh" and not Path(path).exists():
+                raise LabError(
+                    f"{path}: there is no console yet; agentlab boot --cluster {cluster.name} starts the machines"
+                )
         return become(
             [
                 *cluster.on_hypervisor(),

@@ -9,14 +9,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
 
-def test_prune(lab: Any, traces: Callable[[], str]) -> None:
+@pytest.mark.parametrize("kind", ["sandbox", "local"])
+def test_prune(lab: Any, traces: Callable[[], str], kind: str) -> None:
     """The owner's host is this one, and nothing of the lab's plan is left."""
     before = traces()
-    one = lab("agprune", {"hypervisor": {"kind": "sandbox"}})
+    one = lab("agprune", {"hypervisor": {"kind": kind}})
     one.play("prepare")
     command = [*namespaces.enter(one.host), sys.executable, "-m", cli.__name__, "prune"]
     command += ["--state-dir", str(one.parent), "-o", "json"]
@@ -33,5 +35,17 @@ def test_prune(lab: Any, traces: Callable[[], str]) -> None:
     assert one.state_dir.exists()
     (found,) = prune()
     assert found["removed"] and not one.state_dir.exists()
-    assert traces() == before
+    after = traces()
+    # A libvirt that has had a network keeps its own chains.
+    end = "--mounts" if kind == "sandbox" else "--nft"
+    assert after.partition(end)[0] == before.partition(end)[0]
+    assert "agprune" not in after
+    for what in ("list", "net-list", "pool-list"):
+        shown = subprocess.run(
+            [*namespaces.enter(one.host), "virsh", "-q", what, "--all", "--name"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "agprune" not in shown.stdout
     assert prune() == []

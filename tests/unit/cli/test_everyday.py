@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
     api,
@@ -98,6 +98,8 @@ def test_ssh_takes_a_command(runs: Path, started: list[list[str]]) -> None:
 
 def test_console_is_printed_followed_or_attached(runs: Path, started: list[list[str]]) -> None:
     log = str(runs / "state/lab/console/lab_master_0.log")
+    Path(log).parent.mkdir(parents=True)
+    Path(log).touch()
     for option in ([], ["-f"], ["-i"]):
         node.console(["master-0", *option, "--cluster", "lab"])
     assert started == [
@@ -339,3 +341,45 @@ def test_setup_installs_what_the_verbs_run() -> None:
     """capture never worked: nothing installed tcpdump."""
     table = yaml.safe_load((PROFILES.parent / "roles/setup/vars/main.yml").read_text())["agentlab_setup_packages"]
     assert all("tcpdump" in names for names in table.values())
+
+
+EVERYDAY = {
+    "ssh": ["master-0"], "console": ["master-0"], "power": ["master-0"], "logs": [], "fault": ["master-0", "pause"], "capture": ["master-0"],
+    "kubectl": ["get", "nodes"], "oc": ["whoami"], "kubeconfig": [], "forward": [], "exec": ["--", "true"], "shell": [], "status": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", EVERYDAY)
+@pytest.mark.parametrize("how", ["no such cluster", "half-made", "another user's", "a damaged plan"])
+def test_a_cluster_that_cannot_be_used(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: str, how: str
+) -> None:
+    """Each verb prints one message, and starts nothing."""
+    monkeypatch.setattr("shutil.which", lambda name, **__: f"/bin/{name}")
+    monkeypatch.setattr(os, "execvp", lambda program, *_: pytest.fail(f"{program} was started"))
+    (runs / "state/lab").mkdir(parents=True)
+    if how == "another user's":
+        made = owner.Owner("lab", "/home/ann/runs/lab", 1000, "ann", "host1", "digest", "mark")
+        (runs / "state/lab" / owner.FILE).write_text(json.dumps(asdict(made)))
+    elif how == "a damaged plan":
+        (runs / "lab" / rundir.PLAN).write_text("[")
+    elif how == "half-made":  # killed before it had consoles, keys and a sandbox
+        (runs / "lab/ssh/id_ecdsa").unlink()
+        (runs / "lab/auth/kubeconfig").unlink()
+    name = ["--cluster", "lab" if how != "no such cluster" else "nosuch"]
+    argv = [*name, *EVERYDAY[verb]] if verb in ("kubectl", "oc", "exec") else [*EVERYDAY[verb], *name]
+    status = cli.main([verb, *argv])
+    shown = capsys.readouterr()
+    if how == "half-made" and verb == "status":
+        assert (status, shown.err) == (0, "")
+        return
+    assert status == 1
+    assert shown.err.startswith("agentlab: ") and shown.err.count("agentlab: ") == 1
+    assert shown.err.count("\n") == (2 if how == "a damaged plan" else 1), "the second line is the remedy"
+    wanted = {
+        "no such cluster": "nosuch",
+        "half-made": "agentlab ",
+        "another user's": "belongs to ann",
+        "a damaged plan": "plan.yaml",
+    }
+    assert wanted[how] in shown.err
