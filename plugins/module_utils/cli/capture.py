@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
     parser.add_argument("-c", "--count", type=int, metavar="COUNT", help="end after this number of packets")
     add_cluster(parser)
-    args = parser.parse_args(argv)
+    args = parser.parse_intermixed_args(argv)  # FILTER may follow an option
     try:
         cluster = find(args.cluster)
         cluster.check_remote_owner()

@@ -10,6 +10,9 @@ from ..vocabulary import Exit
 from . import LAB, TOOLS, VERBS
 
 
+_METHODS = ("parse_args", "parse_intermixed_args")
+
+
 class _Built(BaseException):
     """The parser that a verb was about to use."""
 
@@ -26,14 +29,16 @@ def parser_of(name: str) -> argparse.ArgumentParser | None:
     if verb.passes_on:
         return None
     function = getattr(importlib.import_module(f".{verb.module}", __package__), verb.function)
-    before = argparse.ArgumentParser.parse_args
-    argparse.ArgumentParser.parse_args = _built  # type: ignore[method-assign,assignment]
+    kept = {method: getattr(argparse.ArgumentParser, method) for method in _METHODS}
+    for method in _METHODS:
+        setattr(argparse.ArgumentParser, method, _built)
     try:
         function([])
     except _Built as found:
         return found.parser
     finally:
-        argparse.ArgumentParser.parse_args = before  # type: ignore[method-assign]
+        for method, before in kept.items():
+            setattr(argparse.ArgumentParser, method, before)
     raise TypeError(f"the verb {name} has no parser; let it parse its arguments before anything else")
 
 

@@ -278,7 +278,7 @@ def test_capture_of_a_network_and_of_a_node(
     monkeypatch.setattr(capture.namespaces, "require", lambda *__: None)
     monkeypatch.setattr(capture.namespaces, "enter", lambda *__: ["inside"])
     capture.main([net["name"], "--cluster", "lab"])
-    capture.main(["master-0", "port", "6443", "--cluster", "lab"])
+    capture.main(["master-0", "-c", "3", "port", "6443", "--cluster", "lab"])
     mac = first["nics"][0]["mac"]
     assert started[0] == ["inside", "tcpdump", "-i", net["bridge"], "-n", "-l"]
     assert started[1][-1].startswith(f"(ether host {mac}") and started[1][-1].endswith(") and (port 6443)")
