@@ -74,7 +74,8 @@ class Verbs:
         )  # fmt: skip
         try:
             yield process
-            os.killpg(process.pid, signal.SIGINT)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
             process.communicate(timeout=30)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -146,7 +147,7 @@ def _power(verbs: Verbs) -> None:
 
 def _logs(verbs: Verbs) -> None:
     lines = [json.loads(line) for line in verbs.call("logs", "-n", "20", "-o", "json").splitlines()]
-    expect({NODE, f"{NODE}/console", "bmc", "registry"} <= {line["source"] for line in lines}, lines)
+    expect({NODE, f"{NODE}/console", "bmc", "ntp"} <= {line["source"] for line in lines}, lines)
     expect([line["time"] for line in lines] == sorted(line["time"] for line in lines), "the order of logs")
     units = verbs.call("logs", "--node", NODE, "--unit", "sshd", "--unit", "ssh", "-n", "5").splitlines()
     expect(units and all(f" {NODE} " in line for line in units), units)

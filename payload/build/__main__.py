@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
         help="replace a component: a directory with its programs or its files, an OCI layout, containers-storage:IMAGE, or a pullspec with a digest",
     )
     show = verbs.add_parser("show", help="print payload.json of the newest payload, or of a directory")
-    show.add_argument("directory", nargs="?", type=Path)
+    show.add_argument("directory", nargs="?", type=Path, help="the directory of a payload")
     push = verbs.add_parser("push", help="write the images into the storage directory of a registry")
     push.add_argument("storage", type=Path, help="the registry's storage directory")
     push.add_argument("--payload", type=Path, metavar="DIRECTORY", help="the payload; default: the newest")

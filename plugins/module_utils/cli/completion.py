@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def complete() -> None:
     """Print the completions of the command line in `COMP_LINE`, and end the process."""
     words = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))].split()
     argcomplete.autocomplete(_parser(words[1:]), always_complete_options="long")
-    sys.exit(Exit.FAILED)  # not reached: it ends the process
+    raise SystemExit(Exit.FAILED)  # not reached: it has ended the process
 
 
 def _parser(words: list[str]) -> argparse.ArgumentParser:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from ..vocabulary import Exit
 from . import LAB, TOOLS, VERBS
 
-
 _METHODS = ("parse_args", "parse_intermixed_args")
 
 

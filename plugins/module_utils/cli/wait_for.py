@@ -16,7 +16,7 @@ from ..waitfor import EVENTS, Recorder, wait_for
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="agentlab wait-for", description="Wait for install-time events")
-    top.add_argument("event", choices=EVENTS)
+    top.add_argument("event", choices=EVENTS, help="what to wait for")
     top.add_argument("--dir", type=Path, default=Path(), help="assets directory (default .)")
     top.add_argument(
         "--log-level",

@@ -359,3 +359,8 @@ def test_every_verb_has_a_parser_and_gets_no_further() -> None:
     from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 
     assert {name for name in cli.VERBS if parsers.parser_of(name) is None} == {"kubectl", "oc"}
+
+
+def test_every_argument_is_explained() -> None:
+    page = parsers.page()
+    assert not [line for line in page.splitlines() if line.endswith("|  |")]
