@@ -271,6 +271,13 @@ def _nmstate(verbs: Verbs) -> None:
     expect("eth1.nmconnection" in verbs.call("nmstate", "gc", "-", given=state), "nmstate")
 
 
+def _import(verbs: Verbs) -> None:
+    """A configuration of dev-scripts becomes a profile, and that the same configuration."""
+    profile = verbs.call("import", "devscripts", "-", given="export AGENT_E2E_TEST_SCENARIO=SNO_IPV4\n")
+    (verbs.folder / "sno.yml").write_text(profile)
+    expect("SNO_IPV4" in verbs.call("export", "devscripts", "sno.yml"), "export devscripts")
+
+
 def _serve(verbs: Verbs) -> None:
     with verbs.running("serve", "assisted-service", "--listen", "127.0.0.1:0", "--data", "service") as process:
         expect(process.stdout and re.search(r"listens on http://127", process.stdout.readline()), "serve")
@@ -315,6 +322,9 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "nmstate": _nmstate,
     "swarm": partial(_help, "swarm"),
     "serve": _serve,
+    "ci": partial(_help, "ci"),
+    "import": _import,
+    "export": _import,
     "completion": _completion,
     "payload": lambda verbs: expect(json.loads(verbs.call("payload", "show", "--json")), "payload"),
 }

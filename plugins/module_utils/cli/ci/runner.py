@@ -181,7 +181,7 @@ class Runner:
         """Drive every verb on the installed cluster."""
         start, path = time.monotonic(), self.artifacts / "verbs.log"
         with path.open("w", encoding="utf-8") as log:
-            command = [sys.executable, ROOT / "ci/verbs.py", self.cluster]
+            command = [sys.executable, str(ROOT / "ci/verbs.py"), self.cluster]
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT)
         text = redact(path.read_text(errors="replace"), of_run(self.run_dir))
         path.write_text(text)
