@@ -35,7 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(command: str, *arguments: str, shared: Path | None = None) -> int:
         places = ["--artifacts", str(tmp_path / "out"), "--shared", str(shared or tmp_path / "shared")]
-        return cli.main(["ci", command, *arguments, "--cluster", "utjob", *places])
+        return cli.main(["ci", command, "--cluster", "utjob", *places, *arguments])
 
     return call
 
@@ -226,3 +226,28 @@ def _belongs(pid: str, folder: Path) -> bool:
         return f"AGENTLAB_RUN={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return False
+
+
+def test_a_command_gets_the_kubeconfig_and_a_directory_for_its_junit(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the cluster's network: that of this host, with the host's own libvirt."""
+    assert run("exec", "true") == 1
+    assert "there is no cluster 'utjob'" in capsys.readouterr().err
+    local = ["--set", "hypervisor.kind=local", "--set", f"hypervisor.state_dir={tmp_path}/state"]
+    run("run", "sno_ipv4", "--stages", "configure", "--keep", *local)
+    assert run("exec", "true") == 1
+    assert "there is no kubeconfig yet; agentlab image" in capsys.readouterr().err
+    (tmp_path / "runs/utjob/auth").mkdir(exist_ok=True)
+    (tmp_path / "runs/utjob/auth/kubeconfig").write_text("kind: Config")
+    called: list[list[str]] = []
+    monkeypatch.setattr(ci, "become", lambda command: called.append(command) or 7)
+    assert run("exec", "--", "tests", "--junit-dir", "x") == 7
+    out = tmp_path / "out"
+    assert called == [
+        [
+            "env", f"KUBECONFIG={tmp_path}/runs/utjob/auth/kubeconfig", f"ARTIFACT_DIR={out}", f"JUNIT_DIR={out}/junit",
+            "tests", "--junit-dir", "x",
+        ]
+    ]  # fmt: skip
+    assert (out / "junit").is_dir()

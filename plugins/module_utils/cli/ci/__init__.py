@@ -1,4 +1,4 @@
-"""`agentlab ci run JOB|PROFILE`, `agentlab ci gather`, `agentlab ci validate`: an installation as a step of OpenShift CI calls it.
+"""`agentlab ci run JOB|PROFILE`, and `gather`, `validate`, `exec`: an installation as a step of OpenShift CI calls it.
 
 The job's directory in the artifacts has `junit.xml` (a test case per stage), `events.jsonl` (Ansible's events), `<stage>.log` (its
 output), `run/` (the plan, the inputs, the manifests and the logs of the run directory), after a failure `report/` with the first
@@ -24,7 +24,7 @@ from ...plan import profile, rundir
 from ...plan.model import Plan
 from ...sandbox import kvm
 from .. import forward
-from ..cluster import add_cluster, find
+from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
 from ..terminal import say
 from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, checks_junit, fresh, junit, settle
@@ -37,12 +37,12 @@ def main(argv: list[str]) -> int:
     """Run a job, or gather; the exit status of `run` is the class of the installation."""
     args = _parser().parse_args(argv)
     places = shared.Place("SHARED_DIR", args.shared), args.artifacts.absolute()
-    return int({"run": _run, "gather": _gather, "validate": _validate}[args.command](args, *places))
+    return int(_COMMANDS[args.command](args, *places))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="agentlab ci", description="Run an installation as a step of OpenShift CI.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run|gather|validate")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run|gather|validate|exec")
     run = commands.add_parser(
         "run",
         help="run a job or install a profile, and leave what later steps read",
@@ -77,7 +77,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     gather.add_argument("--destroy", action="store_true", help="destroy the cluster afterwards")
     validate = commands.add_parser("validate", help="check an installed cluster, with a test case for each check")
-    for one in (run, gather, validate):
+    execute = commands.add_parser(
+        "exec",
+        help="run a command in the cluster's network, with KUBECONFIG, and a directory for its JUnit",
+        description="The command gets KUBECONFIG, ARTIFACT_DIR and JUNIT_DIR (junit/ in the artifacts). Exit status: the command's.",
+    )
+    execute.add_argument(
+        "program",
+        nargs="+",
+        metavar="COMMAND",
+        help="after --, as in: agentlab ci exec -- sh -c 'tests --junit-dir $JUNIT_DIR'",
+    )
+    for one in (run, gather, validate, execute):
         add_cluster(one)
         one.add_argument(
             "--artifacts",
@@ -284,6 +295,21 @@ def _validate(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> in
     return int(runner.ended(done))
 
 
+def _execute(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> int:
+    """Run a command of the caller's in the cluster's network; what it writes to the artifacts is not redacted."""
+    try:
+        cluster = find(args.cluster)
+        cluster.check_remote_owner()
+        junits = artifacts / "junit"
+        junits.mkdir(parents=True, exist_ok=True)
+        places = {"KUBECONFIG": cluster.kubeconfig, "ARTIFACT_DIR": artifacts, "JUNIT_DIR": junits}
+        settings = [f"{name}={path}" for name, path in places.items()]
+        return become([*cluster.enter(os.getcwd()), "env", *settings, *args.program])
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
+
+
 def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float) -> records.Record:
     given = job["profile"]
     host = platform.freedesktop_os_release()["PRETTY_NAME"]
@@ -299,3 +325,6 @@ def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetim
         "stages": {stage.name: round(stage.seconds, 1) for stage in done},
         "host": host,
     }
+
+
+_COMMANDS = {"run": _run, "gather": _gather, "validate": _validate, "exec": _execute}
