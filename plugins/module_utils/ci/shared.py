@@ -33,6 +33,12 @@ class Place:
         self.name, self.path = name, path
         self._lost: dict[str, str] = {}
 
+    @property
+    def folder(self) -> Path:
+        """The directory, of a place that has one."""
+        assert self.path is not None
+        return self.path
+
     def write(self, name: str, text: str) -> None:
         """Write a file, 0600."""
         self.make(name, lambda: text)
@@ -54,6 +60,20 @@ class Place:
         after = before + ("\n" if before and not before.endswith("\n") else "") + text + "\n"
         self.write(name, after)
         return after
+
+    def add(self, name: str, text: str) -> None:
+        """Append to a file that grows, such as a log; without an end of line of its own."""
+        if self.path is None or name in self._lost:
+            return
+        try:
+            with (self.path / name).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            self._lost[name] = _reason(error)
+
+    def lose(self, name: str, error: OSError) -> None:
+        """Note something else that could not be written there."""
+        self._lost[name] = _reason(error)
 
     def read(self, name: str) -> str:
         """The content of a file; empty when there is none."""

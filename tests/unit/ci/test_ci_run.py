@@ -15,7 +15,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.ci import results
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
-from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome, shared
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import ci
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.ci import runner as stages
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
@@ -53,7 +53,7 @@ def test_every_job_can_be_planned(tmp_path: Path) -> None:
         job = jobs.load(name, TABLE)
         folder = tmp_path / name
         folder.mkdir()
-        runner = stages.Runner(job, "ci", folder)
+        runner = stages.Runner(job, "ci", shared.Place("artifacts", folder))
         assert build.build(profile.load(runner.profile, ROOT / "config_examples"), "ci")["nodes"]
 
 
@@ -70,7 +70,7 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
 
 def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
-    runner = stages.Runner(jobs.load("fault-registry-down", TABLE), "utjob", tmp_path)
+    runner = stages.Runner(jobs.load("fault-registry-down", TABLE), "utjob", shared.Place("artifacts", tmp_path))
     (runner.run_dir / "logs").mkdir(parents=True)
     (runner.run_dir / "report").mkdir()
     (runner.run_dir / "logs/wait-for.log").write_text(
@@ -251,3 +251,28 @@ def test_a_command_gets_the_kubeconfig_and_a_directory_for_its_junit(
         ]
     ]  # fmt: skip
     assert (out / "junit").is_dir()
+
+
+def test_a_full_disk_keeps_the_exit_class(tmp_path: Path) -> None:
+    """ARTIFACT_DIR and SHARED_DIR on a file system without a free block, in a mount namespace of its own."""
+    out, run_dirs = tmp_path / "out", tmp_path / "runs"
+    out.mkdir()
+    mount = f"mount -t tmpfs -o size=64k none {out} && mkdir {out}/shared && ! cat /dev/zero > {out}/filler"
+    call = (
+        f"{sys.executable} -m ansible_collections.agentlab.ocp.plugins.module_utils.cli ci run sno_ipv4 --cluster utjob"
+    )
+    places = f"--stages configure --keep --artifacts {out} --shared {out}/shared"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"{{ {mount}; }} 2>/dev/null; exec {call} {places}"],
+        env={**os.environ, "AGENTLAB_RUNS": str(run_dirs)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    said = [line for line in done.stderr.splitlines() if line.startswith("agentlab: ")]
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr[-4000:]
+    assert len(said) == 2, said
+    for line in said:
+        assert "No space left on device" in line and line.endswith("; the result of the installation is 0")
+    assert f"SHARED_DIR {out}/shared: cannot write custom-links.txt, ds-vars.conf, install-status.txt" in said[0]

@@ -15,14 +15,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TextIO
 
 from ...addresses import in_url
 from ...ci import jobs, outcome, records, shared
 from ...errors import LabError
 from ...plan import profile, rundir
 from ...plan.model import Plan
-from ...sandbox import kvm
+from ...sandbox import kvm, namespaces
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
@@ -134,7 +133,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
     try:
         fresh(artifacts)
         name, job = _job(args)
-        runner = Runner(job, args.cluster, artifacts, interrupt)
+        runner = Runner(job, args.cluster, here, interrupt)
     except (ValueError, OSError) as error:
         refused = error if isinstance(error, Refused) else Refused(error)
         say(refused, sys.stderr)
@@ -143,36 +142,32 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         )
         _complain(refused.ended, later, here)
         return refused.ended
-    with interrupt.noticed(), (artifacts / "events.jsonl").open("w", encoding="utf-8") as events:
-        installation = _installation(runner, events, done)
-        _after(runner, events, done, installation)
+    with interrupt.noticed():
+        installation = _installation(runner, done)
+        _after(runner, done, installation)
         result = shared.Result(
             runner.ended(installation), runner.cause(installation), args.keep, "wait" not in job["stages"]
         )
-        _collect(runner)
+        runner.collect()
         plan = rundir.load_plan(runner.run_dir) if (runner.run_dir / rundir.PLAN).exists() else None
         if plan is not None and args.keep:
             shared.write_pull_secret(runner.run_dir)
-        proxy = _proxy(args, plan, artifacts) if args.keep and not interrupt() else ""
+        proxy = _proxy(args, plan, runner.run_dir / "logs/forward.log") if args.keep and not interrupt() else ""
         shared.leave(result, later, here, plan, runner.run_dir, proxy=proxy, link=args.artifacts_url)
         if not args.keep and not interrupt():
-            _report(done, runner.stage("destroy", events, last=True))
+            _report(done, runner.stage("destroy", last=True))
     if interrupt():
         say(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
     here.make("junit.xml", lambda: junit(name, done).tostring().decode())
     if args.results:
-        records.append(_record(name, job, done, start, time.monotonic() - begin), args.results)
+        try:
+            records.append(_record(name, job, done, start, time.monotonic() - begin), args.results)
+        except OSError as error:
+            here.lose(str(args.results), error)
     _complain(result.ended, later, here)
     if not any(stage.error for stage in done):
         return 0
     return int(result.ended or outcome.Class.OTHER)
-
-
-def _collect(runner: Runner) -> None:
-    try:
-        runner.collect()
-    except OSError as error:
-        say(f"agentlab: not all artifacts could be written: {error}", sys.stderr)
 
 
 def _complain(ended: outcome.Class, *places: shared.Place) -> None:
@@ -181,29 +176,29 @@ def _complain(ended: outcome.Class, *places: shared.Place) -> None:
             say(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
 
 
-def _installation(runner: Runner, events: TextIO, done: list[Stage]) -> Stage:
+def _installation(runner: Runner, done: list[Stage]) -> Stage:
     """Run the job's stages until one fails, and gather after a failure; report all but the last one, and return that."""
     *before, last = runner.job["stages"]
     for name in (*before, last):
-        stage = runner.stage(name, events)
+        stage = runner.stage(name)
         if stage.error:
             if name in GATHER_AFTER and not runner.interrupt():
-                runner.stage("gather", events, last=True)
+                runner.stage("gather", last=True)
             break
         if name != last:
             _report(done, stage)
     return stage
 
 
-def _after(runner: Runner, events: TextIO, done: list[Stage], last: Stage) -> None:
+def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
     """Report the last stage of the installation as the job expects it to end; then the second run, the verbs and the gathering of a job that has them."""
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
         return
     for asked, run in (
-        (runner.job["again"], lambda: runner.again(events)),
+        (runner.job["again"], runner.again),
         (runner.job["verbs"], runner.verbs),
-        (runner.job["gather"], lambda: runner.stage("gather", events)),
+        (runner.job["gather"], lambda: runner.stage("gather")),
     ):
         if asked and not done[-1].error:
             _report(done, run())
@@ -214,41 +209,39 @@ def _report(done: list[Stage], stage: Stage) -> None:
     say(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
 
 
-def _proxy(args: argparse.Namespace, plan: Plan | None, artifacts: Path) -> str:
-    """Return the URL of a proxy into the cluster's network, and start ours if the cluster is in a sandbox.
+def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
+    """Return the URL of a proxy into the cluster's network, and start ours if the cluster is in a sandbox that runs.
 
-    Ours ends with the sandbox. A proxy that does not start is a message, not a failure of the job.
+    Ours ends with the sandbox; log: its output. A proxy that does not start is a message, not a failure of the job.
     """
     if plan is None or plan["hypervisor"]["kind"] != "sandbox" or (args.proxy_url and not args.proxy_listen):
         return str(args.proxy_url)
+    if not namespaces.find(Path(plan["hypervisor"]["state_dir"])):
+        return ""
     running = _running_proxy(args.cluster)
     if running and not args.proxy_listen:
         return f"http://{forward.LOOPBACK}:{running}/"
     address, __, port = (args.proxy_listen or f"{forward.LOOPBACK}:0").rpartition(":")
     address = address.strip("[]")
-    command = [
-        sys.executable,
-        "-m",
-        __package__.rpartition(".")[0],
-        "forward",
-        f"{forward.PROXY}={port}",
-        "--address",
-        address,
-    ]
-    with (artifacts / "proxy.log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, "--cluster", args.cluster],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + PROXY_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        if (found := _running_proxy(args.cluster)) and found != running:
-            return str(args.proxy_url) or f"http://{in_url(address)}:{found}/"
-        time.sleep(0.1)
-    said = (artifacts / "proxy.log").read_text().strip()
+    verb = ["forward", f"{forward.PROXY}={port}", "--address", address, "--cluster", args.cluster]
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", __package__.rpartition(".")[0], *verb],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + PROXY_SECONDS
+        while time.monotonic() < deadline and process.poll() is None:
+            if (found := _running_proxy(args.cluster)) and found != running:
+                return str(args.proxy_url) or f"http://{in_url(address)}:{found}/"
+            time.sleep(0.1)
+        said = log.read_text().strip()
+    except OSError as error:
+        said = str(error)
     say(f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr)
     return ""
 
@@ -265,18 +258,20 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
     interrupt, done = Interrupt(), list[Stage]()
     try:
         artifacts.mkdir(parents=True, exist_ok=True)
-        runner = Runner(jobs.DEFAULTS, args.cluster, artifacts, interrupt)
+        here = shared.Place("artifacts", artifacts)
+        runner = Runner(jobs.DEFAULTS, args.cluster, here, interrupt)
     except (Refused, OSError) as error:
         say(error, sys.stderr)
         return int(outcome.Class.OTHER)
-    with interrupt.noticed(), (artifacts / "events.jsonl").open("a", encoding="utf-8") as events:
-        _report(done, runner.stage("gather", events))
-        _collect(runner)
+    with interrupt.noticed():
+        _report(done, runner.stage("gather"))
+        runner.collect()
         shared.explain(runner.cause(Stage("wait", 0, "no first cause was found")), later, link=args.artifacts_url)
         if args.destroy and not interrupt():
-            _report(done, runner.stage("destroy", events, last=True))
-    if later.problem:
-        say(f"agentlab: {later.problem}", sys.stderr)
+            _report(done, runner.stage("destroy", last=True))
+    for place in (later, here):
+        if place.problem:
+            say(f"agentlab: {place.problem}", sys.stderr)
     return int(any(stage.error for stage in done))
 
 
@@ -284,9 +279,8 @@ def _validate(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> in
     """Run the stage validate; `junit_agentlab.xml` has a case for each check."""
     try:
         artifacts.mkdir(parents=True, exist_ok=True)
-        runner = Runner(jobs.DEFAULTS, args.cluster, artifacts)
-        with (artifacts / "events.jsonl").open("a", encoding="utf-8") as events:
-            done = runner.stage("validate", events)
+        runner = Runner(jobs.DEFAULTS, args.cluster, shared.Place("artifacts", artifacts))
+        done = runner.stage("validate")
         checks_junit(args.cluster, done).write(str(artifacts / "junit_agentlab.xml"), pretty=True)
     except (Refused, OSError) as error:
         say(error, sys.stderr)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._deps import optional
 from ...ci import outcome, shared
@@ -92,12 +92,12 @@ class Interrupt:
 
 
 class Runner:
-    """Runs playbooks of one job on `cluster`; artifacts: the job's directory, which exists.
+    """Runs playbooks of one job on `cluster`; artifacts: the job's directory, which exists, and may be full.
 
     Raises `Refused` for a profile, plan or owner that is not right, before anything runs.
     """
 
-    def __init__(self, job: Job, cluster: str, artifacts: Path, interrupt: Interrupt | None = None) -> None:
+    def __init__(self, job: Job, cluster: str, artifacts: shared.Place, interrupt: Interrupt | None = None) -> None:
         self.job, self.cluster, self.artifacts = job, cluster, artifacts
         self.interrupt = interrupt or Interrupt()
         self.run_dir = run_dir(cluster)
@@ -105,9 +105,8 @@ class Runner:
         if isinstance(profile, dict):
             from ...plan.rundir import dump
 
-            path = artifacts / "profile.yml"
-            path.write_text(dump(profile), encoding="utf-8")
-            profile = str(path)
+            artifacts.write("profile.yml", dump(profile))
+            profile = str(artifacts.folder / "profile.yml")
         self.profile = profile or None
         self.end = time.monotonic() + job["timeout_minutes"] * 60
         try:
@@ -115,7 +114,7 @@ class Runner:
         except (ValueError, OSError) as error:
             raise Refused(error) from error
 
-    def stage(self, name: str, events: TextIO, *, last: bool = False) -> Stage:
+    def stage(self, name: str, *, last: bool = False) -> Stage:
         """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then)."""
         start, failed, exit_code = time.monotonic(), "", None
         changed: list[str] = []
@@ -128,7 +127,7 @@ class Runner:
 
         def keep(event: dict[str, Any]) -> bool:
             nonlocal failed, exit_code
-            events.write(known.feed(json.dumps(event, default=str)) + "\n")
+            self.artifacts.add("events.jsonl", known.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}
             if event["event"] == "runner_on_ok" and data.get("resolved_action") == "agentlab.ocp.cluster_info":
@@ -165,15 +164,15 @@ class Runner:
         if self.interrupt():
             orphans.end(self.run_dir, own=True)
         secrets = of_run(self.run_dir)
-        (self.artifacts / f"{name}.log").write_text(redact(text, secrets))
+        self.artifacts.write(f"{name}.log", redact(text, secrets))
         error = "" if done.rc == 0 else failed or f"{name}: {done.status}, exit code {done.rc}"
         if self.interrupt():
             error = f"{name}: interrupted by {signal.Signals(self.interrupt.number).name}"
         return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed), tuple(checks))
 
-    def again(self, events: TextIO) -> Stage:
+    def again(self) -> Stage:
         """Run the finished deploy again, which must change nothing."""
-        done = self.stage("deploy", events)
+        done = self.stage("deploy")
         error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
         return done._replace(name="again", error=error)
 
@@ -228,14 +227,17 @@ class Runner:
     def collect(self) -> None:
         """Copy the run directory without secrets, and pack the report under the names of OpenShift CI."""
         secrets = of_run(self.run_dir)
-        for source, target in self._worth_keeping():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            data = source.read_bytes()
-            try:
-                target.write_text(redact(data.decode(), secrets))
-            except UnicodeDecodeError:  # an archive, redacted when it was gathered
-                target.write_bytes(data)
-        shared.archives(self.run_dir / "report", self.artifacts)
+        try:
+            for source, target in self._worth_keeping():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = source.read_bytes()
+                try:
+                    target.write_text(redact(data.decode(), secrets))
+                except UnicodeDecodeError:  # an archive, redacted when it was gathered
+                    target.write_bytes(data)
+            shared.archives(self.run_dir / "report", self.artifacts.folder)
+        except OSError as error:
+            self.artifacts.lose("all of the run directory", error)
 
     def _worth_keeping(self) -> Iterator[tuple[Path, Path]]:
         for path in sorted(self.run_dir.rglob("*")):
@@ -247,7 +249,7 @@ class Runner:
                 and path.stat().st_size < LARGE
             ):
                 folder = "" if inside.parts[0] == "report" else "run"
-                yield path, self.artifacts / folder / inside
+                yield path, self.artifacts.folder / folder / inside
 
 
 def _environment(directory: Path) -> dict[str, str]:
