@@ -39,8 +39,10 @@ def names(role: str) -> Iterator[tuple[str, str]]:
     yield from ((name, "meta/argument_specs.yml") for name in specification(role).get("options", {}))
     for path in sorted((folder / "tasks").glob("*.yml")):
         for task in tasks(load(path)):
+            # What is for a role that the task includes has that one's prefix.
+            included = task.get("ansible.builtin.include_role", {}).get("name", "").rpartition(".")[2]
             found = [
-                *task.get("vars", {}),
+                *(name for name in task.get("vars", {}) if not (included and name.startswith(f"agentlab_{included}_"))),
                 *task.get("ansible.builtin.set_fact", {}),
                 *([task["register"]] if "register" in task else []),
             ]

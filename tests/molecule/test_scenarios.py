@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Those that need no sandbox and take seconds. The others are long: the jobs of tests/e2e play their roles at each change.
-CHEAP = ["plan", "configure", "devscripts_config", "setup", "swarm", "validate", "wait_for"]
+CHEAP = ["plan", "configure", "devscripts", "devscripts_config", "setup", "swarm", "validate", "wait_for"]
 LONG = ["agent_image", "boot", "destroy", "gather", "hypervisor", "networks", "nodes", "payload", "services"]
 LIMIT = 900
 

@@ -40,8 +40,11 @@ the lines in `$DEVSCRIPTS_CONFIG`.
 
 `export` writes what differs from dev-scripts' defaults, each line with the profile's field. Fields without a
 counterpart are comments in the file, and are printed. What a profile does not have (`CI_TOKEN`, a release image for a
-profile with the lab payload) has to be added. The role `agentlab.ocp.devscripts_config` writes the file on a host with a
-checkout. A profile whose fields all have a counterpart, exported and imported again, gives the same plan.
+profile with the lab payload) has to be added. A profile whose fields all have a counterpart, exported and imported
+again, gives the same plan.
+
+The role `agentlab.ocp.devscripts_config` writes the file on a host with a checkout. The role `agentlab.ocp.devscripts`
+then runs its `make` targets, waits for the installation with agentlab's causes, and validates the cluster.
 
 ## Variables
 
