@@ -7,12 +7,12 @@ import os
 import sys
 from pathlib import Path
 
-from ..devscripts import exporter, importer
+from ..devscripts import exporter, farm, importer
 from ..files import explain
-from ..plan import files, profile
+from ..plan import files, profile, rundir, secrets
 from ..redact import redact
 from ..state import write_atomic
-from .places import PROFILES, add_arguments
+from .places import PROFILES, add_arguments, run_dir
 from .terminal import say
 
 CONFIG = "DEVSCRIPTS_CONFIG"
@@ -67,10 +67,24 @@ def export_config(argv: list[str]) -> int:
     add_arguments(parser)
     _add_output(parser, "configuration")
     parser.add_argument("--force", action="store_true", help="replace a file that agentlab has not written")
+    parser.add_argument(
+        "--files",
+        metavar="DIR",
+        help="instead of a configuration, write ocp/<cluster>/ and <cluster>/ironic_nodes.json of an existing run to DIR: "
+        "links with the names of dev-scripts",
+    )
     args = parser.parse_args(argv)
-    if not args.profile:
-        parser.error("a profile is required")
+    if bool(args.profile) == bool(args.files):
+        parser.error("either a profile or --files is required")
     try:
+        if args.files:
+            directory = run_dir(args.cluster)
+            plan = rundir.load_plan(directory)
+            for path in farm.write(
+                secrets.into(plan, secrets.of(plan, directory)), directory, Path(args.files).absolute()
+            ):
+                say(path)
+            return 0
         if args.output and not args.force:
             exporter.check_replaceable(Path(args.output), "--force")
         made = exporter.config(profile.load(args.profile, PROFILES, args.cluster), args.cluster)

@@ -1,0 +1,86 @@
+"""A run under the names of dev-scripts, for scripts that were written for it: links, `hosts` and `ironic_nodes.json`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..plan import inputs
+from ..plan.machines import Node
+from ..plan.model import Plan
+from ..state import write_atomic
+
+# Below ocp/<cluster>, and in the run directory. Links may be ahead of their files: a stage writes these later.
+_LINKS = {
+    "install-config.yaml": "install-config.yaml",
+    "install-config.yaml.save": f"{inputs.LAST}/install-config.yaml",
+    "agent-config.yaml": "agent-config.yaml",
+    "cluster-manifests": "cluster-manifests",
+    "mirror": "mirror",
+    "openshift": "openshift",
+    "boot-artifacts": "boot-artifacts",
+    "auth": "auth",
+    ".openshift_install.log": ".openshift_install.log",
+    ".openshift_install_state.json": ".openshift_install_state.json",
+}
+
+
+class FarmError(ValueError):
+    """A directory in which there is something that agentlab has not made."""
+
+
+def write(plan: Plan, run_dir: Path, folder: Path) -> list[Path]:
+    """Write `ocp/<cluster>/` and `<cluster>/ironic_nodes.json` below `folder`; return what has changed.
+
+    plan: with its passwords. Raises `FarmError` before anything is written where something else has one of the names.
+    """
+    name = plan["cluster"]["name"]
+    ocp, nodes = folder / "ocp" / name, folder / name / "ironic_nodes.json"
+    image = plan["boot"]["image"]
+    links = {ocp / link: run_dir / target for link, target in {**_LINKS, image: image}.items()}
+    first = next(iter(links))
+    ours = first.is_symlink() and Path(os.readlink(first)) == links[first]
+    others = [path for path in links if os.path.lexists(path) and not path.is_symlink()]
+    others += [path for path in (ocp / "hosts", nodes) if path.exists() and not ours]
+    if others:
+        raise FarmError(f"{others[0]}: was not made by agentlab from {run_dir}; choose another directory")
+    ocp.mkdir(parents=True, exist_ok=True)
+    changed = []
+    for path, target in links.items():
+        if path.is_symlink() and Path(os.readlink(path)) == target:
+            continue
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+        changed.append(path)
+    hosts = "".join(f"{node['nics'][0]['addresses'][0]['ip']} {node['name']}\n" for node in plan["nodes"])
+    ironic = json.dumps({"nodes": [_ironic(node, name) for node in plan["nodes"]]}, indent=2) + "\n"
+    changed += [
+        path
+        for path, text, mode in ((ocp / "hosts", hosts, 0o644), (nodes, ironic, 0o600))
+        if write_atomic(path, text, mode)
+    ]
+    return changed
+
+
+def _ironic(node: Node, cluster: str) -> dict[str, Any]:
+    """Return a node as Ironic's `baremetal create` takes it, and dev-scripts keeps it."""
+    bmc = node["bmc"]
+    return {
+        "name": f"{cluster}-{node['name']}",
+        "driver": "redfish",
+        "resource_class": "baremetal",
+        "driver_info": {
+            "username": bmc["username"],
+            "password": bmc["password"],
+            "address": bmc["address"],
+            "redfish_verify_ca": "False",
+        },
+        "ports": [{"address": nic["mac"], "pxe_enabled": True} for nic in node["nics"][:1]],
+        "properties": {
+            "local_gb": str(node["disks"][0]["size_gib"]),
+            "cpu_arch": "x86_64",
+            "boot_mode": "uefi" if node["firmware"] == "uefi" else "legacy",
+        },
+    }
