@@ -47,8 +47,8 @@ The role `agentlab.ocp.devscripts_config` writes the file on a host with a check
 then runs its `make` targets, waits for the installation with agentlab's causes, and validates the cluster.
 
 `agentlab export devscripts --files DIR --cluster NAME` leaves links with the names of dev-scripts to the run of a
-cluster, `ocp/NAME/`, with the file `hosts`, and `NAME/ironic_nodes.json` (0600, with the passwords of the BMCs). Scripts
-that were written for dev-scripts work with it.
+cluster, `ocp/NAME/`, with the file `hosts`, and `NAME/ironic_nodes.json` (0600, with the passwords of the BMCs).
+Scripts that were written for dev-scripts work with it.
 
 ## Variables
 
