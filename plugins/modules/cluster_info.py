@@ -27,6 +27,12 @@ options:
   plan:
     description: The plan of the cluster, C(agentlab_plan). Without it only the OpenShift API is asked.
     type: dict
+  run_dir:
+    description:
+      - Run directory of the cluster, whose C(ssh/id_ecdsa) may log in to the nodes.
+      - With it, bonds, VLANs, MTUs, static routes and default gateways are checked on each node, if the O(plan) has bonds, VLANs or
+        static routes.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -68,6 +74,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table, validate
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
 
 
 def main() -> None:
@@ -75,13 +82,19 @@ def main() -> None:
         argument_spec={
             "kubeconfig": {"type": "path", "required": True},
             "plan": {"type": "dict"},
+            "run_dir": {"type": "path"},
         },
         supports_check_mode=True,
     )
 
     def check() -> dict[str, Any]:
         given = module.params["plan"]
-        checks = validate(checked(given) if given else None, Path(module.params["kubeconfig"]))
+        run_dir = module.params["run_dir"]
+        checks = validate(
+            checked(given) if given else None,
+            Path(module.params["kubeconfig"]),
+            ask=(lambda address, command: probe.on_node(Path(run_dir), address, command)) if run_dir else None,
+        )
         return {
             "changed": False,
             "ok": all(c.ok for c in checks),

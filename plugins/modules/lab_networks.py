@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Defines and starts the networks of a plan, with its DHCP, router advertisements and DNS.
   - Without a plan, those of O(networks).
+  - If the nodes have bonds or VLANs, also makes the switch and its ports.
   - Compares them with existing ones; a network that running machines use is not changed.
 extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.networks]
 requirements:
@@ -52,7 +53,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import networ
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, standalone, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, standalone, switch, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
@@ -85,6 +86,7 @@ def main() -> None:
         ]
         with connect() as connection:
             changes = network.apply(connection, wanted, check=module.check_mode)
+        changes += switch.ensure(switch.of_plan(plan), check=module.check_mode)
         return changed(changes)
 
     run(module, make)

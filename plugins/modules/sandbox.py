@@ -42,7 +42,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, namespaces, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, namespaces, switch, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
@@ -65,6 +65,7 @@ def main() -> None:
                 gateways,
                 cluster["domain"],
                 lambda: kvm.domain_type(hypervisor["domain_type"]) == "kvm",
+                switched=switch.wanted(plan),
             )
         running = namespaces.find(state_dir)
         ways = uplink.ensure(running, plan, check=module.check_mode) if running else []

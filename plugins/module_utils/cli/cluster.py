@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..errors import LabError
 from ..plan import rundir
+from ..plan.machines import interfaces
 from ..plan.model import Node, Plan
 from ..sandbox import namespaces
 from ..state import owner
@@ -55,7 +56,7 @@ class Cluster(NamedTuple):
             if name in (
                 node["name"],
                 node["domain"],
-                *(address["ip"] for nic in node["nics"] for address in nic["addresses"]),
+                *(address["ip"] for nic in interfaces(node) for address in nic["addresses"]),
             ):
                 return node
         raise LabError(

@@ -7,6 +7,7 @@ import contextlib
 from pathlib import Path
 
 from ..errors import LabError
+from ..plan.machines import interfaces
 from ..report import probe
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, add_output, again_inside, attempt, become, print_output
@@ -27,7 +28,7 @@ def ssh(argv: list[str]) -> int:
         if not key.is_file():
             raise LabError(f"{key}: the run has no SSH key yet; run: agentlab configure --cluster {cluster.name}")
         cluster.check_remote_owner()
-        addresses = [address["ip"] for nic in node["nics"] for address in nic["addresses"]]
+        addresses = [address["ip"] for nic in interfaces(node) for address in nic["addresses"]]
         if not addresses:
             raise LabError(f"node {node['name']}: it has no address in the plan")
         return become([*cluster.enter(), *probe.ssh(cluster.directory, addresses[0], batch=False), *command])

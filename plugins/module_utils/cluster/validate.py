@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..addresses import socket_family
-from ..plan.machines import Node
+from ..plan import faults
+from ..plan.machines import Node, in_network
 from ..plan.model import Plan
+from . import links
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -32,11 +34,15 @@ class Check(NamedTuple):
 
 
 def validate(
-    plan: Plan | None, kubeconfig: Path, connect: Callable[[Path], ClusterClient] = ClusterClient
+    plan: Plan | None,
+    kubeconfig: Path,
+    connect: Callable[[Path], ClusterClient] = ClusterClient,
+    ask: links.Ask | None = None,
 ) -> list[Check]:
     """Return all checks, in the order in which a failure explains those after it.
 
     plan: of the cluster; None for a cluster that was planned by other means, of which only the OpenShift API is asked.
+    ask: runs a command on a node; None: the nodes themselves are not asked.
     """
     try:
         kube = connect(kubeconfig)
@@ -52,12 +58,28 @@ def validate(
     ]
     if plan:
         asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
-    for title, ask in asked:
+    for title, checked in asked:
         try:
-            checks += ask()
+            checks += checked()
         except ClusterError as error:
             checks.append(Check(title, False, str(error)))
+    if plan and ask and links.asked(plan):
+        checks += _links(plan, ask)
     return [*checks, *(_access(plan) if plan else ())]
+
+
+def _links(plan: Plan, ask: links.Ask) -> Iterable[Check]:
+    """Bonds, VLANs, routes and gateways of the nodes, which are asked at once."""
+    nodes = [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
+    with ThreadPoolExecutor() as pool:
+        seen = list(pool.map(lambda node: links.look(plan, node, ask), nodes))
+    for node, there in zip(nodes, seen, strict=True):
+        if there.problem:
+            yield Check(f"network of {node['name']}", False, there.problem)
+            continue
+        for finding in links.findings(plan, node, there):
+            planned = "" if finding.ok else f"; planned: {finding.expected}"
+            yield Check(f"{finding.subject} of {node['name']}", finding.ok, f"{finding.found}{planned}")
 
 
 def _access(plan: Plan) -> list[Check]:
@@ -92,15 +114,15 @@ def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     known = {n["metadata"]["name"].split(".")[0]: n for n in nodes}
     for node in plan["nodes"]:
         if node["name"] in known:
-            yield _addresses(node, known[node["name"]])
+            yield _addresses(node, plan["networks"][0]["name"], known[node["name"]])
     strangers = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
     if strangers:
         yield Check("node names", False, f"not part of this plan: {', '.join(strangers)}")
 
 
-def _addresses(planned: Node, node: dict[str, Any]) -> Check:
+def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:
     """A node's addresses in the machine network, those of the cluster's primary family first, as its kubelet reports them."""
-    wanted = [ipaddress.ip_address(address["ip"]) for address in planned["nics"][0]["addresses"]]
+    wanted = [ipaddress.ip_address(address["ip"]) for address in in_network(planned, network)["addresses"]]
     reported = [a["address"] for a in (node.get("status") or {}).get("addresses") or [] if a["type"] == "InternalIP"]
     found = ", ".join(reported) or "none"
     if [ipaddress.ip_address(address) for address in reported] == wanted:

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from .machines import in_network
 from .model import Plan
 
 PROGRAM = "bin/agentlab"
@@ -68,10 +69,13 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     """Return the lines after a success: the cluster's endpoints, and the commands to reach them."""
     plan, run_dir = access.plan, access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
-    sandbox = hypervisor["kind"] == "sandbox"
+    sandbox, machine = hypervisor["kind"] == "sandbox", plan["networks"][0]["name"]
     logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['console_dir']}")
     rows = [
-        ("nodes", ", ".join(f"{node['name']} {node['nics'][0]['addresses'][0]['ip']}" for node in plan["nodes"])),
+        (
+            "nodes",
+            ", ".join(f"{node['name']} {in_network(node, machine)['addresses'][0]['ip']}" for node in plan["nodes"]),
+        ),
         ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
         ("ssh", access.ssh(plan["nodes"][0]["name"])),
         ("shell", access.verb("shell")),

@@ -14,7 +14,8 @@ from ..vocabulary import Port
 from . import faults, names
 from .fields import Family, Platform, Role
 from .host_network import network_config
-from .machines import Address, Disk, Network, Nic, Node, Reservation, Subnet
+from .links import carried, of_node
+from .machines import Address, Disk, Network, Node, Reservation, Route, Subnet, in_network, interfaces
 from .model import (
     BmcService,
     Boot,
@@ -45,11 +46,12 @@ def build(profile: Profile, cluster: str) -> Plan:
     domain = f"{cluster}.{profile['base_domain']}"
     machine = _machine_network(profile, cluster, domain)
     networks = [machine, *(_extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
+    _tag(networks, profile)
     nodes = _nodes(profile, cluster, networks)
     sno = sum(node["role"] == "master" for node in nodes) == 1
     platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
     vips = _vips(profile, machine, nodes, platform)
-    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": nodes[0]["nics"][0]["addresses"][0]["ip"]}
+    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": _own(nodes[0], machine)[0]["ip"]}
     services = _services(profile, cluster, machine)
     _fill_dns(machine, nodes, vips, domain)
     for network in networks:
@@ -251,6 +253,22 @@ def _extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> 
     }
 
 
+def _tag(networks: list[Network], profile: Profile) -> None:
+    """Give networks their VLAN ids and routes."""
+    given: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
+    for network, options, way in zip(networks, given, carried(profile), strict=True):
+        if way.vlan is not None:
+            network["vlan"] = way.vlan
+        if options.get("routes"):
+            network["routes"] = [_route(route, network) for route in options["routes"]]
+
+
+def _route(given: Mapping[str, Any], network: Network) -> Route:
+    destination = ipaddress.ip_network(given["destination"])
+    gateway = next(s["gateway"] for s in network["subnets"] if s["family"] == family_of(str(destination[0])))
+    return {"destination": str(destination), "next_hop": str(ipaddress.ip_address(given.get("next_hop") or gateway))}
+
+
 def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) -> Vips:
     """The addresses that api and *.apps resolve to.
 
@@ -265,7 +283,7 @@ def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) 
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
         carriers = [node for node in nodes if node["role"] in roles]
-        return [address["ip"] for node in carriers for address in node["nics"][0]["addresses"]]
+        return [address["ip"] for node in carriers for address in _own(node, machine)]
 
     workers = any(node["role"] == "worker" for node in nodes)
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
@@ -301,20 +319,18 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or names.node_uuid(cluster, name)
-        nics: list[Nic] = []
-        for position, network in enumerate(networks):
-            nic = f"eth{position}"
-            given = override.get("nics", {}).get(nic, {})
-            nics.append(
-                {
-                    "name": nic,
-                    "network": network["name"],
-                    "mac": given.get("mac", "").lower() or names.mac_address(cluster, nic, index),
-                    "addresses": _given_addresses(given["addresses"], network)
-                    if given.get("addresses")
-                    else _addresses(network, profile, index),
-                }
-            )
+        given: Mapping[str, Any] = override.get("nics", {})
+
+        def mac(nic: str, given: Mapping[str, Any] = given, index: int = index) -> str:
+            return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
+
+        def addresses(
+            interface: str, network: Network, given: Mapping[str, Any] = given, index: int = index
+        ) -> list[Address]:
+            own = given.get(interface, {}).get("addresses")
+            return _given_addresses(own, network) if own else _addresses(network, profile, index)
+
+        nics, links = of_node(profile, networks, index, mac, addresses)
         node: Node = {
             "name": name,
             "domain": domain,
@@ -327,7 +343,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"]),
             "nics": nics,
             "console": names.console(state_dir, domain),
-            "network_config": override.get("network_config") or network_config(profile, networks, nics),
+            "network_config": override.get("network_config") or network_config(profile, networks, nics, links),
             "root_device": size["root_device"],
             "bmc": {
                 "address": f"{systems}/{identifier}",
@@ -336,8 +352,14 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
                 **override.get("bmc", {}),
             },
         }
+        if links:
+            node["links"] = links
         nodes.append(node)
     return nodes
+
+
+def _own(node: Node, network: Network) -> list[Address]:
+    return in_network(node, network["name"])["addresses"]
 
 
 def disks(domain: str, given: Sequence[Mapping[str, Any]], default_bus: Bus = "virtio") -> list[Disk]:
@@ -365,7 +387,7 @@ def _fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> N
     for ip in vips["api"]:
         names.setdefault(ip, []).extend(["api", "api-int"])
     for node in nodes:
-        for address in node["nics"][0]["addresses"]:
+        for address in _own(node, machine):
             names.setdefault(address["ip"], []).append(node["name"])
     for subnet in machine["subnets"]:
         names.setdefault(subnet["gateway"], []).append("virthost")
@@ -386,7 +408,7 @@ def _reservations(network: Network, nodes: list[Node]) -> list[Reservation]:
             "name": node["name"],
         }
         for node in nodes
-        for nic in node["nics"]
+        for nic in interfaces(node)
         if nic["network"] == network["name"]
         for address in nic["addresses"]
     ]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from ..addresses import family as family_of
+from . import link_checks, links
 from .build import node_names
 from .fields import Family
 from .formats import LABEL
@@ -161,15 +162,18 @@ def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
     names = [name for name, _role, _index in node_names(profile)]
-    networks = 1 + len(profile["extra_networks"])
+    cards = links.nics(profile)
+    known = [*cards, *(one.name for one in links.carried(profile) if one.name not in cards)]
     for name, node in profile["nodes"].items():
         if name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             yield ("nodes", name), None, f"no node has this name; {hint}"
-        for nic in node.get("nics", {}):
-            if int(nic[3:]) >= networks:
-                yield ("nodes", name, "nics", nic), None, f"there is no such interface: the last is eth{networks - 1}"
+        for nic, settings in node.get("nics", {}).items():
+            if nic not in known:
+                yield ("nodes", name, "nics", nic), None, f"there is no such interface; there are {', '.join(known)}"
+            elif settings.get("mac") and nic not in cards:
+                yield ("nodes", name, "nics", nic, "mac"), settings["mac"], "follows from its NIC, which can have one"
     yield from _duplicates(_uuids(profile))
     yield from _duplicates(_macs(profile, cluster))
 
@@ -182,8 +186,7 @@ def _uuids(profile: Profile) -> Iterator[tuple[Path, str]]:
 
 def _macs(profile: Profile, cluster: str) -> Iterator[tuple[Path, str]]:
     for index, (name, _role, _number) in enumerate(node_names(profile)):
-        for position in range(1 + len(profile["extra_networks"])):
-            nic = f"eth{position}"
+        for nic in links.nics(profile):
             given = profile["nodes"].get(name, {}).get("nics", {}).get(nic, {}).get("mac")
             yield ("nodes", name, "nics", nic, "mac"), (given or mac_address(cluster, nic, index)).lower()
 
@@ -317,12 +320,15 @@ def _check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
         for index, text in enumerate(addresses):
             given.append(((*path, index), text))
             yield from _outside((*path, index), text, machine)
+    places = {one.name: position for position, one in enumerate(links.carried(profile))}
     for name, node in profile["nodes"].items():
         for nic, settings in node.get("nics", {}).items():
-            position = int(nic[3:])
+            position = places.get(nic)
             addresses = settings.get("addresses") or []
             path = ("nodes", name, "nics", nic, "addresses")
-            if not addresses or position > len(profile["extra_networks"]):
+            if addresses and position is None and nic in links.nics(profile):
+                yield path, addresses, f"are those of a bond or a VLAN on it; there are {', '.join(places)}"
+            if not addresses or position is None:
                 continue
             subnets = machine
             if position:
@@ -364,7 +370,7 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
     names = [name for name, _role, _index in node_names(profile)]
-    nics = [f"eth{index}" for index in range(1 + len(profile["extra_networks"]))]
+    nics = links.nics(profile)
     for index, fault in enumerate(profile["faults"]):
         path: Path = ("faults", index)
         given = (
@@ -419,6 +425,8 @@ _CHECKS = (
     _check_hypervisor,
     _check_nodes,
     _check_networks,
+    link_checks.check_links,
+    link_checks.check_routes,
     _check_room,
     _check_addresses,
     _check_ports,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from .faults import Fault
-from .machines import Network, Node
+from .machines import Network, Node, interfaces
 from .model import Plan
 
 _CARD = 232.0
@@ -242,8 +242,8 @@ def _row(
     for column, number in enumerate(which):
         node, ((name, role), lines) = plan["nodes"][number], cards[number]
         x = left + column * (card + _GAP)
-        for position, nic in enumerate(node["nics"]):
-            network, at = names.index(nic["network"]), x + 24 + position * 18
+        for position, nic in enumerate(one for one in interfaces(node) if one["addresses"]):
+            network, at = names.index(str(nic["network"])), x + 24 + position * 18
             drawing.link(at, bars + network * _BAR_STEP + _BAR, at, y, _colour(network))
         drawing.box(x, y, card, height, **{"class": "card"})
         drawing.add(
@@ -269,7 +269,7 @@ def _node_lines(node: Node, plan: Plan) -> list[Line]:
         ),
         Line(f"{node['domain']} · {node['firmware']}{' · TPM' if node['tpm'] else ''}", "dim"),
     ]
-    for nic in node["nics"]:
+    for nic in interfaces(node):
         lines.append(Line(f"{nic['name']}  {nic['mac']}", "mono"))
         lines += [Line(f"      {address['ip']}/{address['prefix']}", "mono") for address in nic["addresses"]]
     bmc = node["bmc"]["address"]

@@ -38,10 +38,12 @@ class Tagged:
 
 
 BootMode = Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
+BondMode = Literal["active-backup", "balance-xor", "802.3ad"]
 Family = Literal["ipv4", "ipv6"]
 Platform = Literal["none", "baremetal", "external"]
 ClusterRole = Literal["master", "arbiter", "worker"]
 Role = Literal["master", "arbiter", "worker", "extra"]
+Stack = Literal["ipv4", "ipv6", "dualstack", "v6v4"]
 
 Bridge = Annotated[str, "bridge"]
 Cidr = Annotated[str, "cidr"]
@@ -65,3 +67,4 @@ Version = Annotated[str, "version"]
 Port = Annotated[int, Range(1, 65535)]
 Prefix = Annotated[int, Range(0, 128)]
 Size = Annotated[int, Range(1, 1 << 32)]
+VlanId = Annotated[int, Range(1, 4094)]

@@ -85,7 +85,13 @@ FORMATS: dict[str, Format] = {
         "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",
         r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}",
     ),
-    "nic": Format("the name of an interface: eth0, eth1, ...", r"eth[0-9]{1,3}"),
+    "nic": Format("the name of a NIC: eth0, eth1, ...", r"eth[0-9]{1,3}"),
+    "bond": Format("the name of a bond: bond0, bond1, ...", r"bond[0-9]{1,3}"),
+    "parent": Format("the name of a NIC or a bond: eth0, bond0, ...", r"(eth|bond)[0-9]{1,3}"),
+    "interface": Format(
+        "the name of an interface: eth0, bond0, or with a VLAN eth0.100, ...",
+        r"(eth|bond)[0-9]{1,3}(\.[1-9][0-9]{0,3})?",
+    ),
     "file": Format("a path from the root or from home, such as ~/.ssh/id_rsa.pub", r"~?/.*"),
     "directory": Format(
         "an absolute path of letters, digits, `_`, `.`, `+`, `@` and `-`, without `..`, such as /var/lib/agentlab",

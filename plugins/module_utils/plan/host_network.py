@@ -4,61 +4,105 @@ from __future__ import annotations
 
 from typing import Any
 
-from .machines import Network, Nic
+from .machines import Address, Link, Network, Nic
 from .options import Profile
 from .presets import FAMILIES
 
+_MAIN_TABLE = 254
+# The switch sends LACPDUs at the fast rate, too, so that a port which lost its partner is noticed within 3 s.
+_BOND_OPTIONS = {
+    "active-backup": {"miimon": "100"},
+    "balance-xor": {"miimon": "100", "xmit_hash_policy": "layer2+3"},
+    "802.3ad": {"miimon": "100", "xmit_hash_policy": "layer2+3", "lacp_rate": "fast"},
+}
 
-def network_config(profile: Profile, networks: list[Network], nics: list[Nic]) -> dict[str, Any] | None:
-    """Return the nmstate of a node: all of it when static; with DHCPv6 the identifier that the reservation is made for."""
-    if profile["addressing"] == "dhcp":
-        if "ipv6" not in FAMILIES[profile["stack"]]:
-            return None
-        return {"interfaces": [_dhcp_interface(nic) for nic in nics]}
+
+def network_config(
+    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link]
+) -> dict[str, Any] | None:
+    """Return the nmstate of a node, or None where NetworkManager's default, DHCP on each NIC, is right.
+
+    That is not with static addresses, bonds, VLANs and routes; nor with DHCPv6, where the identifier must be that of the
+    reservation.
+    """
+    dhcp = profile["addressing"] == "dhcp"
+    routes = [
+        _route(route["destination"], route["next_hop"], interface["name"])
+        for network in networks
+        for interface in [_in(network, nics, links)]
+        for route in network.get("routes") or []
+    ]
+    if dhcp and "ipv6" not in FAMILIES[profile["stack"]] and not links and not routes:
+        return None
+    interfaces = [
+        *(_interface(nic) | _ip(nic["addresses"], dhcp) for nic in nics),
+        *(_link(link) | _ip(link["addresses"], dhcp) for link in links),
+    ]
+    if dhcp:
+        return {"interfaces": interfaces, **({"routes": {"config": routes}} if routes else {})}
     subnets = networks[0]["subnets"]
+    first = _in(networks[0], nics, links)["name"]
     return {
-        "interfaces": [_static_interface(nic) for nic in nics],
+        "interfaces": interfaces,
         "dns-resolver": {"config": {"server": [subnet["gateway"] for subnet in subnets]}},
         "routes": {
             "config": [
-                {
-                    "destination": "::/0" if subnet["family"] == "ipv6" else "0.0.0.0/0",
-                    "next-hop-address": subnet["gateway"],
-                    "next-hop-interface": nics[0]["name"],
-                    "table-id": 254,
-                }
-                for subnet in subnets
+                *(
+                    _route("::/0" if subnet["family"] == "ipv6" else "0.0.0.0/0", subnet["gateway"], first)
+                    for subnet in subnets
+                ),
+                *routes,
             ]
         },
     }
 
 
+def _in(network: Network, nics: list[Nic], links: list[Link]) -> Nic | Link:
+    every: list[Nic | Link] = [*links, *nics]
+    return next(one for one in every if one["network"] == network["name"])
+
+
+def _route(destination: str, next_hop: str, interface: str) -> dict[str, Any]:
+    return {
+        "destination": destination,
+        "next-hop-address": next_hop,
+        "next-hop-interface": interface,
+        "table-id": _MAIN_TABLE,
+    }
+
+
 def _interface(nic: Nic) -> dict[str, Any]:
-    return {"name": nic["name"], "type": "ethernet", "state": "up", "mac-address": nic["mac"]}
+    interface = {"name": nic["name"], "type": "ethernet", "state": "up", "mac-address": nic["mac"]}
+    return {**interface, **({"mtu": nic["mtu"]} if nic.get("mtu") else {})}
 
 
-def _dhcp_interface(nic: Nic) -> dict[str, Any]:
-    interface = _interface(nic)
-    auto = {"enabled": True, "dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True}
-    for family in ("ipv4", "ipv6"):
-        has = any(address["family"] == family for address in nic["addresses"])
-        interface[family] = {**auto} if has else {"enabled": False}
-    if interface["ipv6"]["enabled"]:
-        interface["ipv6"] |= {"autoconf": True, "dhcp-duid": "ll"}
+def _link(link: Link) -> dict[str, Any]:
+    bond, vlan = link["bond"], link["vlan"]
+    kind = "bond" if bond else "vlan"
+    interface: dict[str, Any] = {"name": link["name"], "type": kind, "state": "up", "mtu": link["mtu"]}
+    if bond:
+        interface["copy-mac-from"] = bond["nics"][0]
+        interface["link-aggregation"] = {
+            "mode": bond["mode"],
+            "options": dict(_BOND_OPTIONS[bond["mode"]]),
+            "port": list(bond["nics"]),
+        }
+    if vlan:
+        interface["vlan"] = {"base-iface": vlan["parent"], "id": vlan["id"]}
     return interface
 
 
-def _static_interface(nic: Nic) -> dict[str, Any]:
-    interface = _interface(nic)
+def _ip(addresses: list[Address], dhcp: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for family in ("ipv4", "ipv6"):
-        own = [address for address in nic["addresses"] if address["family"] == family]
-        interface[family] = (
-            {
-                "enabled": True,
-                "address": [{"ip": a["ip"], "prefix-length": a["prefix"]} for a in own],
-                "dhcp": False,
-            }
-            if own
-            else {"enabled": False}
-        )
-    return interface
+        own = [address for address in addresses if address["family"] == family]
+        if not own:
+            found[family] = {"enabled": False}
+        elif dhcp:
+            found[family] = {"enabled": True, "dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True}
+        else:
+            listed = [{"ip": address["ip"], "prefix-length": address["prefix"]} for address in own]
+            found[family] = {"enabled": True, "address": listed, "dhcp": False}
+    if dhcp and found["ipv6"]["enabled"]:
+        found["ipv6"] |= {"autoconf": True, "dhcp-duid": "ll"}
+    return found

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from .fields import Bridge, Cidr, Directory, Domain, Family, Ip, Label, Login, Mac, Name, Prefix, Role, Size, Uuid
+from .fields import (
+    BondMode,
+    Bridge,
+    Cidr,
+    Directory,
+    Domain,
+    Family,
+    Ip,
+    Label,
+    Login,
+    Mac,
+    Name,
+    Prefix,
+    Role,
+    Size,
+    Uuid,
+    VlanId,
+)
+from .fields import Link as LinkName
 from .options import Bus
 
 
@@ -74,9 +92,16 @@ class Reservation(TypedDict):
     """Host name of the node."""
 
 
-class Network(TypedDict):
-    """A network; the first of a plan is the machine network, and each node has an interface in each."""
+class Route(TypedDict):
+    """A static route of the nodes."""
 
+    destination: Cidr
+    """The network that it leads to."""
+    next_hop: Ip
+    """Address of the next hop."""
+
+
+class _Network(TypedDict):
     name: Bridge
     """Its name in libvirt."""
     bridge: Bridge
@@ -96,6 +121,15 @@ class Network(TypedDict):
     dns: Dns
     reservations: list[Reservation]
     """DHCP leases of the nodes."""
+
+
+class Network(_Network, total=False):
+    """A network; the first of a plan is the machine network, and each node has an interface in each."""
+
+    vlan: VlanId | None
+    """VLAN id on the nodes' interfaces; null, or not given: untagged."""
+    routes: list[Route] | None
+    """Static routes of the nodes through it; null, or not given: none."""
 
 
 class Disk(TypedDict):
@@ -124,17 +158,59 @@ class Address(TypedDict):
     """Prefix length of its subnet."""
 
 
-class Nic(TypedDict):
-    """An interface of a node."""
-
+class _Nic(TypedDict):
     name: Name
     """Its name."""
     network: Name
-    """Name of the network that it is in."""
+    """Name of the network that it is in, the first one if it carries several."""
     mac: Mac
     """Its MAC."""
     addresses: list[Address]
-    """Its addresses, IPv4 first."""
+    """Its addresses, in the order of the stack's families; none if bonds or VLANs on it have them."""
+
+
+class Nic(_Nic, total=False):
+    """A NIC of a node."""
+
+    port: LinkName | None
+    """Name of its port on the sandbox's switch; null, or not given: it is connected to the network's bridge."""
+    mtu: Size | None
+    """MTU in bytes, of one with a port."""
+
+
+class Bond(TypedDict):
+    """How NICs are bonded."""
+
+    mode: BondMode
+    """Mode of the bond."""
+    nics: list[Name]
+    """Names of the NICs."""
+
+
+class Vlan(TypedDict):
+    """A VLAN on a NIC or a bond."""
+
+    id: VlanId
+    """VLAN id."""
+    parent: Name
+    """Name of the NIC or the bond."""
+
+
+class Link(TypedDict):
+    """A bond or a VLAN of a node; one of both is not null."""
+
+    name: Name
+    """Its name."""
+    mac: Mac
+    """MAC of its first NIC."""
+    mtu: Size
+    """MTU in bytes."""
+    bond: Bond | None
+    vlan: Vlan | None
+    network: Name | None
+    """Name of the network that it is in; null: VLANs on it are."""
+    addresses: list[Address]
+    """Its addresses, in the order of the stack's families."""
 
 
 class Bmc(TypedDict):
@@ -148,9 +224,7 @@ class Bmc(TypedDict):
     """Password of that user; null: the one in secrets.json."""
 
 
-class Node(TypedDict):
-    """A machine."""
-
+class _Node(TypedDict):
     name: Label
     """Host name."""
     domain: Name
@@ -170,7 +244,7 @@ class Node(TypedDict):
     disks: list[Disk]
     """Its disks, in the order of their targets."""
     nics: list[Nic]
-    """Its interfaces; the first is in the machine network."""
+    """Its NICs."""
     console: Directory
     """File on the hypervisor with what it writes to its serial console."""
     network_config: dict[str, Any] | None
@@ -178,3 +252,20 @@ class Node(TypedDict):
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint; null: the installer chooses."""
     bmc: Bmc
+
+
+class Node(_Node, total=False):
+    """A machine."""
+
+    links: list[Link] | None
+    """Its bonds and VLANs, each after what it consists of; null, or not given: it has none."""
+
+
+def interfaces(node: Node) -> list[Nic | Link]:
+    """Return all interfaces of a node: bonds and VLANs, then NICs."""
+    return [*(node.get("links") or []), *node["nics"]]
+
+
+def in_network(node: Node, network: str) -> Nic | Link:
+    """Return the interface with the node's addresses in `network`."""
+    return next(one for one in interfaces(node) if one["network"] == network)

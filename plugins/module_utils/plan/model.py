@@ -30,6 +30,7 @@ from .fields import (
     Port,
     Prefix,
     Repository,
+    Stack,
     Url,
     Version,
 )  # fmt: skip
@@ -50,7 +51,7 @@ class Cluster(TypedDict):
     """Its domain: name and base domain."""
     topology: Annotated[str, OneOf(TOPOLOGIES)]
     """How many nodes of which role and size it was planned with."""
-    stack: Literal["ipv4", "ipv6", "dualstack"]
+    stack: Stack
     """The families of its addresses."""
     addressing: Literal["dhcp", "static"]
     """How its nodes get their addresses."""

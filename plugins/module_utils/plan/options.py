@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from ..releases import RELEASES
 from .faults import ProfileFault
 from .fields import (
+    BondMode,
     BootMode,
     Bridge,
     Cidr,
@@ -28,8 +29,10 @@ from .fields import (
     Port,
     Range,
     Repository,
+    Stack,
     Uuid,
     Version,
+    VlanId,
 )
 from .settings import SETTINGS
 from .topologies import PAYLOADS, TOPOLOGIES
@@ -95,8 +98,40 @@ class Offsets(TypedDict, total=False):
     """First node, with `addressing: static`."""
 
 
-class NetworkOptions(TypedDict, total=False):
-    """The machine network, which each node's eth0 is in."""
+class _RequiredDestination(TypedDict):
+    destination: Cidr
+    """The network that it leads to."""
+
+
+class RouteOptions(_RequiredDestination, total=False):
+    """A static route of each node, through its interface in this network."""
+
+    next_hop: Ip | None
+    """Address of the next hop in this network. Null: the gateway."""
+
+
+class BondOptions(TypedDict):
+    """A bond of NICs, with the link aggregation that its mode needs on the switch."""
+
+    mode: BondMode
+    """`active-backup`; `balance-xor`, for which the switch has a static link aggregation; `802.3ad`, with LACP."""
+    nics: list[Annotated[str, "nic"]]
+    """The NICs, at least two. The bond has the MAC of the first."""
+
+
+class LinkOptions(TypedDict, total=False):
+    """How each node's interface in a network is connected."""
+
+    interface: Annotated[str, "parent"] | None
+    """The NIC or the bond that carries the network. Null: a NIC of its own, the next one that nothing else uses."""
+    vlan: VlanId | None
+    """VLAN id with which the NIC or the bond carries the network. Null: untagged."""
+    routes: list[RouteOptions]
+    """Static routes through this network."""
+
+
+class NetworkOptions(LinkOptions, total=False):
+    """The machine network, which each node's eth0 is in unless `interface` says otherwise."""
 
     bridge: Bridge | None
     """Name of its bridge. Null: the cluster's name and `bm`."""
@@ -105,9 +140,9 @@ class NetworkOptions(TypedDict, total=False):
     nat: bool | None
     """Whether its packets leave with the host's address. Null: as `hypervisor.egress`."""
     ipv4: Cidr
-    """Its IPv4 network, with `stack: ipv4` and `dualstack`."""
+    """Its IPv4 network, unless the stack is `ipv6`."""
     ipv6: Cidr
-    """Its IPv6 network, with `stack: ipv6` and `dualstack`."""
+    """Its IPv6 network, unless the stack is `ipv4`."""
     lease_minutes: Annotated[int, Range(2, 525600)]
     """For how many minutes a DHCP lease is valid."""
     offsets: Offsets
@@ -118,8 +153,8 @@ class _RequiredName(TypedDict):
     """Its name, and that of its bridge unless that has one of its own."""
 
 
-class ExtraNetworkOptions(_RequiredName, total=False):
-    """One more network: the first is each node's eth1, and so on. It needs `ipv4`, `ipv6` or both."""
+class ExtraNetworkOptions(_RequiredName, LinkOptions, total=False):
+    """One more network: the first is each node's eth1, and so on, unless `interface` says otherwise. It needs `ipv4`, `ipv6` or both."""
 
     bridge: Bridge | None
     """Name of its bridge. Null: its own name."""
@@ -179,7 +214,7 @@ class NicOptions(TypedDict, total=False):
     mac: Mac
     """Its MAC. The default follows from cluster, interface and node."""
     addresses: list[Ip]
-    """Its addresses: one for each family of the stack, IPv4 first. The default follows from `network.offsets`."""
+    """Its addresses: one for each family of the stack, in its order. The default follows from `network.offsets`."""
 
 
 class NodeBmcOptions(TypedDict, total=False):
@@ -198,8 +233,8 @@ class NodeOptions(MachineOptions, total=False):
 
     uuid: Uuid
     """UUID of the machine. The default follows from cluster and node."""
-    nics: dict[Annotated[str, "nic"], NicOptions]
-    """Its interfaces, by name."""
+    nics: dict[Annotated[str, "interface"], NicOptions]
+    """Its interfaces, by name; those of bonds and VLANs (bond0.100) have no MAC of their own."""
     network_config: dict[str, Any]
     """Its nmstate, in place of what follows from the plan."""
     bmc: NodeBmcOptions
@@ -331,8 +366,8 @@ class Profile(TypedDict, total=False):
 
     topology: Annotated[str, OneOf(TOPOLOGIES)]
     """How many nodes of which role and size."""
-    stack: Literal["ipv4", "ipv6", "dualstack"]
-    """The families of addresses."""
+    stack: Stack
+    """The families of addresses. `dualstack`: both, IPv4 first; `v6v4`: both, IPv6 first."""
     addressing: Literal["dhcp", "static"]
     """How nodes get their addresses: by DHCP, or static by nmstate in agent-config.yaml."""
     platform: Platform | None
@@ -344,6 +379,8 @@ class Profile(TypedDict, total=False):
     release: ReleaseOptions
     hypervisor: HypervisorOptions
     network: NetworkOptions
+    bonds: dict[Annotated[str, "bond"], BondOptions]
+    """Bonds of each node, by name (bond0)."""
     extra_networks: list[ExtraNetworkOptions]
     """Networks beside the machine network."""
     master: RoleOptions

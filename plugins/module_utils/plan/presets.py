@@ -16,6 +16,7 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
     "ipv4": ("ipv4",),
     "ipv6": ("ipv6",),
     "dualstack": ("ipv4", "ipv6"),
+    "v6v4": ("ipv6", "ipv4"),
 }
 
 DEFAULTS: dict[str, Any] = {
@@ -42,6 +43,9 @@ DEFAULTS: dict[str, Any] = {
         "ipv4": "192.168.111.0/24",
         "ipv6": "fd2e:6f44:5dd8:c956::/120",
         "lease_minutes": 60,
+        "interface": None,
+        "vlan": None,
+        "routes": [],
         "offsets": {
             "gateway": 1,
             "ingress": 4,
@@ -52,6 +56,7 @@ DEFAULTS: dict[str, Any] = {
             "static_nodes": 80,
         },
     },
+    "bonds": {},
     "extra_networks": [],
     "master": {"count": 1},
     "arbiter": {"count": 0},
@@ -93,7 +98,7 @@ MACHINE: dict[str, Any] = {
 }
 
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
-SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack"}
+SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack", "ipv6v4": "v6v4"}
 
 # Resources of nodes beyond their memory: QEMU's overhead in MiB, GiB that an installation writes per node and once.
 CAPACITY: dict[str, dict[str, int]] = {

@@ -32,7 +32,7 @@ _DERIVED: Mapping[Path, tuple[str, ...]] = {
     ("release", "payload"): (*presets.ROLES, "settings", "release"),
 }
 # Case-sensitive: dev-scripts' HA_IPV4 has static addresses, the profile ha_ipv4 does not.
-_SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV4|IPV6)(?P<dhcp>_DHCP)?")
+_SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV6V4|IPV4|IPV6)(?P<dhcp>_DHCP)?")
 
 
 class Source(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from .machines import interfaces
 from .model import Plan
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ def _nodes(plan: Plan) -> list[list[Any]]:
         own = [
             (
                 nic["name"] if index == 0 else "",
-                nic["network"] if index == 0 else "",
+                nic["network"] or "" if index == 0 else "",
                 nic["mac"] if index == 0 else "",
                 address,
             )
-            for nic in node["nics"]
+            for nic in interfaces(node)
             for index, address in enumerate(f"{a['ip']}/{a['prefix']}" for a in nic["addresses"])
         ]
         sizes.append(size)

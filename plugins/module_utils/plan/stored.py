@@ -7,6 +7,7 @@ from typing import cast
 
 from ..documents import Positions
 from . import names
+from .machines import interfaces
 from .model import Plan
 from .problems import Finding, Path, Problem
 from .shapes import mismatches
@@ -93,7 +94,17 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
                     nic["network"],
                     f"must be one of {', '.join(networks)}",
                 )
-    hosts = {node["name"]: [a["ip"] for nic in node["nics"] for a in nic["addresses"]] for node in plan["nodes"]}
+        known = {one["name"] for one in interfaces(node)}
+        for position, link in enumerate(node.get("links") or []):
+            bond, vlan, place = link["bond"], link["vlan"], ("nodes", index, "links", position)
+            if (bond is None) == (vlan is None):
+                yield place, link["name"], "must have either `bond` or `vlan`"
+            if link["network"] is not None and link["network"] not in networks:
+                yield (*place, "network"), link["network"], f"must be one of {', '.join(networks)}, or null"
+            for name in [*(bond["nics"] if bond else []), *([vlan["parent"]] if vlan else [])]:
+                if name not in known:
+                    yield (*place, "bond" if bond else "vlan"), name, f"must be one of {', '.join(sorted(known))}"
+    hosts = {node["name"]: [a["ip"] for nic in interfaces(node) for a in nic["addresses"]] for node in plan["nodes"]}
     first, ip = plan["rendezvous"]["node"], plan["rendezvous"]["ip"]
     if first not in hosts:
         yield ("rendezvous", "node"), first, f"must be one of {', '.join(hosts)}"

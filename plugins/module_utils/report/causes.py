@@ -21,6 +21,7 @@ from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan.access import Access
 from ..plan.faults import EXTRA
+from ..plan.machines import interfaces
 from ..plan.model import Plan
 from ..vocabulary import Port, Stage
 
@@ -223,7 +224,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
                 SURE if hopeless and unit.unhealthy(name) else None,
             )
     holders = [
-        n["name"] for n in facts.plan["nodes"] for nic in n["nics"] for a in nic["addresses"] if a["ip"] == address
+        n["name"] for n in facts.plan["nodes"] for nic in interfaces(n) for a in nic["addresses"] if a["ip"] == address
     ]
     holder = holders[0] if holders else None
     if not facts.node_zero:

@@ -24,7 +24,7 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
-from ..plan.machines import Node
+from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import services
@@ -188,7 +188,7 @@ class Gatherer:
         self.facts.nodes, self.facts.operators, self.facts.pods = nodes, operators, pods
 
     def _host(self, node: Node) -> None:
-        address = next(a["ip"] for nic in node["nics"] for a in nic["addresses"])
+        address = next(a["ip"] for nic in interfaces(node) for a in nic["addresses"])
         enter = ssh(self.run_dir, address)
         try:
             run(*enter, "true", limit=30)

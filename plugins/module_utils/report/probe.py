@@ -71,6 +71,16 @@ def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
     )
 
 
+def on_node(run_dir: Path, address: str, command: str) -> str:
+    """Return the output of a command on a node; raises OSError with the reason."""
+    try:
+        return run(*ssh(run_dir, address), command, limit=60)
+    except subprocess.CalledProcessError as error:
+        raise OSError(f"ssh to {address}: {error.stderr.strip() or f'exit status {error.returncode}'}") from error
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"ssh to {address}: no answer within {error.timeout:.0f} s") from error
+
+
 def domain_states(plan: Plan) -> dict[str, str] | None:
     """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own)."""
     if plan["boot"]["mode"] == "manual":

@@ -69,7 +69,7 @@ def private_run(work: str, hidden: set[str]) -> None:
         else:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
             mount(source, target, None, MS_BIND)
-    for name in ("libvirt", "lock"):
+    for name in ("libvirt", "lock", "openvswitch"):
         os.makedirs(os.path.join(stage, name), exist_ok=True)
     mount(stage, "/run", None, MS_BIND | MS_REC)
 

@@ -15,16 +15,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan import names
 from ..state import owner, write_atomic
-from . import keeper, processes
+from . import keeper, processes, switch
 from .host import NETNS_DIR, claim, leave_host, mount_of
 
 FILE = "sandbox.json"
@@ -32,7 +33,18 @@ DEVICE = Path("/dev/kvm")
 READY_SECONDS = 20.0
 PRIVATE = ("/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
 # dbus and systemd would connect libvirt to the host's firewalld and machined, and to the host's resolver.
-HIDDEN = ("libvirt", "dbus", "systemd", "chrony", "netns", "nscd", "mount", "libvirtd.pid", "virtlogd.pid")
+HIDDEN = (
+    "libvirt",
+    "dbus",
+    "systemd",
+    "chrony",
+    "netns",
+    "nscd",
+    "mount",
+    "openvswitch",
+    "libvirtd.pid",
+    "virtlogd.pid",
+)
 LIBVIRT_CONFIG = {
     "libvirtd.conf": 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n',
     "virtlogd.conf": "max_size = 1073741824\nmax_backups = 1\n",
@@ -107,10 +119,10 @@ def as_caller() -> list[str]:
     return ["setpriv", f"--reuid={os.getuid()}", f"--regid={os.getgid()}", "--init-groups", "env", *kept]
 
 
-def missing_programs() -> dict[str, str]:
-    """Return {program: Debian package} for missing programs of a sandbox."""
+def missing_programs(more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Return {program: Debian package} for missing programs of a sandbox; more: programs that it needs beyond the usual."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    return {name: package for name, package in PROGRAMS.items() if not shutil.which(name, path=path)}
+    return {name: package for name, package in {**PROGRAMS, **more}.items() if not shutil.which(name, path=path)}
 
 
 def ensure(
@@ -120,18 +132,21 @@ def ensure(
     resolver: list[str],
     search: str,
     kvm: Callable[[], bool] = lambda: False,
+    *,
+    switched: bool = False,
 ) -> bool:
     """Create the sandbox of a cluster unless it is running; return whether it was created.
 
     who: its owner; netns: name of its network namespace (for `ip netns`); resolver, search: content of its
-    /etc/resolv.conf; kvm: returns whether guests may use KVM, called when a sandbox is created. The daemons of libvirt answer
-    when this returns. Raises `owner.OwnerError` for a cluster of another, `LabError` for a namespace that is another's.
+    /etc/resolv.conf; kvm: returns whether guests may use KVM, called when a sandbox is created; switched: whether it has a switch
+    (`switch`). The daemons of libvirt answer when this returns. Raises `owner.OwnerError` for a cluster of another, `LabError` for a
+    namespace that is another's.
     """
     if (running := find(state_dir)) is not None:
         mark = claim(state_dir, who).mark
         _name(running, netns, mark)
         return False
-    if lacking := missing_programs():
+    if lacking := missing_programs(switch.PROGRAMS if switched else {}):
         raise LabError(
             f"a sandbox needs {', '.join(sorted(lacking))}: install {' '.join(sorted(set(lacking.values())))}"
         )
@@ -156,7 +171,11 @@ def ensure(
         # If root can open a device and QEMU's user cannot, libvirt probes QEMU's capabilities at every call.
         "masked": [str(DEVICE)] if DEVICE.exists() and not accelerated else [],
         "resolver": "".join(f"nameserver {address}\n" for address in resolver) + f"search {search}\n",
-        "daemons": {"virtlogd": ["virtlogd"], "libvirtd": ["libvirtd"]},
+        "daemons": {
+            **(switch.daemons(work) if switched else {}),
+            "virtlogd": ["virtlogd"],
+            "libvirtd": ["libvirtd"],
+        },
     }
     running = _start(found.cluster, netns, state_dir, spec)
     _name(running, netns, found.mark)

@@ -175,7 +175,7 @@ echo --nft; nft list ruleset | sed 's/packets [0-9]* bytes [0-9]*//'
 echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$' | sort
 echo --ports; ss -Hlntu | awk '{print $1, $5}' | sort
 echo --forwarding; grep -r . /proc/sys/net/ipv[46]/conf/*/forwarding /proc/sys/net/ipv4/ip_forward
-echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm' | sort
+echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm|ovs' | sort
 echo --files; ls -A /run /var/lib /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt 2>/dev/null
 """
 

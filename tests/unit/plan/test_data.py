@@ -220,6 +220,9 @@ def test_no_format_takes_two_lines() -> None:
         "repository": "[fd00::1]:5000/a@sha256:0",
         "duration": "5s",
         "nic": "eth0",
+        "bond": "bond0",
+        "parent": "bond0",
+        "interface": "bond0.100",
     }
     for name in FORMATS:
         text = good.get(name, "abc")

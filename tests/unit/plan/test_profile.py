@@ -33,10 +33,10 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
     assert sorted(found) == sorted(
         [
             "p.yml:1:1: topolgy: unknown field; did you mean `topology`?",
-            "p.yml:2:1: stack is 'ipv5': did you mean ipv6? must be one of ipv4, ipv6, dualstack",
+            "p.yml:2:1: stack is 'ipv5': did you mean ipv6? must be one of ipv4, ipv6, dualstack, v6v4",
             "p.yml:3:10: master.vcpu: unknown field; did you mean `vcpus`?",
             "p.yml:3:19: master.memory_mib is 'lots': must be an integer",
-            "p.yml:4:27: nodes.master-0.nics.en0: must be the name of an interface: eth0, eth1, ...",
+            "p.yml:4:27: nodes.master-0.nics.en0: must be the name of an interface: eth0, bond0, or with a VLAN eth0.100, ...",
             "p.yml:5:11: network.bridge is 'waytoolongbridgename': must be the name of a bridge: at most 15 characters of "
             "letters, digits, `_`, `.` and `-`",
             "p.yml:5:41: network.ipv4 is '192.168.111.5/24': must be a network in CIDR form without host bits, such as "
@@ -82,7 +82,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ("nodes: {mastr-0: {vcpus: 1}}\n", "p.yml:1:9: nodes.mastr-0: no node has this name; did you mean master-0?"),
         (
             "nodes: {master-0: {nics: {eth1: {mac: '00:00:00:00:00:01'}}}}\n",
-            "p.yml:1:27: nodes.master-0.nics.eth1: there is no such interface: the last is eth0",
+            "p.yml:1:27: nodes.master-0.nics.eth1: there is no such interface; there are eth0",
         ),
         (
             "topology: compact\nnodes:\n  master-0: {nics: {eth0: {mac: '00:00:00:00:00:01'}}}\n"

@@ -1,0 +1,183 @@
+"""Checks of the nodes' networks against a plan: bonds, VLANs, MTUs and routes, as the kernel of each node has them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..documents import load_json
+from ..plan.machines import Bond, Link, Node, in_network
+from ..plan.model import Plan
+
+COMMAND = "ip -json -details link show; echo; ip -json -4 route show; echo; ip -json -6 route show"
+Ask = Callable[[str, str], str]
+"""Runs a command on the node with an address, and returns its output; raises OSError or ValueError with the reason."""
+
+# OVN-Kubernetes moves a node's addresses and default route to it.
+_OVN_BRIDGE = "br-ex"
+_NO_PARTNER = "00:00:00:00:00:00"
+
+
+class Seen(NamedTuple):
+    """What a node has: links by name, and routes. problem: why that is not known."""
+
+    links: Mapping[str, Mapping[str, Any]]
+    routes: list[Mapping[str, Any]]
+    problem: str = ""
+
+
+class Finding(NamedTuple):
+    """subject: what was checked; expected and found, as messages."""
+
+    subject: str
+    expected: str
+    found: str
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the node is as planned."""
+        return self.expected == self.found
+
+
+def asked(plan: Plan) -> bool:
+    """Return whether the plan has more than an address in each network: then the nodes are asked."""
+    return any(node.get("links") for node in plan["nodes"]) or any(
+        network.get("routes") for network in plan["networks"]
+    )
+
+
+def look(plan: Plan, node: Node, ask: Ask) -> Seen:
+    """Return what a node has."""
+    address = in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"]
+    try:
+        links, *routes = (
+            load_json(line, name=f"ip on {node['name']}") for line in ask(address, COMMAND).splitlines() if line.strip()
+        )
+        by_name = {str(link["ifname"]): link for link in links if link}
+        return Seen(by_name, [route for some in routes for route in some if route])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        return Seen({}, [], f"{error}")
+
+
+def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
+    """Yield bonds, VLANs, MTUs, static routes and default gateways of a node, and what is planned."""
+    macs = {nic["name"]: nic["mac"] for nic in node["nics"]}
+    names = _real_names(node, seen)
+    for link in node.get("links") or []:
+        name = names[link["name"]]
+        there = seen.links.get(name, {})
+        expected = _bond(link["bond"]) if link["bond"] else _vlan(link, names)
+        found = (_seen_bond(name, seen, macs) if link["bond"] else _seen_vlan(there)) if there else "missing"
+        yield Finding(link["name"], f"{expected}, MTU {link['mtu']}", f"{found}, MTU {there.get('mtu', 'unknown')}")
+    for network in plan["networks"]:
+        interface = names[in_network(node, network["name"])["name"]]
+        for route in network.get("routes") or []:
+            routes = [one for one in seen.routes if _same(one.get("dst"), route["destination"])]
+            yield Finding(
+                f"route {route['destination']}",
+                _via({"gateway": route["next_hop"], "dev": interface}),
+                ", ".join(_via(one) for one in routes) or "missing",
+            )
+    yield from _default(plan, node, seen, names)
+
+
+def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the default gateways: one for each family of the machine network, none elsewhere."""
+    machine = plan["networks"][0]
+    interface = names[in_network(node, machine["name"])["name"]]
+    for subnet in machine["subnets"]:
+        six = subnet["family"] == "ipv6"
+        there = [
+            route
+            for route in seen.routes
+            if route.get("dst") == "default" and (":" in str(route.get("gateway"))) == six
+        ]
+        known = {
+            _via({**route, "dev": interface}) if route.get("dev") == _OVN_BRIDGE else _via(route) for route in there
+        }
+        if six and plan["cluster"]["addressing"] == "dhcp":
+            # A router advertises itself with an address that is not in the plan.
+            known = {f"on {route.get('dev')}" for route in there}
+            yield Finding("default gateway (IPv6)", f"on {interface}", ", ".join(sorted(known)) or "missing")
+            continue
+        yield Finding(
+            f"default gateway ({'IPv6' if six else 'IPv4'})",
+            _via({"gateway": subnet["gateway"], "dev": interface}),
+            ", ".join(sorted(known)) or "missing",
+        )
+
+
+def _real_names(node: Node, seen: Seen) -> dict[str, str]:
+    """Return the kernel's name of each interface of the plan; NICs are known by their MACs, and VLANs by parent and id."""
+    by_mac = {_own_mac(link): name for name, link in seen.links.items() if "link" not in link and not _kind(link)}
+    names = {nic["name"]: by_mac.get(nic["mac"], nic["name"]) for nic in node["nics"]}
+    for link in node.get("links") or []:
+        vlan = link["vlan"]
+        names[link["name"]] = link["name"]
+        if vlan:
+            parent = names[vlan["parent"]]
+            names[link["name"]] = next(
+                (
+                    name
+                    for name, one in seen.links.items()
+                    if one.get("link") == parent and _data(one).get("id") == vlan["id"]
+                ),
+                f"{parent}.{vlan['id']}",
+            )
+    return names
+
+
+def _own_mac(link: Mapping[str, Any]) -> str:
+    """Return the permanent MAC, also of a NIC in a bond."""
+    info = link.get("linkinfo") or {}
+    return str((info.get("info_slave_data") or {}).get("perm_hwaddr") or link.get("address") or "").lower()
+
+
+def _kind(link: Mapping[str, Any]) -> str:
+    return str((link.get("linkinfo") or {}).get("info_kind") or "")
+
+
+def _data(link: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (link.get("linkinfo") or {}).get("info_data") or {}
+
+
+def _bond(bond: Bond) -> str:
+    return f"{bond['mode']} of {' and '.join(bond['nics'])}" + (", LACP partner" if bond["mode"] == "802.3ad" else "")
+
+
+def _seen_bond(name: str, seen: Seen, macs: Mapping[str, str]) -> str:
+    """Describe a bond as `_bond`; members that are down, or not in the aggregation that has the partner, are marked."""
+    data, cards = _data(seen.links[name]), {mac: card for card, mac in macs.items()}
+    aggregation = data.get("ad_info") or {}
+    members = []
+    for port, link in seen.links.items():
+        if link.get("master") == name:
+            state = (link.get("linkinfo") or {}).get("info_slave_data") or {}
+            wrong = [] if state.get("mii_status", "UP") == "UP" else ["down"]
+            if aggregation and state.get("ad_aggregator_id") != aggregation.get("aggregator"):
+                wrong.append("not aggregated")
+            members.append((cards.get(_own_mac(link), port), f" ({', '.join(wrong)})" if wrong else ""))
+    shown = " and ".join(card + wrong for card, wrong in sorted(members)) or "no NIC"
+    partner = ", LACP partner" if aggregation.get("partner_mac", _NO_PARTNER) != _NO_PARTNER else ", no LACP partner"
+    return f"{data.get('mode', 'no bond')} of {shown}" + (partner if data.get("mode") == "802.3ad" else "")
+
+
+def _vlan(link: Link, names: Mapping[str, str]) -> str:
+    vlan = link["vlan"]
+    return f"VLAN {vlan['id']} on {names[vlan['parent']]}" if vlan else ""
+
+
+def _seen_vlan(link: Mapping[str, Any]) -> str:
+    return f"VLAN {_data(link).get('id')} on {link.get('link')}" if _kind(link) == "vlan" else "no VLAN"
+
+
+def _same(destination: object, network: str) -> bool:
+    try:
+        return ipaddress.ip_network(str(destination)) == ipaddress.ip_network(network)
+    except ValueError:
+        return False  # `default`
+
+
+def _via(route: Mapping[str, Any]) -> str:
+    return f"via {route.get('gateway', 'no gateway')} on {route.get('dev')}"

@@ -1,0 +1,170 @@
+"""Checks of bonds, VLANs, MTUs and routes of a profile; see `checks`."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..addresses import family as family_of
+from .fields import Family
+from .links import carried, nics, switched
+from .options import Profile
+from .presets import FAMILIES
+from .problems import Finding, Path
+
+_BOOT_BY_NETWORK = ("minimal", "pxe")
+
+
+def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
+    """Yield what is wrong with bonds, VLANs and MTUs."""
+    yield from _bonds(profile)
+    yield from _parents(profile)
+    yield from _numbers(profile)
+    wanted = switched(profile)
+    if not wanted:
+        return
+    field, value, what = _first(profile)
+    if profile["hypervisor"]["kind"] != "sandbox":
+        kind = profile["hypervisor"]["kind"]
+        yield field, value, f"{what} require `hypervisor: {{kind: sandbox}}`, whose switch knows them, not {kind}"
+    mode = profile["boot"]["mode"]
+    if mode in _BOOT_BY_NETWORK and carried(profile)[0].parent in wanted:
+        yield (
+            ("boot", "mode"),
+            mode,
+            f"loads files before the network is configured, and {what} are below the machine network: "
+            "must be redfish, cdrom or manual",
+        )
+    for index, fault in enumerate(profile["faults"]):
+        if fault["kind"] == "arp_one_way":
+            yield ("faults", index, "kind"), fault["kind"], f"requires NICs without {what}: it filters in the bridge"
+
+
+def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
+    """Yield what is wrong with static routes."""
+    seen: dict[str, Path] = {}
+    lan = {subnet: path for path, network in _networks(profile) for subnet in _subnets(profile, path, network).values()}
+    for path, network in _networks(profile):
+        subnets = _subnets(profile, path, network)
+        for index, route in enumerate(network.get("routes") or []):
+            here, destination = (*path, "routes", index), ipaddress.ip_network(route["destination"])
+            family: Family = "ipv6" if destination.version == 6 else "ipv4"
+            shown, hop = str(destination), route.get("next_hop")
+            if family not in subnets:
+                yield (
+                    (*here, "destination"),
+                    shown,
+                    f"is {_title(family)}, and this network has no {_title(family)} addresses",
+                )
+            elif hop and family_of(hop) != family:
+                yield (*here, "next_hop"), hop, f"must be an {_title(family)} address, as the destination {shown}"
+            elif hop and ipaddress.ip_address(hop) not in subnets[family]:
+                yield (*here, "next_hop"), hop, f"is outside of its network, {subnets[family]}"
+            if not destination.prefixlen:
+                yield (
+                    (*here, "destination"),
+                    shown,
+                    "is a second default gateway: the machine network's gateway is the default one; choose a smaller network",
+                )
+            elif destination in lan:
+                yield (*here, "destination"), shown, f"is {_text(lan[destination])}, in which the nodes are themselves"
+            elif shown in seen:
+                yield (*here, "destination"), shown, f"is already a destination of {_text(seen[shown])}; remove one"
+            seen.setdefault(shown, here)
+
+
+def _networks(profile: Profile) -> list[tuple[Path, Mapping[str, Any]]]:
+    """Return the networks with their paths, the machine network first."""
+    extra = [(("extra_networks", index), network) for index, network in enumerate(profile["extra_networks"])]
+    return [(("network",), profile["network"]), *extra]
+
+
+def _subnets(profile: Profile, path: Path, network: Mapping[str, Any]) -> dict[Family, Any]:
+    families = FAMILIES[profile["stack"]] if path == ("network",) else ("ipv4", "ipv6")
+    return {family: ipaddress.ip_network(network[family]) for family in families if network.get(family)}
+
+
+def _first(profile: Profile) -> tuple[Path, Any, str]:
+    """Return the first field that needs the switch, its value, and what bonds and VLANs there are."""
+    what = "bonds" if profile["bonds"] else "VLANs"
+    if profile["bonds"]:
+        return ("bonds",), None, what
+    return next(((*path, "vlan"), network["vlan"], what) for path, network in _networks(profile) if network.get("vlan"))
+
+
+def _bonds(profile: Profile) -> Iterator[Finding]:
+    """A bond has two NICs or more that are nothing else's, and carries a network."""
+    holders: dict[str, str] = {}
+    used = {one.parent for one in carried(profile)}
+    for name, bond in profile["bonds"].items():
+        if len(bond["nics"]) < 2:
+            yield ("bonds", name, "nics"), bond["nics"], "must be at least two NICs, such as [eth0, eth1]"
+        for index, nic in enumerate(bond["nics"]):
+            if nic in holders:
+                yield ("bonds", name, "nics", index), nic, f"is already in {holders[nic]}; a NIC is in one bond, once"
+            holders.setdefault(nic, name)
+        if used.isdisjoint({name, *bond["nics"]}):
+            yield ("bonds", name), None, f"no network is on it; set `network.interface: {name}`"
+    there = nics(profile)
+    for number in itertools.count():
+        if len(there) <= number or f"eth{number}" != there[number]:
+            break
+    for name, bond in profile["bonds"].items():
+        for index, nic in enumerate(bond["nics"]):
+            if nic not in there[:number]:
+                yield ("bonds", name, "nics", index), nic, _missing(number)
+    for path, network in _networks(profile):
+        parent = network.get("interface")
+        if parent in holders:
+            yield (
+                (*path, "interface"),
+                parent,
+                f"is a NIC of {holders[parent]}: must be {holders[parent]}, or another NIC",
+            )
+        elif parent in there and parent not in there[:number]:
+            yield (*path, "interface"), parent, _missing(number)
+
+
+def _missing(number: int) -> str:
+    return f"there is no such NIC: NICs are numbered without a gap, and no network or bond has eth{number}"
+
+
+def _parents(profile: Profile) -> Iterator[Finding]:
+    """What carries a network exists, and carries each VLAN, and one untagged network, once."""
+    seen: dict[str, Path] = {}
+    for (path, network), way in zip(_networks(profile), carried(profile), strict=True):
+        if way.parent.startswith("bond") and way.parent not in profile["bonds"]:
+            there = ", ".join(profile["bonds"]) or "none; define it in `bonds`"
+            yield (*path, "interface"), way.parent, f"there is no such bond; there is {there}"
+        if way.name in seen:
+            first = _text(seen[way.name])
+            if way.vlan is None:
+                yield (*path, "interface"), network.get("interface"), f"already carries {first} untagged; set `vlan`"
+            else:
+                yield (
+                    (*path, "vlan"),
+                    way.vlan,
+                    f"is already the VLAN id of {first} on {way.parent}; each on one parent must be unique",
+                )
+        seen.setdefault(way.name, path)
+
+
+def _numbers(profile: Profile) -> Iterator[Finding]:
+    """The MTU of a VLAN is its parent's at most; that is the untagged network's."""
+    machine = profile["network"]["mtu"]
+    ways = list(zip(_networks(profile), carried(profile), strict=True))
+    plain = {way.parent: network.get("mtu", machine) for (__, network), way in ways if way.vlan is None}
+    for (path, network), way in ways:
+        mtu, most = network.get("mtu", machine), plain.get(way.parent)
+        if way.vlan is not None and most is not None and mtu > most:
+            yield (*path, "mtu"), mtu, f"must be at most {most}, the MTU of {way.parent}, on which {way.name} is"
+
+
+def _title(family: Family) -> str:
+    return "IPv6" if family == "ipv6" else "IPv4"
+
+
+def _text(path: Path) -> str:
+    return ".".join(str(part) for part in path)

@@ -1,0 +1,113 @@
+"""What `validate` compares with the networks of the nodes; each check has a node on which it fails."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import links
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate as module
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+PLAN = build.build(profile.load("sno_bond_vlan", PROFILES), "one")
+MACS = [nic["mac"] for nic in PLAN["nodes"][0]["nics"]]
+PARTNER = {"aggregator": 1, "num_ports": 2, "partner_mac": "aa:bb:cc:dd:ee:ff"}
+
+
+def port(name: str, mac: str, aggregator: int = 1) -> dict[str, Any]:
+    state = {"state": "ACTIVE", "mii_status": "UP", "perm_hwaddr": mac, "ad_aggregator_id": aggregator}
+    return {"ifname": name, "address": MACS[0], "mtu": 9000, "master": "bond0",
+            "linkinfo": {"info_slave_kind": "bond", "info_slave_data": state}}  # fmt: skip
+
+
+def vlan(name: str, number: int, mtu: int) -> dict[str, Any]:
+    info = {"info_kind": "vlan", "info_data": {"protocol": "802.1Q", "id": number}}
+    return {"ifname": name, "address": MACS[0], "mtu": mtu, "link": "bond0", "linkinfo": info}
+
+
+def node() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Links and routes of a node as planned, with the kernel's names of its NICs."""
+    bond = {"info_kind": "bond", "info_data": {"mode": "802.3ad", "ad_info": dict(PARTNER)}}
+    return (
+        [
+            {"ifname": "lo", "address": "00:00:00:00:00:00", "mtu": 65536},
+            port("enp1s0", MACS[0]),
+            port("enp2s0", MACS[1]),
+            {"ifname": "enp3s0", "address": MACS[2], "mtu": 1500},
+            {"ifname": "bond0", "address": MACS[0], "mtu": 9000, "linkinfo": bond},
+            vlan("bond0.100", 100, 9000),
+            vlan("bond0.200", 200, 1500),
+        ],
+        [
+            {"dst": "default", "gateway": "192.168.111.1", "dev": "bond0.100"},
+            {"dst": "10.99.0.0/16", "gateway": "192.168.111.9", "dev": "bond0.100"},
+            {"dst": "192.168.111.0/24", "dev": "bond0.100"},
+            {"dst": "default", "gateway": "fd2e:6f44:5dd8:c956::1", "dev": "bond0.100"},
+            {"dst": "fd99::/64", "gateway": "fd2e:6f44:5dd8:c956::1", "dev": "bond0.100"},
+        ],
+    )
+
+
+def failed(change: Callable[[list[Any], list[Any]], object] = lambda links, routes: None) -> dict[str, str]:
+    there, routes = copy.deepcopy(node())
+    change(there, routes)
+    text = "\n".join(["", json.dumps(there), "", json.dumps(routes), "[]"])
+    checks = list(module._links(PLAN, lambda address, command: text))
+    assert len(checks) == 7
+    return {check.name: check.found for check in checks if not check.ok}
+
+
+def test_a_node_as_planned() -> None:
+    assert failed() == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "found"),
+    [
+        (lambda links, __: links[4]["linkinfo"]["info_data"].update(mode="active-backup", ad_info={}), "bond0",
+         "active-backup of eth0 and eth1, MTU 9000"),
+        (lambda links, __: links[2].pop("master"), "bond0", "802.3ad of eth0, LACP partner, MTU 9000"),
+        (lambda links, __: links[2]["linkinfo"]["info_slave_data"].update(mii_status="DOWN"), "bond0",
+         "802.3ad of eth0 and eth1 (down), LACP partner, MTU 9000"),
+        (lambda links, __: links[2]["linkinfo"]["info_slave_data"].update(ad_aggregator_id=2), "bond0",
+         "802.3ad of eth0 and eth1 (not aggregated), LACP partner, MTU 9000"),
+        (lambda links, __: links[4]["linkinfo"]["info_data"]["ad_info"].update(partner_mac="00:00:00:00:00:00"), "bond0",
+         "802.3ad of eth0 and eth1, no LACP partner, MTU 9000"),
+        (lambda links, __: links[3].update(master="bond0"), "bond0", "802.3ad of eth0 and eth1 and eth2 (not aggregated), LACP partner, MTU 9000"),
+        (lambda links, __: links[4].update(mtu=1500), "bond0", "802.3ad of eth0 and eth1, LACP partner, MTU 1500"),
+        (lambda links, __: links[6]["linkinfo"]["info_data"].update(id=201), "bond0.200", "VLAN 201 on bond0, MTU 1500"),
+        (lambda links, __: links[6].update(link="enp3s0"), "bond0.200", "VLAN 200 on enp3s0, MTU 1500"),
+        (lambda links, __: links.pop(6), "bond0.200", "missing, MTU unknown"),
+        (lambda __, routes: routes.pop(1), "route 10.99.0.0/16", "missing"),
+        (lambda __, routes: routes[1].update(gateway="192.168.111.1"), "route 10.99.0.0/16", "via 192.168.111.1 on bond0.100"),
+        (lambda __, routes: routes.pop(0), "default gateway (IPv4)", "missing"),
+        (lambda __, routes: routes.pop(4), "route fd99::/64", "missing"),
+        (lambda __, routes: routes[3].update(gateway="fe80::1"), "default gateway (IPv6)", "via fe80::1 on bond0.100"),
+        (lambda __, routes: routes.append({"dst": "default", "gateway": "192.168.222.1", "dev": "enp3s0"}),
+         "default gateway (IPv4)", "via 192.168.111.1 on bond0.100, via 192.168.222.1 on enp3s0"),
+    ],
+)  # fmt: skip
+def test_a_node_that_is_not_as_planned(change: Any, name: str, found: str) -> None:
+    [(subject, text)] = failed(change).items()
+    assert subject == f"{name} of master-0"
+    assert text.split("; planned: ")[0] == found
+
+
+def test_a_node_that_does_not_answer() -> None:
+    def silent(address: str, command: str) -> str:
+        raise OSError(f"ssh to {address}: Connection refused")
+
+    [check] = module._links(PLAN, silent)
+    assert check == ("network of master-0", False, "ssh to fd2e:6f44:5dd8:c956::50: Connection refused")
+    [check] = module._links(PLAN, lambda address, command: "not JSON\n[]\n[]")
+    assert not check.ok
+
+
+def test_plans_without_links_and_routes_ask_no_node() -> None:
+    assert links.asked(PLAN)
+    assert not links.asked(build.build(profile.load("ha_dualstack", PROFILES), "one"))
