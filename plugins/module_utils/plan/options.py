@@ -154,7 +154,7 @@ class _RequiredName(TypedDict):
 
 
 class ExtraNetworkOptions(_RequiredName, LinkOptions, total=False):
-    """One more network: the first is each node's eth1, and so on, unless `interface` says otherwise. It needs `ipv4`, `ipv6` or both."""
+    """One more network: each node's eth1 and so on, unless `interface` says otherwise. It needs `ipv4`, `ipv6` or both."""
 
     bridge: Bridge | None
     """Name of its bridge. Null: its own name."""

@@ -172,7 +172,7 @@ echo --links; ip -o link | cut -d: -f2 | sort
 echo --addresses; ip -o address | awk '{print $2, $4}' | sort
 echo --routes; ip route; ip -6 route | sed 's/ expires.*//' | grep -v ra
 echo --nft; nft list ruleset | sed 's/packets [0-9]* bytes [0-9]*//'
-echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$' | sort
+echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$' | grep -v agtest-host | sort
 echo --ports; ss -Hlntu | awk '{print $1, $5}' | sort
 echo --forwarding; grep -r . /proc/sys/net/ipv[46]/conf/*/forwarding /proc/sys/net/ipv4/ip_forward
 echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm|ovs' | sort

@@ -10,6 +10,7 @@ from typing import Any
 
 PARTNER = Path(__file__).with_name("switch_partner.py")
 PROFILE = {
+    "master": {"memory_mib": 1024},
     "bonds": {
         "bond0": {"mode": "802.3ad", "nics": ["eth0", "eth1"]},
         "bond1": {"mode": "balance-xor", "nics": ["eth2", "eth3"]},
@@ -36,6 +37,10 @@ def test_tcp_passes_bonds_and_vlans_and_nothing_is_left(lab: Any, traces: Any) -
     assert (found.pop("lacp"), found.pop("enabled")) == ("negotiated", 2)
     assert set(found.values()) == {"ok"}, found
     assert len(found) == 6
+    # QEMU opens the taps; the machine is not run.
+    one.enter("virsh", "-c", "qemu:///system", "start", "--paused", "agtest_master_0")
+    assert "e1000e" in one.enter("virsh", "-c", "qemu:///system", "domiflist", "agtest_master_0")
+    one.enter("virsh", "-c", "qemu:///system", "destroy", "agtest_master_0")
     # A tap that was lost comes back, and an uplink returns to its bridge.
     one.enter("ip", "link", "set", "dev", "sw-bond0.100", "nomaster")
     one.enter("ip", "link", "delete", "n0-eth1")
