@@ -74,7 +74,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table, validate
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
-from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.ssh import on_node
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def main() -> None:
         checks = validate(
             checked(given) if given else None,
             Path(module.params["kubeconfig"]),
-            ask=(lambda address, command: probe.on_node(Path(run_dir), address, command)) if run_dir else None,
+            ask=(lambda address, command: on_node(Path(run_dir), address, command)) if run_dir else None,
         )
         return {
             "changed": False,

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from .. import signals
 from ..errors import LabError
 from ..redact import Redactor
-from ..report import probe
 from ..report.causes import CONTROLS
 from ..report.secrets import of_run
+from ..report.ssh import ssh as ssh_to
 from ..sandbox import faults, services
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, attempt
@@ -117,7 +117,7 @@ def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, f
             *(["-f"] if follow else []),
         ]
         words += [word for unit in units for word in ("-u", shlex.quote(unit))]
-        yield Source(name, [*probe.ssh(cluster.directory, address), " ".join(words)])
+        yield Source(name, [*ssh_to(cluster.directory, address), " ".join(words)])
     if not units:
         yield Source(f"{name}/console", _tail(cluster, node["console"], count, follow=follow))
 

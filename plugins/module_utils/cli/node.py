@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..plan.machines import interfaces
-from ..report import probe
+from ..report.ssh import ssh as ssh_to
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, add_output, again_inside, attempt, become, print_output
 from .terminal import say
@@ -31,7 +31,7 @@ def ssh(argv: list[str]) -> int:
         addresses = [address["ip"] for nic in interfaces(node) for address in nic["addresses"]]
         if not addresses:
             raise LabError(f"node {node['name']}: it has no address in the plan")
-        return become([*cluster.enter(), *probe.ssh(cluster.directory, addresses[0], batch=False), *command])
+        return become([*cluster.enter(), *ssh_to(cluster.directory, addresses[0], batch=False), *command])
 
     return attempt(args.cluster, connect)
 

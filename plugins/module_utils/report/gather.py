@@ -29,8 +29,9 @@ from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import services
 from .causes import Cause, Facts, causes
-from .probe import consoles, domain_states, refusal, rendezvous_ip, run, ssh, units
+from .probe import consoles, domain_states, refusal, rendezvous_ip, units
 from .secrets import of_run
+from .ssh import run, ssh
 
 SSH_LIMIT = 240.0
 

@@ -11,23 +11,13 @@ from ..plan.model import Plan
 from ..sandbox import services
 from ..watch import Seen
 from .causes import Cause, Facts, Unit, causes
+from .ssh import run, ssh
 
 PACE = 10.0
 # The firmware's message at each boot: console logs contain all boots.
 _BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
 # Units are queried by ssh, which loads the rendezvous host: not while it may be booting, and rarely.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
-SSH = (
-    "ssh",
-    "-o",
-    "StrictHostKeyChecking=no",
-    "-o",
-    "UserKnownHostsFile=/dev/null",
-    "-o",
-    "ConnectTimeout=10",
-    "-o",
-    "LogLevel=ERROR",
-)
 NODE_ZERO_UNITS = (
     "assisted-service-pod",
     "assisted-service-db",
@@ -53,32 +43,6 @@ done
 """.replace("@", " ".join(f"{unit}.service" for unit in NODE_ZERO_UNITS))
 # Messages of start-agent.sh and the agent before they stop trying.
 _ASK_REFUSAL = "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
-
-
-def run(*command: str, limit: float = 30) -> str:
-    """Output of a command; raises what `subprocess.run` does."""
-    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
-
-
-def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
-    """Return the ssh command prefix for a node; batch: never prompt."""
-    return (
-        *SSH,
-        *(("-o", "BatchMode=yes") if batch else ()),
-        "-i",
-        str(run_dir / "ssh" / "id_ecdsa"),
-        f"core@{address}",
-    )
-
-
-def on_node(run_dir: Path, address: str, command: str) -> str:
-    """Return the output of a command on a node; raises OSError with the reason."""
-    try:
-        return run(*ssh(run_dir, address), command, limit=60)
-    except subprocess.CalledProcessError as error:
-        raise OSError(f"ssh to {address}: {error.stderr.strip() or f'exit status {error.returncode}'}") from error
-    except subprocess.TimeoutExpired as error:
-        raise OSError(f"ssh to {address}: no answer within {error.timeout:.0f} s") from error
 
 
 def domain_states(plan: Plan) -> dict[str, str] | None:

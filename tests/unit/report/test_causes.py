@@ -15,7 +15,7 @@ def node(n):
         "name": f"master-{n}",
         "domain": f"ostest_master_{n}",
         "role": "master",
-        "nics": [{"mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}],
+        "nics": [{"network": "net", "mac": f"00:00:00:00:00:0{n}", "addresses": [{"ip": f"192.0.2.{20 + n}"}]}],
     }
 
 
@@ -379,7 +379,7 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     names = {"domain": "my-lab.test", "name": "my-lab"}
     plan = PLAN | {
         "cluster": names,
-        "networks": [{"bridge": "br"}],
+        "networks": [{"bridge": "br", "name": "net"}],
         "services": {"address": "192.0.2.1"},
         "endpoints": {"console": {"url": "https://console.my-lab.test"}},
     }

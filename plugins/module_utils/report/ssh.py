@@ -1,0 +1,44 @@
+"""Commands on the nodes, as user core with the key of the run."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+SSH = (
+    "ssh",
+    "-o",
+    "StrictHostKeyChecking=no",
+    "-o",
+    "UserKnownHostsFile=/dev/null",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "LogLevel=ERROR",
+)
+
+
+def run(*command: str, limit: float = 30) -> str:
+    """Output of a command; raises what `subprocess.run` does."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
+
+
+def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
+    """Return the ssh command prefix for a node; batch: never prompt."""
+    return (
+        *SSH,
+        *(("-o", "BatchMode=yes") if batch else ()),
+        "-i",
+        str(run_dir / "ssh" / "id_ecdsa"),
+        f"core@{address}",
+    )
+
+
+def on_node(run_dir: Path, address: str, command: str) -> str:
+    """Return the output of a command on a node; raises OSError with the reason."""
+    try:
+        return run(*ssh(run_dir, address), command, limit=60)
+    except subprocess.CalledProcessError as error:
+        raise OSError(f"ssh to {address}: {error.stderr.strip() or f'exit status {error.returncode}'}") from error
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"ssh to {address}: no answer within {error.timeout:.0f} s") from error
