@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from .machines import interfaces
+from .machines import Link, Nic, Node, interfaces
 from .model import Plan
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def _nodes(plan: Plan) -> list[list[Any]]:
                 address,
             )
             for nic in interfaces(node)
-            for index, address in enumerate(f"{a['ip']}/{a['prefix']}" for a in nic["addresses"])
+            for index, address in enumerate(
+                [f"{a['ip']}/{a['prefix']}" for a in nic["addresses"]] or _bonded(node, nic)
+            )
         ]
         sizes.append(size)
         cards += [(node["name"] if index == 0 else "", *card) for index, card in enumerate(own)]
@@ -136,6 +138,12 @@ def _nodes(plan: Plan) -> list[list[Any]]:
     for tables in choices:
         tables[-1].caption = caption
     return choices
+
+
+def _bonded(node: Node, nic: Nic | Link) -> list[str]:
+    """Return what stands in place of addresses: the bond that a NIC is in."""
+    bonds = ((link["name"], link["bond"]) for link in node.get("links") or [])
+    return [f"in {name} ({bond['mode']})" for name, bond in bonds if bond and nic["name"] in bond["nics"]]
 
 
 def _table(columns: Row, rows: Iterable[Row]) -> Any:
