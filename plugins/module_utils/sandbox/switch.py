@@ -186,7 +186,7 @@ def ensure(switch: Switch, *, check: bool = False) -> list[dict[str, str]]:
         for tap, mtu in switch.taps.items():
             _tap(tap, mtu)
         parts = [part for command in transaction for part in ("--", *command)]
-        _run("ovs-vsctl", f"--timeout={_LIMIT}", *parts, "--", "set", "Bridge", first, f"{_DIGEST}={digest}")
+        _run("ovs-vsctl", "--retry", f"--timeout={_LIMIT}", *parts, "--", "set", "Bridge", first, f"{_DIGEST}={digest}")
         for bridge, lines in flows(switch).items():
             _run("ovs-ofctl", "add-flows", bridge, "-", given="\n".join(lines) + "\n")
         for uplink in switch.uplinks:
