@@ -219,6 +219,7 @@ def test_a_profile_can_be_shown_whole(tmp_path: Path) -> None:
         "ipv4",
         "ipv6",
         "dualstack",
+        "v6v4",
     ]
 
 
