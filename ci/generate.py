@@ -9,11 +9,13 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import Event
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES: dict[str, Callable[[], str]] = {
     "config_examples/profile.schema.json": lambda: schema.text(schema.profile()),
     "docs/plan.schema.json": lambda: schema.text(schema.plan()),
+    "docs/events.schema.json": lambda: schema.text(schema.document("event", Event)),
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,

@@ -24,6 +24,7 @@ EVENTS = ("bootstrap-complete", "install-complete")
 
 Say = Callable[[str, str], None]
 Show = Callable[[dict[str, Any], list[dict[str, Any]]], None]
+ShowOperators = Callable[[list[dict[str, Any]]], None]
 
 
 class Outcome(NamedTuple):
@@ -45,12 +46,14 @@ def wait_for(
     controller: bool = False,
     skip_password: bool = False,
     clock: Clock = time,
+    show_operators: ShowOperators = lambda operators: None,
 ) -> Outcome:
     """Wait for one of EVENTS of the installation with assets in `directory`.
 
-    say(level, text) gets each message; show(cluster, events) each state of the service; stall: seconds without any
-    change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is sooner; controller: whether
-    the assisted-installer-controller must have completed; skip_password: do not report the password of kubeadmin.
+    say(level, text) gets each message; show(cluster, events) each state of the service; show_operators each list of
+    ClusterOperators; stall: seconds without any change after which to give up (0: only upstream's limits); diagnose: sees
+    causes for which that is sooner; controller: whether the assisted-installer-controller must have completed;
+    skip_password: do not report the password of kubeadmin.
     """
     try:
         known = load_wait_for(directory)
@@ -83,6 +86,7 @@ def wait_for(
             stall=stall,
             diagnose=diagnose,
             controller=controller,
+            show=show_operators,
         ).run()
     except InstallFailed as error:
         _explain(error, kube, say)

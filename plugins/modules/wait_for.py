@@ -33,7 +33,7 @@ options:
     type: path
     required: true
   record:
-    description: Directory for the last seen cluster and events, as JSON.
+    description: Directory for the last seen cluster and events, as JSON, and for C(events.jsonl), the events of the run.
     type: path
     required: true
   stall_minutes:
@@ -83,7 +83,10 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
 
 
@@ -108,14 +111,27 @@ def main() -> None:
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
+        record = Recorder(Path(params["record"]))
+        faults = Path(params["plan"]["services"]["directory"], "faults/log") if params["plan"] else None
+        events = WaitEvents(EventLog(record.directory / Path(FILE).name, of_run(directory)), faults=faults)
+
+        def say(level: str, text: str) -> None:
+            log(level, text)
+            events.say(level, text)
+
+        def show(cluster: dict[str, Any], new: list[dict[str, Any]]) -> None:
+            record(cluster, new)
+            events.show(cluster, new)
+
         outcome = wait_for(
             params["event"],
             directory,
-            log,
-            Recorder(Path(params["record"])),
+            say,
+            show,
             stall=params["stall_minutes"] * 60,
             controller=params["plan"] is not None,
             skip_password=True,
+            show_operators=events.show_operators,
             **watch,
         )
         if not outcome.exit_code and params["plan"] and params["plan"]["hypervisor"]["kind"] == "sandbox":

@@ -16,7 +16,7 @@ LAYERS = (
     ("_deps", "addresses", "bounded", "errors", "files", "log", "redact_words", "releases", "signals", "vocabulary"),
     ("_yaml", "redact", "watch"),
     ("documents",),
-    ("ignition", "nmstate", "packages", "release", "state"),
+    ("ignition", "nmstate", "packages", "release", "state", "version"),
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),

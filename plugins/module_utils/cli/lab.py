@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ..documents import load_json, load_yaml, read_file
 from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
-from . import orphans
+from . import follow, orphans
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
 from .terminal import say
@@ -84,6 +84,8 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         )
     if verb in _TAKES_OVERRIDES:
         add_override(parser)
+    if verb == "wait":
+        parser.add_argument("-o", "--output", choices=("jsonl",), help="print events as JSON lines, all else to stderr")
     if verb == "destroy":
         parser.add_argument("--all", action="store_true", help="every cluster of this checkout that is yours")
     if verb == "deploy":
@@ -137,7 +139,8 @@ def run(verb: str, argv: list[str]) -> int:
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
         (directory / FAILURE).unlink(missing_ok=True)
         stages = _stages(getattr(args, "stop_after", None))
-        status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock)
+        with follow.printed(directory) if getattr(args, "output", None) else contextlib.nullcontext() as out:
+            status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
         if status == Exit.INTERRUPTED:
             say(f"\ninterrupted; to resume: {program()} {verb} --cluster {args.cluster}", sys.stderr)
             return status
@@ -149,7 +152,7 @@ def run(verb: str, argv: list[str]) -> int:
             and _booted(directory)
         ):
             say(f"\n{verb} failed; collecting diagnostics")
-            _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock)
+            _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
         if status:
             _explain(directory)
         elif verb in _INSTALLED and not args.check and getattr(args, "stop_after", None) in (None, *_INSTALLED):
@@ -287,8 +290,8 @@ def _literal(variables: Mapping[str, str | bool | dict[str, str]]) -> str:
     return rundir.dump({name: literal(value) for name, value in variables.items()})
 
 
-def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) -> int:
-    """Run Ansible; leftovers of killed processes are in `temporary`, which is in use while `lock` is held."""
+def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, out: TextIO | None = None) -> int:
+    """Run Ansible, with its output in `out`; leftovers of killed processes are in `temporary`, which is in use while `lock` is held."""
     binaries = Path(sys.executable).parent
     environment = {
         **os.environ,
@@ -300,7 +303,11 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int) ->
         **orphans.mark(directory),
     }
     with subprocess.Popen(
-        [str(binaries / command[0]), *command[1:]], env=environment, pass_fds=[lock], preexec_fn=_interrupted_with_us
+        [str(binaries / command[0]), *command[1:]],
+        env=environment,
+        pass_fds=[lock],
+        preexec_fn=_interrupted_with_us,
+        stdout=out,
     ) as process:
         # Ctrl-C also interrupts Ansible, which stops its tasks; if killed, it would leave them behind.
         before = {

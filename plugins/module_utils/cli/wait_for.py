@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,8 +11,12 @@ from typing import Any
 
 from ..assisted.view import LiveView
 from ..log import LEVELS, Log, level_of
+from ..report.changes import WaitEvents
+from ..report.secrets import of_run
+from ..state.events import FILE, Event, EventLog
 from ..vocabulary import Exit
 from ..waitfor import EVENTS, Recorder, wait_for
+from .terminal import say
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,9 +41,19 @@ def parser() -> argparse.ArgumentParser:
         "--record",
         type=Path,
         metavar="DIR",
-        help="record the last state of cluster and events in this directory, as JSON",
+        help="record the last state of cluster and events in this directory, as JSON, and events.jsonl",
+    )
+    top.add_argument(
+        "-o",
+        "--output",
+        choices=("jsonl",),
+        help="print events as JSON lines to standard output; see docs/events.schema.json",
     )
     return top
+
+
+def _print(one: Event) -> None:
+    say(json.dumps(one))
 
 
 def main(argv: list[str]) -> int:
@@ -49,15 +64,30 @@ def main(argv: list[str]) -> int:
         Log(None)("fatal", f"invalid log-level: {error}")
         return Exit.FAILED
     with ExitStack() as stack:
-        view = stack.enter_context(LiveView()) if sys.stderr.isatty() else None
+        view = stack.enter_context(LiveView()) if sys.stderr.isatty() and not args.output else None
         log = Log(args.dir if args.dir.is_dir() else None, level, emit=view.print if view else None)
-        watchers = [w for w in (Recorder(args.record) if args.record else None, view and view.show) if w]
+        secrets = of_run(args.dir) if args.output or args.record else []
+        events = WaitEvents(
+            EventLog(args.record / Path(FILE).name if args.record else None, secrets),
+            emit=_print if args.output else lambda __: None,
+        )
+        watchers = [w for w in (Recorder(args.record) if args.record else None, view and view.show, events.show) if w]
+
+        def message(level: str, text: str) -> None:
+            log(level, text)
+            events.say(level, text)
 
         def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
             for watcher in watchers:
                 watcher(cluster, events)
 
         outcome = wait_for(
-            args.event, args.dir, log, show, stall=args.stall_timeout * 60, skip_password=args.skip_password_print
+            args.event,
+            args.dir,
+            message,
+            show,
+            stall=args.stall_timeout * 60,
+            skip_password=args.skip_password_print,
+            show_operators=events.show_operators,
         )
     return outcome.exit_code

@@ -58,7 +58,7 @@ class InstallWatcher:
     say(level, text) gets every message; initialize_limit in seconds; fips: the cluster must be in FIPS mode, which is
     verified; stall: seconds without progress of ClusterVersion and operators after which to give up (0: never); diagnose:
     returns causes with a shorter grace period; controller: whether the assisted-installer-controller must complete, which upstream
-    does not check.
+    does not check; show: gets the ClusterOperators each time they are read.
     """
 
     kube: ClusterClient
@@ -69,6 +69,7 @@ class InstallWatcher:
     stall: float = 0
     diagnose: Diagnose = no_diagnosis
     controller: bool = False
+    show: Callable[[list[dict[str, Any]]], None] = lambda operators: None
     _told: str | None = field(default=None, init=False)
 
     def run(self) -> str | None:
@@ -185,6 +186,7 @@ class InstallWatcher:
 
     def _facts(self, version: str) -> AbstractSet[Hashable]:
         operators = self._kube(self.kube.cluster_operators) or []
+        self.show(operators)
         said = {
             (o["metadata"]["name"], kind, c.get("status"), c.get("message"))
             for o in operators
@@ -206,6 +208,7 @@ class InstallWatcher:
         )
         while True:
             operators = self._kube(self.kube.cluster_operators)
+            self.show(operators or [])
             moving = (
                 None
                 if operators is None

@@ -128,6 +128,7 @@ class Gatherer:
             "mirror/*",
             "openshift/*",
             "logs/*.log",
+            "logs/*.jsonl",
         ):
             for path in sorted(self.run_dir.glob(pattern)):
                 self._copy_file(f"run/{path.relative_to(self.run_dir)}", path)

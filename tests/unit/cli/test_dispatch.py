@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils import cli
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab, version
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli, version
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
@@ -83,7 +83,7 @@ def test_the_version_of_an_installed_collection(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(version, "ROOT", tmp_path)
     (tmp_path / "MANIFEST.json").write_text('{"collection_info": {"version": "9.8.7"}}')
     assert version.collection() == "9.8.7"
-    assert version._commit() == ""
+    assert version.commit() == ""
 
 
 @pytest.mark.parametrize("argv", [["help", "plan"], ["plan", "--help"]])
