@@ -8,6 +8,7 @@ from pathlib import Path
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.model import Run
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import Event
 
@@ -16,6 +17,7 @@ FILES: dict[str, Callable[[], str]] = {
     "config_examples/profile.schema.json": lambda: schema.text(schema.profile()),
     "docs/plan.schema.json": lambda: schema.text(schema.plan()),
     "docs/events.schema.json": lambda: schema.text(schema.document("event", Event)),
+    "docs/run.schema.json": lambda: schema.text(schema.document("run", Run)),
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,

@@ -12,6 +12,7 @@ description:
   - Writes start, end and result of C(prepare), C(configure), C(image), C(boot), C(wait) and C(validate) into C(stages) of C(state.json) in
     the run directory. A stage that is running, or was killed, has no C(end) and no C(result).
   - Appends these stages, their tasks, booted machines, checks and causes of a failure to C(logs/events.jsonl), as JSON lines.
+  - Writes the run page, C(report/index.html), at the end of the playbook.
   - Not in check mode.
 author:
   - The agentlab authors (@agentlab)
@@ -89,6 +90,14 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         self._finish()
+        if not self._introduced or not self._run_dir:
+            return
+        from ansible_collections.agentlab.ocp.plugins.module_utils.report import page
+
+        try:
+            page.write(self._run_dir)
+        except (OSError, ValueError) as error:
+            self._display.warning(f"the run page cannot be written: {error}")
 
     def _fail(self, result: Any) -> None:
         message = str(result.result.get("msg") or "no message")

@@ -43,6 +43,7 @@ LAB: dict[str, Verb] = {
     "version": Verb("print the versions of agentlab and its components", "version"),
     "list": Verb("print the clusters of this checkout and of this host", "listing"),
     "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),
+    "open": Verb("show the run page: what happened when, what failed first, and what to do next", "run_page"),
     "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
     "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
     "power": Verb("read or change a node's power state through its BMC", "node", "power"),

@@ -23,7 +23,7 @@ from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
-from . import follow, orphans
+from . import follow, orphans, run_page
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
 from .terminal import say
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
 # After these the cluster is installed.
 _INSTALLED = ("deploy", "wait", "validate")
+_HAS_PAGE = {*RUN_STAGES, "deploy", "gather"}
 _MAKES_MACHINES = {"prepare", "deploy"}
 # Verbs that need the files of a profile.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
@@ -142,6 +143,7 @@ def run(verb: str, argv: list[str]) -> int:
         with follow.printed(directory) if getattr(args, "output", None) else contextlib.nullcontext() as out:
             status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
         if status == Exit.INTERRUPTED:
+            run_page.after(directory, interrupted=True)
             say(f"\ninterrupted; to resume: {program()} {verb} --cluster {args.cluster}", sys.stderr)
             return status
         if (
@@ -157,6 +159,8 @@ def run(verb: str, argv: list[str]) -> int:
             _explain(directory)
         elif verb in _INSTALLED and not args.check and getattr(args, "stop_after", None) in (None, *_INSTALLED):
             _conclude(directory)
+        if not args.check and verb in _HAS_PAGE:
+            run_page.after(directory, interrupted=status < 0)
         return status
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -72,6 +73,13 @@ class Line(NamedTuple):
         return size * sum(table[ord(char) - 32] if " " <= char <= "~" else 1.0 for char in self.text)
 
 
+class End(NamedTuple):
+    """The state in which a run has left a node, and its colour."""
+
+    state: str
+    colour: str
+
+
 class _Drawing:
     """SVG elements, from back to front."""
 
@@ -102,8 +110,11 @@ class _Drawing:
         )
 
 
-def svg(plan: Plan) -> str:
-    """Return an SVG document. Every box is as wide as the text in it needs; each row of nodes has the networks above it."""
+def svg(plan: Plan, ends: Mapping[str, End] = MappingProxyType({})) -> str:
+    """Return an SVG document. Every box is as wide as the text in it needs; each row of nodes has the networks above it.
+
+    ends: shown on the nodes that they name.
+    """
     nodes, networks, cluster = plan["nodes"], plan["networks"], plan["cluster"]
     title = Line(cluster["domain"], "title")
     about = Line(
@@ -113,7 +124,7 @@ def svg(plan: Plan) -> str:
     )
     boxes = (_lab_lines(plan), _cluster_lines(plan), _network_lines(plan))
     bars = [_bar_line(network) for network in networks]
-    cards = [(_node_head(node, plan), _node_lines(node, plan)) for node in nodes]
+    cards = [(_node_head(node, plan), [*_end_line(ends, node), *_node_lines(node, plan)]) for node in nodes]
     card = max(
         _CARD,
         *(max(head[0].width + 24 + head[1].width, *(line.width for line in lines)) + 2 * _PAD for head, lines in cards),
@@ -153,7 +164,9 @@ def svg(plan: Plan) -> str:
                 drawing.link(side, at - below, side, at, _colour(index))
         row_top = y
         y = _bars(drawing, bars, y, inner)
-        y = _row(drawing, plan, range(start, min(start + columns, len(nodes))), cards, card, row_top, y + 34, width)
+        y = _row(
+            drawing, plan, range(start, min(start + columns, len(nodes))), cards, card, row_top, y + 34, width, ends
+        )
         below = y - row_top
     total = sum(node["memory_mib"] for node in nodes) / 1024
     summary = f"{len(nodes)} nodes, {sum(node['vcpus'] for node in nodes)} vCPUs, {total:g} GiB of memory, {len(networks)} networks"
@@ -234,6 +247,7 @@ def _row(
     bars: float,
     y: float,
     width: float,
+    ends: Mapping[str, End],
 ) -> float:
     """Draw the cards of some nodes, each hanging on the bars that begin at `bars`; return where the next row starts."""
     names = [network["name"] for network in plan["networks"]]
@@ -245,14 +259,23 @@ def _row(
         for position, nic in enumerate(one for one in interfaces(node) if one["addresses"]):
             network, at = names.index(str(nic["network"])), x + 24 + position * 18
             drawing.link(at, bars + network * _BAR_STEP + _BAR, at, y, _colour(network))
+        end = ends.get(node["name"])
         drawing.box(x, y, card, height, **{"class": "card"})
+        if end:
+            drawing.box(x, y, card, height, fill="none", stroke=end.colour, stroke_width=3)
         drawing.add(
-            "path", d=f"M{x:g} {y + 30:g} v-24 q0 -6 6 -6 h{card - 12:g} q6 0 6 6 v24 z", fill=_COLOURS[node["role"]]
+            "path",
+            d=f"M{x:g} {y + 30:g} v-24 q0 -6 6 -6 h{card - 12:g} q6 0 6 6 v24 z",
+            fill=end.colour if end else _COLOURS[node["role"]],
         )
         drawing.text(x + _PAD, y + 20, name)
         drawing.text(x + card - _PAD, y + 20, role, text_anchor="end")
         drawing.lines(x + _PAD, y + 50, lines)
     return y + height + _GAP + 8
+
+
+def _end_line(ends: Mapping[str, End], node: Node) -> list[Line]:
+    return [Line(ends[node["name"]].state, "label")] if node["name"] in ends else []
 
 
 def _node_head(node: Node, plan: Plan) -> tuple[Line, Line]:

@@ -12,7 +12,7 @@ import os
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,7 +58,7 @@ class Gatherer:
 
     def run(self) -> Gathered:
         """Collect everything, determine the causes, and write `summary.txt`."""
-        _private(self.out.directory)
+        private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir),
             ("libvirt", self._libvirt),
@@ -74,6 +74,7 @@ class Gatherer:
                     self.out.missing[name] = result
         self.out.causes = causes(self.facts)
         self._write("summary.txt", self.summary())
+        give_to_owner(self.out.directory)
         return self.out
 
     def summary(self) -> str:
@@ -100,14 +101,7 @@ class Gatherer:
         self._copy(name, io.BytesIO(text.encode(errors="replace")))
 
     def _copy(self, name: str, source: IO[bytes]) -> None:
-        """Write the content of `source` in pieces: a console or a journal may have a GiB."""
-        path = self.out.directory / name
-        for folder in reversed(Path(name).parents):
-            _private(self.out.directory / folder)
-        part = path.with_name(f".{path.name}.part")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
-            redact_stream(source, target, self.secrets)
-        part.replace(path)
+        copy_redacted(source, self.out.directory, name, self.secrets)
         self.out.files.append(name)
 
     def _copy_file(self, name: str, path: Path) -> None:
@@ -219,9 +213,30 @@ class Gatherer:
                         self._copy(f"hosts/{node['name']}/{name}", handle)
 
 
-def _private(folder: Path) -> None:
+def copy_redacted(source: IO[bytes], directory: Path, name: str, secrets: Iterable[str]) -> None:
+    """Write the content of `source` to the file `name` of a report, in pieces: a console or a journal may have a GiB."""
+    path = directory / name
+    for folder in reversed(Path(name).parents):
+        private(directory / folder)
+    part = path.with_name(f".{path.name}.part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
+        redact_stream(source, target, secrets)
+    part.replace(path)
+
+
+def private(folder: Path) -> None:
+    """Make a folder of a report."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
+
+
+def give_to_owner(directory: Path) -> None:
+    """Give what root has written in a report to the owner of the run directory, who runs agentlab."""
+    owner = directory.parent.stat()
+    if os.geteuid() or not owner.st_uid:
+        return
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _reason(job: Callable[[], None]) -> str:

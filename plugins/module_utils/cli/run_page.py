@@ -1,0 +1,79 @@
+"""`agentlab open [--live] [--port N]`: the run page of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+from ..errors import LabError
+from ..files import explain
+from ..report import page
+from ..report.page.server import Server
+from .cluster import add_cluster, find
+from .terminal import say
+
+
+def main(argv: list[str]) -> int:
+    """Show the page of a run, or serve it with its changes until Ctrl-C."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab open",
+        description="Write the run page of a cluster, report/index.html of its run directory, and show it in the browser.",
+    )
+    add_cluster(parser)
+    parser.add_argument("--live", action="store_true", help="serve it on 127.0.0.1 and follow the run, until Ctrl-C")
+    parser.add_argument("--port", type=int, default=0, help="port for --live (default: a free one)")
+    args = parser.parse_args(argv)
+    try:
+        if not 0 <= args.port < 1 << 16:
+            raise LabError(f"--port is {args.port}: must be from 0 to 65535")
+        cluster = find(args.cluster)
+        if not args.live:
+            path = page.write(cluster.directory)
+            say(path)
+            _show(path.as_uri())
+            return 0
+        with _listen(cluster.directory, args.port) as server:
+            say(f"{server.url}  the run page of cluster {cluster.name}, until Ctrl-C")
+            _show(server.url)
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve_forever()
+        return 0
+    except OSError as error:
+        say(f"agentlab: {explain(error)}", sys.stderr)
+    except (LabError, ValueError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+    return 1
+
+
+def after(run_dir: Path, *, interrupted: bool) -> None:
+    """Print where the page of a run is. The playbook writes it at its end, but not when it was interrupted."""
+    path = run_dir / page.REPORT / page.PAGE
+    try:
+        if interrupted and run_dir.is_dir():
+            page.write(run_dir)
+    except (OSError, ValueError) as error:
+        say(f"agentlab: the run page cannot be written: {error}", sys.stderr)
+    if path.exists():
+        say(f"run page: {path}")
+
+
+def _listen(run_dir: Path, port: int) -> Server:
+    try:
+        return Server(run_dir, port)
+    except OSError as error:
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            raise LabError(
+                f"port {port} of 127.0.0.1: {os.strerror(error.errno)}; choose another one with --port"
+            ) from None
+        raise
+
+
+def _show(url: str) -> None:
+    """Open a browser where there is a desktop."""
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(url)

@@ -1,0 +1,44 @@
+"""The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`.
+
+The document is made from the events and the logs of the run (`collect`), and the page is a template with one style sheet and one
+script, which draws the document.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ...state import write_atomic
+from ..gather import give_to_owner
+from .collect import DOCUMENT, LINES, PAGE, REPORT, Collector
+from .html import page
+from .model import Run
+
+SMALL, LARGE, MANY = 2 << 20, 5 << 20, 20
+"""Bytes of a page at most: of up to `MANY` hosts, and of more."""
+
+
+def collect(run_dir: Path, *, live: bool = False) -> tuple[Run, str]:
+    """Return the document of a run and its page, which is bounded in size: with fewer lines of logs if it must be.
+
+    live: the run goes on. Raises `OSError` when the report directory cannot be written.
+    """
+    lines = LINES
+    while True:
+        run = Collector(run_dir, live, lines).run()
+        text = page(run)
+        hosts = sum(lane["group"] == "hosts" for lane in run["lanes"])
+        if len(text) <= (SMALL if hosts <= MANY else LARGE) or not lines:
+            return run, text
+        lines //= 2
+
+
+def write(run_dir: Path) -> Path:
+    """Write the page of a run and its document, complete or not at all; return the page's path. Raises `OSError`."""
+    run, text = collect(run_dir)
+    folder = run_dir / REPORT
+    write_atomic(folder / DOCUMENT, json.dumps(run) + "\n", 0o600)
+    write_atomic(folder / PAGE, text, 0o600)
+    give_to_owner(folder)
+    return folder / PAGE

@@ -1,0 +1,284 @@
+"""From a run directory to the document of its page.
+
+All that is shown is in `report/` when the page is: logs of the run directory are copied there without secrets. A file that is
+missing, cut or damaged is named on the page, and the rest is shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ... import state
+from ...documents import load_yaml, read_file
+from ...errors import AgentlabError
+from ...files import explain
+from ...plan import drawing, rundir
+from ...plan.access import Access
+from ...plan.model import Plan
+from ...redact import redact
+from ...state.events import FILE, Event, event, moment, printable, read
+from ..gather import copy_redacted, give_to_owner, private
+from ..secrets import of_run
+from . import logs, timeline
+from .model import Cause, File, Mark, Result, Run, Source, Verdict
+
+LINES = 2000
+"""Lines of a log on the page, and as many around the first cause."""
+ALL_LINES = 40_000
+"""Lines of all logs together: with hundreds of hosts each has fewer."""
+_LEAST = 50
+REPORT = "report"
+PAGE, DOCUMENT = "index.html", "run.json"
+_COPIED = ("logs/*.log", "logs/*.jsonl", ".openshift_install.log", "logs/events.json", "profile.yaml")
+_RELEASE = "cluster-manifests/cluster-image-set.yaml"
+_MOST_FILES = 5000
+_ENDS = {
+    "installed": "#3d7317",
+    "known": "#3d7317",
+    "error": "#b1380b",
+    "cancelled": "#b1380b",
+    "disconnected": "#b1380b",
+    "": "#707070",
+}
+
+
+@dataclass
+class Collector:
+    """Reads the run in `run_dir`. live: the run goes on. lines: see `LINES`."""
+
+    run_dir: Path
+    live: bool = False
+    lines: int = LINES
+
+    def __post_init__(self) -> None:
+        self.report = self.run_dir / REPORT
+        self.secrets = of_run(self.run_dir)
+        self.missing: list[str] = []
+
+    def run(self) -> Run:
+        """Return the document of the page. Raises `OSError` when the report cannot be written."""
+        now = int(time.time() * 1000)
+        self._copy()
+        plan, events = self._plan(), self._events()
+        times = [at for one in events if (at := moment(one["time"])) is not None]
+        end = now if self.live else max(times, default=None)
+        found = timeline.Timeline(events, plan, end or now, live=self.live)
+        files = self._files()
+        verdict = self._verdict(plan, events, found, files)
+        verdict["start"], verdict["end"] = min(times, default=None), end
+        year = datetime.fromtimestamp((verdict["start"] or now) / 1000, UTC).year
+        return {
+            "version": "1",
+            "live": self.live,
+            "generated": now,
+            "verdict": verdict,
+            "lanes": found.lanes(),
+            "validations": found.validations(),
+            "steps": found.steps,
+            "sources": list(self._sources(files, year, verdict["moment"])),
+            "topology": drawing.svg(plan, self._ends(plan, found, verdict)) if plan else "",
+            "files": files,
+            "missing": self.missing,
+        }
+
+    def _copy(self) -> None:
+        """Copy the logs of the run directory into the report, without secrets; gather's copies are overwritten."""
+        private(self.report)
+        for pattern in _COPIED:
+            for path in sorted(self.run_dir.glob(pattern)):
+                inside = path.relative_to(self.run_dir)
+                target = self.report / "run" / inside
+                try:
+                    if path.is_file() and not (target.exists() and target.stat().st_mtime > path.stat().st_mtime):
+                        with path.open("rb") as source:
+                            copy_redacted(source, self.report, f"run/{inside}", self.secrets)
+                except OSError as error:
+                    self.missing.append(f"{inside}: {error.strerror or error}")
+        give_to_owner(self.report)
+
+    def _plan(self) -> Plan | None:
+        try:
+            return rundir.load_plan(self.run_dir)
+        except AgentlabError as error:
+            self.missing.append(f"the plan: {_line(str(error).splitlines()[0])}")
+            return None
+
+    def _events(self) -> list[Event]:
+        try:
+            found = read(self.run_dir / FILE)
+        except OSError as error:
+            self.missing.append(explain(error))
+            return []
+        if found.damaged:
+            self.missing.append(f"{FILE}: {found.damaged} lines are not events")
+        if found.cut:
+            self.missing.append(f"{FILE}: the first {found.cut} bytes were left out")
+        if any(one["kind"] == "stage" for one in found.events):
+            return found.events
+        return [*self._of_state(), *found.events]
+
+    def _of_state(self) -> Iterator[Event]:
+        """Yield the stages as state.json has them: a run of an earlier release has no events."""
+        stages: dict[str, state.Stage] = {}
+        try:
+            stages = state.load(self.run_dir)["stages"]
+        except (state.StateError, OSError) as error:
+            self.missing.append(_line(str(error).splitlines()[0]))
+        for name, stage in sorted(stages.items(), key=lambda item: item[1]["start"]):
+            for key, result in (("start", "started"), ("end", stage["result"] or "")):
+                at = moment(str(stage.get(key)))
+                if at is not None:
+                    yield event("stage", name, result, at=at / 1000)
+
+    def _verdict(
+        self, plan: Plan | None, events: Sequence[Event], found: timeline.Timeline, files: Sequence[File]
+    ) -> Verdict:
+        programs = [one for one in events if one["kind"] == "run"]
+        result = self._result(found)
+        causes = _causes(events, plan, self.run_dir) if result in ("failed", "interrupted") else []
+        about = ""
+        if plan:
+            cluster = plan["cluster"]
+            about = (
+                f"{cluster['topology']}, {cluster['stack']}, {cluster['addressing']}, platform {cluster['platform']}"
+            )
+        return {
+            "cluster": plan["cluster"]["name"] if plan else self.run_dir.name,
+            "profile": next((one["subject"] for one in reversed(programs) if one["subject"]), ""),
+            "about": about,
+            "payload": self._payload(),
+            "program": programs[-1]["text"] if programs else "",
+            "result": result,
+            "start": None,
+            "end": None,
+            "causes": causes,
+            "moment": timeline.first(events, causes[0]["text"]) if causes else None,
+            "evidence": _evidence(causes[0]["text"], plan, files) if causes else None,
+            "faults": [*found.faults, *_planned(plan, found.faults)],
+        }
+
+    @staticmethod
+    def _result(found: timeline.Timeline) -> Result:
+        results = list(found.stages.values())
+        if "running" in results:
+            return "running"
+        if "interrupted" in results:
+            return "interrupted"
+        if "failed" in results:
+            return "failed"
+        return "installed" if "ok" in (found.stages.get("wait"), found.stages.get("validate")) else "stopped"
+
+    def _payload(self) -> str:
+        """Return the release image of the manifests; nothing before they are there."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            found = load_yaml(read_file(self.run_dir / _RELEASE), name=_RELEASE)
+            return _line(str(found["spec"]["releaseImage"]))
+        return ""
+
+    def _files(self) -> list[File]:
+        found: list[File] = []
+        for path in sorted(self.report.rglob("*")):
+            inside = str(path.relative_to(self.report))
+            if path.is_file() and not path.is_symlink() and inside.isprintable() and inside not in (PAGE, DOCUMENT):
+                found.append({"path": inside, "size": path.stat().st_size})
+        if len(found) > _MOST_FILES:
+            self.missing.append(f"{len(found) - _MOST_FILES} of {len(found)} files are not listed")
+        return found[:_MOST_FILES]
+
+    def _sources(self, files: Sequence[File], year: int, at: int | None) -> Iterator[Source]:
+        readable = [file["path"] for file in files if _is_log(file["path"])]
+        limit = min(self.lines, max(_LEAST, ALL_LINES // max(1, len(readable)))) if self.lines else 0
+        for name in readable:
+            path = self.report / name
+            try:
+                if path.suffix == ".json":
+                    yield logs.service_events(path, name, limit)
+                else:
+                    host, shown = _of(name)
+                    yield logs.source(path, name=shown, host=host, shown=name, year=year, at=at, limit=limit)
+            except (OSError, ValueError) as error:
+                self.missing.append(_line(f"{name}: {error}"))
+
+    @staticmethod
+    def _ends(plan: Plan, found: timeline.Timeline, verdict: Verdict) -> dict[str, drawing.End]:
+        """Return the end state of each node, and its colour."""
+        ends = {}
+        for node in plan["nodes"]:
+            status = found.last(node["name"])
+            if verdict["result"] == "installed":
+                status = "installed"
+            colour = _ENDS.get(status, "#0066cc")
+            if any(name in cause["text"] for cause in verdict["causes"][:1] for name in (node["name"], node["domain"])):
+                colour = _ENDS["error"]
+            ends[node["name"]] = drawing.End(_line(status) or "not registered", colour)
+        return ends
+
+
+def _causes(events: Sequence[Event], plan: Plan | None, run_dir: Path) -> list[Cause]:
+    """Return the causes that gather found after the last stage began; without any, the failure of that stage."""
+    found: list[Cause] = []
+    failure = ""
+    for one in events:
+        if one["kind"] == "cause":
+            found.append({"text": one["text"], "next": one.get("next", "")})
+        elif one["kind"] == "stage" and one["state"] == "started":
+            found, failure = [], failure if one["subject"] == "gather" else ""
+        elif one["kind"] == "stage" and one["subject"] != "gather" and one["state"] == "failed":
+            failure = one["text"]
+    if found or not failure:
+        return found
+    step = Access(plan, run_dir).verb("gather") + "  # collects the logs of all hosts" if plan else ""
+    return [{"text": failure, "next": step}]
+
+
+def _planned(plan: Plan | None, injected: Sequence[Mark]) -> Iterator[Mark]:
+    """Yield the faults of the profile that the log of injected ones does not have: they are part of machines and images, or did not happen."""
+    for fault in plan["faults"] if plan else ():
+        if not any(one["text"].startswith(fault["kind"]) for one in injected):
+            text = ", ".join(f"{key} {value}" for key, value in fault.items() if value is not None)
+            yield {"at": 0, "level": "info", "text": _line(text)}
+
+
+def _evidence(cause: str, plan: Plan | None, files: Sequence[File]) -> str | None:
+    """Return the file that shows a cause best."""
+    paths = [file["path"] for file in files]
+    wanted = []
+    for node in plan["nodes"] if plan else ():
+        if node["domain"] in cause or node["name"] in cause:
+            wanted += [f"hosts/{node['name']}/", f"console/{node['domain']}"]
+            if node["domain"] in cause:
+                wanted.reverse()
+    if "validation" in cause:
+        wanted.insert(0, "assisted/cluster.json")
+    if "registry" in cause:
+        wanted.insert(0, "services/registry.log")
+    if "token" in cause or "assisted" in cause:
+        wanted.append("assisted/")
+    for start in (*wanted, "summary.txt", "run/logs/wait-for.log", "run/.openshift_install.log"):
+        for path in paths:
+            if path.startswith(start) and (_is_log(path) or not start.endswith("/")):
+                return path
+    return None
+
+
+def _is_log(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return path.endswith(".log") or path in ("assisted/events.json", "run/logs/events.json") or name == "service-log"
+
+
+def _of(path: str) -> tuple[str, str]:
+    """Return the host that a log of the report is from, and its name on the page."""
+    parts = path.split("/")
+    file = parts[-1].removesuffix(".log").lstrip(".")
+    if parts[0] == "hosts" and len(parts) > 2:
+        return parts[1], f"{parts[1]} {file}"
+    return "", f"{parts[0]} {file}" if parts[0] != "run" else file
+
+
+def _line(text: str) -> str:
+    return printable(redact(text)).replace("\n", " ")

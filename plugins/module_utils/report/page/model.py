@@ -1,0 +1,184 @@
+"""The data of a run page: one document, `report/run.json`, which the page embeds. Its JSON schema is docs/run.schema.json.
+
+Times are integers, milliseconds since the epoch. Texts come from logs, hosts and services: printable, without secrets, never markup.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from ...state.events import Level
+
+Result = Literal["installed", "failed", "interrupted", "running", "stopped"]
+
+
+class Cause(TypedDict):
+    """Why the installation did not continue."""
+
+    text: str
+    """What is wrong, naming what it is wrong with."""
+    next: str
+    """What to do next; empty if nothing is known."""
+
+
+class Mark(TypedDict):
+    """Something at one moment."""
+
+    at: int
+    """When."""
+    level: Level
+    """How serious it is."""
+    text: str
+    """What happened."""
+
+
+class Verdict(TypedDict):
+    """What was asked, and how it ended."""
+
+    cluster: str
+    """Name of the cluster."""
+    profile: str
+    """Name of the profile; empty when only its plan is known."""
+    about: str
+    """Topology, address families, addressing and platform."""
+    payload: str
+    """The release image with its digest."""
+    program: str
+    """Version and commit of agentlab."""
+    result: Result
+    """`stopped`: all stages that were asked for are done, and the installation is not among them."""
+    start: int | None
+    """When the first stage began."""
+    end: int | None
+    """When the last event happened; now while the run continues."""
+    causes: list[Cause]
+    """Why it failed, the first cause first."""
+    moment: int | None
+    """When the first cause showed first."""
+    evidence: str | None
+    """The file that shows it best, relative to the page."""
+    faults: list[Mark]
+    """Faults that were injected; those of the profile that were not yet have the time 0."""
+
+
+class Interval(TypedDict):
+    """A state from one moment to another."""
+
+    start: int
+    """When it began."""
+    end: int
+    """When it ended."""
+    state: str
+    """The state, such as a host's status."""
+    text: str
+    """Its message."""
+
+
+class Lane(TypedDict):
+    """A row of the timeline."""
+
+    name: str
+    """Name of the host, the operator, or what is in the row."""
+    group: Literal["run", "hosts", "operators"]
+    """The part of the timeline that it is in."""
+    states: list[Interval]
+    """Its states, one after the other."""
+    stages: list[Interval]
+    """Installation stages of a host."""
+    failing: list[Interval]
+    """While validations of a host failed, with their names."""
+    marks: list[Mark]
+    """What happened at one moment: faults, actions of BMCs, warnings."""
+
+
+class Validation(TypedDict):
+    """A validation of a host or of the cluster, over the run."""
+
+    id: str
+    """Its identifier, such as `ntp-synced`."""
+    host: str
+    """Name of the host; empty for the cluster."""
+    now: str
+    """Its last status: success, failure, pending, error, disabled."""
+    first_failed: int | None
+    """When it failed first; null if never."""
+    first_passed: int | None
+    """When it passed first; null if never."""
+    message: str
+    """Its last message."""
+
+
+class Line(TypedDict):
+    """A line of a log."""
+
+    at: int | None
+    """When it was written; null if the line does not say."""
+    level: Level
+    """How serious it is, by its own level or its words."""
+    unit: str
+    """The unit or program that wrote it; empty if the line does not say."""
+    text: str
+    """The line without its time."""
+
+
+class Source(TypedDict):
+    """A log."""
+
+    name: str
+    """What it is, such as `master-0 journal`."""
+    host: str
+    """The host that it is from; empty for the lab's own."""
+    path: str
+    """The whole file, relative to the page."""
+    left_out: int
+    """Bytes of the file that are before the first of these lines."""
+    lines: list[Line]
+    """Its last lines, and those around the first cause."""
+
+
+class Step(TypedDict):
+    """A part of a stage: a task, or a phase of the installation."""
+
+    stage: str
+    """The stage that it is part of."""
+    name: str
+    """Name of the task or the phase; empty for the stage itself."""
+    start: int
+    """When it began."""
+    end: int
+    """When it ended."""
+
+
+class File(TypedDict):
+    """A file beside the page."""
+
+    path: str
+    """Its path, relative to the page."""
+    size: int
+    """Its size in bytes."""
+
+
+class Run(TypedDict):
+    """A run of agentlab on one cluster."""
+
+    version: Literal["1"]
+    """Version of this schema."""
+    live: bool
+    """Whether the run still goes on, and the page is served with its changes."""
+    generated: int
+    """When this document was made."""
+    verdict: Verdict
+    lanes: list[Lane]
+    """Rows of the timeline, from top to bottom."""
+    validations: list[Validation]
+    """Every validation that was reported, by host."""
+    steps: list[Step]
+    """Where the time went, in the order of time."""
+    sources: list[Source]
+    """The logs."""
+    topology: str
+    """Drawing of the machines and networks as SVG, coloured by the end state; empty without a plan."""
+    files: list[File]
+    """Everything that was collected."""
+    missing: list[str]
+    """What could not be read, and why; the rest is complete."""

@@ -1,0 +1,232 @@
+"""Rows of the timeline, validations and steps, from the events of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ...plan.model import Plan
+from ...state.events import Event, moment
+from ...vocabulary import RUN_STAGES
+from .model import Interval, Lane, Mark, Step, Validation
+
+BAD = ("failure", "error")
+
+
+@dataclass
+class Track:
+    """States one after the other; what is open ends with the next one."""
+
+    done: list[Interval] = field(default_factory=list)
+    state: tuple[str, str] | None = None
+    since: int = 0
+
+    def enter(self, at: int, state: str, text: str = "") -> None:
+        """Begin a state; an empty one is none."""
+        if self.state and (state, text) == self.state:
+            return
+        self.leave(at)
+        self.state, self.since = ((state, text) if state else None), at
+
+    def leave(self, at: int) -> None:
+        """End the open state. Clocks may jump back: it does not end before it began."""
+        if self.state:
+            state, text = self.state
+            self.done.append({"start": self.since, "end": max(at, self.since), "state": state, "text": text})
+        self.state = None
+
+
+@dataclass
+class Row:
+    """A lane in the making."""
+
+    states: Track = field(default_factory=Track)
+    stages: Track = field(default_factory=Track)
+    failing: Track = field(default_factory=Track)
+    marks: list[Mark] = field(default_factory=list)
+    bad: dict[str, str] = field(default_factory=dict)
+
+
+class Timeline:
+    """What the events of a run say, in the order in which they were written.
+
+    plan: gives the order of the hosts; end: until when the last states last; live: whether an open stage still runs.
+    """
+
+    def __init__(self, events: Sequence[Event], plan: Plan | None, end: int, *, live: bool) -> None:
+        self.end, self.live = end, live
+        self.stages: dict[str, str] = {}
+        self.steps: list[Step] = []
+        self.faults: list[Mark] = []
+        self._stages, self._cluster, self._messages, self._faults = Row(), Row(), Row(), Row()
+        self._hosts: dict[str, Row] = {node["name"]: Row() for node in plan["nodes"]} if plan else {}
+        self._operators: dict[str, Row] = {}
+        self._validations: dict[tuple[str, str], Validation] = {}
+        self._open: tuple[str, int] | None = None
+        self._observed = 0
+        self._last = 0
+        for one in events:
+            at = moment(one["time"]) or self._last
+            self._take(one, at)
+            self._last = at
+        self._close(self._last)
+
+    def lanes(self) -> list[Lane]:
+        """Return the rows of the timeline; those in which nothing happened are left out, but for machines of the plan."""
+        fixed = (
+            ("Stages", self._stages),
+            ("Installation", self._cluster),
+            ("Faults", self._faults),
+            ("Messages", self._messages),
+        )
+        return [
+            *(_lane(name, "run", row) for name, row in fixed if row.states.done or row.marks),
+            *(_lane(name, "hosts", row) for name, row in self._hosts.items()),
+            *(_lane(name, "operators", row) for name, row in sorted(self._operators.items())),
+        ]
+
+    def validations(self) -> list[Validation]:
+        """Return the validations by host."""
+        return [found for __, found in sorted(self._validations.items())]
+
+    def last(self, host: str) -> str:
+        """Return the last status of a host; empty if it never registered."""
+        row = self._hosts.get(host)
+        return row.states.done[-1]["state"] if row and row.states.done else ""
+
+    def operators(self) -> dict[str, Interval]:
+        """Return the last state of each ClusterOperator."""
+        return {name: row.states.done[-1] for name, row in sorted(self._operators.items()) if row.states.done}
+
+    def _take(self, one: Event, at: int) -> None:
+        kind, name, text = one["kind"], one["subject"], one["text"]
+        if kind == "stage":
+            self._stage(name, one["state"], text, at)
+        elif kind == "task":
+            self._task(one, at)
+        elif kind == "cluster":
+            self._observed = at
+            self._cluster.states.enter(at, one["state"], text)
+        elif kind == "host":
+            self._observed = at
+            row = self._host(name)
+            row.states.enter(at, one["state"], "" if one.get("stage") else text)
+            share = one.get("percentage", 0)
+            detail = ", ".join(part for part in (f"{share}%" if share else "", text) if part)
+            row.stages.enter(at, one.get("stage", ""), detail)
+        elif kind == "validation":
+            self._validation(one, at)
+        elif kind == "operator":
+            self._operators.setdefault(name, Row()).states.enter(at, one["state"], text)
+        elif kind == "machine":
+            self._host(name).marks.append(_mark(one, at))
+        elif kind == "fault":
+            self.faults.append(_mark(one, at))
+            self._faults.marks.append(_mark(one, at))
+        elif kind == "message" and one["level"] in ("warning", "error"):
+            self._messages.marks.append(_mark(one, at))
+        elif kind == "check" and one["state"] != "ok":
+            self._messages.marks.append(_mark({**one, "text": f"{name}: {text}"}, at))
+
+    def _stage(self, name: str, state: str, text: str, at: int) -> None:
+        if state == "started":
+            self._end_stage(self._last, "interrupted")
+            self._open = (name, at)
+            self._note(name, "interrupted")
+            return
+        self._note(name, state)
+        self._end_stage(at, state, text)
+
+    def _note(self, name: str, state: str) -> None:
+        if name in RUN_STAGES:
+            self.stages[name] = state
+
+    def _end_stage(self, at: int, state: str, text: str = "") -> None:
+        if not self._open:
+            return
+        name, since = self._open
+        shown: Interval = {"start": since, "end": max(since, at), "state": name, "text": text or state}
+        self._stages.states.done.append(shown)
+        self.steps.append({"stage": name, "name": "", "start": since, "end": shown["end"]})
+        if state == "failed":
+            self._stages.marks.append({"at": shown["end"], "level": "error", "text": f"{name} failed: {text}"})
+        self._open = None
+        if name == "wait":
+            self._leave(shown["end"])
+
+    def _task(self, one: Event, at: int) -> None:
+        if seconds := one.get("seconds", 0):
+            self.steps.append(
+                {"stage": one.get("stage", ""), "name": one["subject"], "start": at - 1000 * seconds, "end": at}
+            )
+
+    def _host(self, name: str) -> Row:
+        short = name.split(".")[0]  # a host may have its fully qualified name
+        return self._hosts.setdefault(short if short in self._hosts else name, Row())
+
+    def _validation(self, one: Event, at: int) -> None:
+        host, name, state = one.get("host", ""), one["subject"], one["state"]
+        found = self._validations.setdefault(
+            (host, name),
+            {"id": name, "host": host, "now": "", "first_failed": None, "first_passed": None, "message": ""},
+        )
+        found["now"], found["message"] = state, one["text"]
+        if state in BAD and found["first_failed"] is None:
+            found["first_failed"] = at
+        if state == "success" and found["first_passed"] is None:
+            found["first_passed"] = at
+        row = self._host(host) if host else self._cluster
+        if state in BAD:
+            row.bad[name] = one["text"]
+        else:
+            row.bad.pop(name, None)
+        row.failing.enter(at, ", ".join(row.bad), "; ".join(row.bad.values())[:2000])
+
+    def _close(self, last: int) -> None:
+        """End what is open: a stage with the run, what the service reported last with the wait."""
+        end = self.end if self.live else last
+        if self._open:
+            name = self._open[0]
+            if self.live:
+                self._note(name, "running")
+            self._end_stage(end, "running" if self.live else "interrupted")
+        self._leave(end)
+        for row in self._operators.values():
+            row.states.leave(end)
+        phases = [one for one in self._cluster.states.done if one["end"] - one["start"] >= 1000]
+        self.steps += [
+            {"stage": "wait", "name": f"cluster {one['state']}", "start": one["start"], "end": one["end"]}
+            for one in phases
+        ]
+        self.steps.sort(key=lambda step: (step["start"], step["name"] != ""))
+
+    def _leave(self, at: int) -> None:
+        for row in (self._cluster, *self._hosts.values()):
+            for track in (row.states, row.stages, row.failing):
+                track.leave(at)
+
+
+def _lane(name: str, group: str, row: Row) -> Lane:
+    return {
+        "name": name, "group": group, "states": row.states.done, "stages": row.stages.done, "failing": row.failing.done,  # type: ignore[typeddict-item]
+        "marks": row.marks,
+    }  # fmt: skip
+
+
+def _mark(one: Event, at: int) -> Mark:
+    return {"at": at, "level": one["level"], "text": one["text"] or one["subject"]}
+
+
+def first(events: Iterable[Event], cause: str) -> int | None:
+    """Return when a cause showed first: with what it quotes or names, else with the first fault or error; None if never."""
+    found: list[int | None] = [None, None, None]
+    for one in events:
+        quoted = len(one["text"]) > 8 and one["text"] in cause
+        if one["kind"] in ("cause", "stage", "task", "run"):
+            continue
+        named = bool(one["subject"]) and one["subject"] in cause and one["level"] == "error"
+        ranks = (quoted and one["level"] != "info", named or one["kind"] == "fault", one["level"] == "error")
+        for rank, there in enumerate(ranks):
+            if there and found[rank] is None:
+                found[rank] = moment(one["time"])
+    return next((at for at in found if at is not None), None)
