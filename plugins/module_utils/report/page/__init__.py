@@ -1,6 +1,6 @@
 """The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`.
 
-The document is made from the events and the logs of the run (`collect`), and the page is a template with one style sheet and one
+The document is made from the events and the logs of the run (`document`), and the page is a template with one style sheet and one
 script, which draws the document.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...state import write_atomic
 from ..gather import give_to_owner
-from .collect import DOCUMENT, LINES, PAGE, REPORT, Collector
+from .document import DOCUMENT, LINES, PAGE, REPORT, Collector
 from .html import page
 from .model import Run
 

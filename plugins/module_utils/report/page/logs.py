@@ -9,10 +9,11 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...documents import load_json
+from ...redact import Redactor, redact
 from ...state.events import Level, moment, printable
 from .model import Line, Source
 
@@ -34,10 +35,21 @@ _LEVELS: dict[str, Level] = {"trace": "debug", "debug": "debug", "info": "info",
                              "error": "error", "fatal": "error", "panic": "error", "critical": "error"}  # fmt: skip
 
 
-def source(path: Path, *, name: str, host: str, shown: str, year: int, at: int | None, limit: int) -> Source:
+def source(
+    path: Path,
+    *,
+    name: str,
+    host: str,
+    shown: str,
+    year: int,
+    at: int | None,
+    limit: int,
+    secrets: Iterable[str] = (),
+) -> Source:
     """Return a log with its last `limit` lines, and up to as many within `NEAR` of the moment `at`.
 
-    shown: its path relative to the page; year: of lines without one. Raises `OSError`.
+    shown: its path relative to the page; year: of lines without one; secrets: literals that are hidden, beside what looks like
+    a secret. Raises `OSError`.
     """
     with path.open("rb") as stream:
         skipped = max(0, os.fstat(stream.fileno()).st_size - MAX_READ)
@@ -53,6 +65,9 @@ def source(path: Path, *, name: str, host: str, shown: str, year: int, at: int |
     kept = [*near[-limit:], *range(first, len(lines))] if limit else []
     before = kept[0] if kept else len(raw)
     left_out = skipped + sum(len(line) + 1 for line in raw[:before])
+    hide = Redactor(secrets)
+    for i in kept:
+        lines[i]["text"] = hide.feed(lines[i]["text"])
     return {"name": name, "host": host, "path": shown, "left_out": left_out, "lines": [lines[i] for i in kept]}
 
 
@@ -63,7 +78,7 @@ def service_events(path: Path, shown: str, limit: int) -> Source:
     for one in found if isinstance(found, list) else ():
         if isinstance(one, dict):
             level = _LEVELS.get(str(one.get("severity")), "info")
-            text = printable(str(one.get("message", "")))[:MAX_LINE]
+            text = printable(redact(str(one.get("message", ""))))[:MAX_LINE]
             lines.append({"at": moment(str(one.get("event_time"))), "level": level, "unit": "", "text": text})
     return {
         "name": "assisted-service events",

@@ -212,7 +212,7 @@ function page(by) {
 function topology() {
   $("topology").closest("section").hidden = !run.topology;
   const nodes = run.lanes.filter(lane => lane.group === "hosts").length, was = $("topology").querySelector("details");
-  const image = el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Drawing" }, el("img", { alt: `Machines and networks of ${run.verdict.cluster}, with their end states`, loading: "lazy", src: "data:image/svg+xml," + encodeURIComponent(run.topology) }));
+  const image = el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Drawing" }, el("img", { alt: `Machines and networks of ${run.verdict.cluster}, with their end states`, src: "data:image/svg+xml," + encodeURIComponent(run.topology) }));
   if (nodes <= OPEN) $("topology").replaceChildren(image);
   else {
     const more = el("details", {}, el("summary", {}, count(nodes, "machine")));

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from ...state.events import FILE
 from . import collect
-from .collect import DOCUMENT, REPORT
+from .document import DOCUMENT, REPORT
 from .model import Run
 
 ADDRESS = "127.0.0.1"

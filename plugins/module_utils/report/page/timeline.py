@@ -22,8 +22,9 @@ class Track:
     since: int = 0
 
     def enter(self, at: int, state: str, text: str = "") -> None:
-        """Begin a state; an empty one is none."""
-        if self.state and (state, text) == self.state:
+        """Begin a state, or change the text of the open one; an empty state is none."""
+        if self.state and state == self.state[0]:
+            self.state = (state, text or self.state[1])
             return
         self.leave(at)
         self.state, self.since = ((state, text) if state else None), at

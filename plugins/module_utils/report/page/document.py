@@ -104,7 +104,7 @@ class Collector:
     def _plan(self) -> Plan | None:
         try:
             return rundir.load_plan(self.run_dir)
-        except AgentlabError as error:
+        except (AgentlabError, ValueError) as error:
             self.missing.append(f"the plan: {_line(str(error).splitlines()[0])}")
             return None
 
@@ -200,7 +200,9 @@ class Collector:
                     yield logs.service_events(path, name, limit)
                 else:
                     host, shown = _of(name)
-                    yield logs.source(path, name=shown, host=host, shown=name, year=year, at=at, limit=limit)
+                    yield logs.source(
+                        path, name=shown, host=host, shown=name, year=year, at=at, limit=limit, secrets=self.secrets
+                    )
             except (OSError, ValueError) as error:
                 self.missing.append(_line(f"{name}: {error}"))
 

@@ -1,0 +1,276 @@
+"""The document of a run page, and the page, without a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import run_page
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import page
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.page import document, logs
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server import Server
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event
+from ansible_collections.agentlab.ocp.tests.recorded import runs
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = json.loads((ROOT / "docs/run.schema.json").read_text())
+HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\x1b[2J\u202e'\"&amp; password=hunter2 {{ 7*7 }} ${x}"
+
+
+def written(run_dir: Path) -> tuple[dict[str, Any], str]:
+    """The document, which fits its schema and is what the page embeds, and the page."""
+    path = page.write(run_dir)
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+    text = path.read_text()
+    run = json.loads((path.parent / "run.json").read_text())
+    jsonschema.validate(run, SCHEMA)
+    embedded = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>', text)
+    assert embedded and json.loads(gzip.decompress(base64.b64decode(embedded[1]))) == run
+    return run, text
+
+
+def lane(run: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(one for one in run["lanes"] if one["name"] == name)
+
+
+def test_a_good_run(tmp_path: Path) -> None:
+    run, text = written(runs.good(tmp_path))
+    verdict = run["verdict"]
+    assert (verdict["result"], verdict["causes"], verdict["evidence"], run["missing"]) == ("installed", [], None, [])
+    assert verdict["about"] == "compact, ipv4, dhcp, platform baremetal" and verdict["profile"] == "compact_ipv4"
+    assert (verdict["start"], verdict["end"] - verdict["start"]) == (int(runs.START * 1000), 510_000)
+    assert [one["state"] for one in lane(run, "Stages")["states"]] == [
+        "prepare",
+        "configure",
+        "image",
+        "boot",
+        "wait",
+        "validate",
+    ]
+    host = lane(run, "master-1")
+    assert [one["state"] for one in host["states"]] == list(runs.STATUSES)
+    assert [one["state"] for one in host["stages"]] == list(runs.STAGES)
+    assert [one["state"] for one in host["failing"]] == ["ntp-synced"] and host["failing"][0]["end"] - host["failing"][
+        0
+    ]["start"] == 20_000
+    checked = next(one for one in run["validations"] if (one["host"], one["id"]) == ("master-1", "ntp-synced"))
+    assert (checked["now"], checked["first_passed"] - checked["first_failed"]) == ("success", 20_000)
+    assert {(one["stage"], one["name"]) for one in run["steps"]} >= {
+        ("boot", ""),
+        ("boot", "Task of boot"),
+        ("wait", "cluster installing"),
+    }
+    assert "master-0" in run["topology"] and "installed" in run["topology"]
+    assert not re.search(r"https?://|@import|url\(", re.sub(r'"data">[^<]*<', "", text))
+    assert page.write(tmp_path).read_text().count("<script") == 2
+
+
+def test_a_failed_run(tmp_path: Path) -> None:
+    run, text = written(runs.failed(tmp_path))
+    verdict = run["verdict"]
+    assert verdict["result"] == "failed"
+    assert [one["text"] for one in verdict["causes"]] == ["VM ut_master_1 (master-1) is shut off", "also something"]
+    assert (verdict["moment"], verdict["evidence"]) == (int((runs.START + 150) * 1000), "console/ut_master_1.log")
+    assert [one["text"] for one in verdict["faults"]] == ["power_off master-1 begins (installing)"]
+    names = {source["name"]: source for source in run["sources"]}
+    assert {"wait-for", "master-0 journal", "console ut_master_1"} <= names.keys()
+    line = names["master-1 journal"]["lines"][150]
+    assert line == {"at": 1767225750150, "level": "info", "unit": "agent.service", "text": "line 150"}
+    assert names["wait-for"]["lines"][0]["level"] == "warning"
+    assert "First cause: VM ut_master_1 (master-1) is shut off" in text.partition("</noscript>")[0]
+    # A resumed run that succeeds has no cause any more.
+    EventLog(tmp_path / FILE).write([event("stage", "wait", "started"), event("stage", "wait", "ok")])
+    assert (written(tmp_path)[0]["verdict"]["result"], written(tmp_path)[0]["verdict"]["causes"]) == ("installed", [])
+
+
+def test_what_others_say_is_text(tmp_path: Path) -> None:
+    """Hosts, logs and the service may say anything."""
+    run, text = written(runs.failed(tmp_path, HOSTILE))
+    assert "hunter2" not in json.dumps(run) and "hunter2" not in text
+    outside = re.sub(r'"data">[^<]*<', "", text)
+    assert "onerror=alert" not in re.sub(r"&lt;/script&gt;&lt;img src=x onerror=alert\(1\)&gt;", "", outside)
+    assert text.count("</script>") == 2
+    for shown in (run["verdict"]["causes"][0]["text"], run["sources"][-1]["lines"][0]["text"]):
+        assert "<img" in shown and "\x1b" not in shown and "\u2028" not in shown and "\u202e" not in shown
+    copies = [path for path in (tmp_path / "report/run").rglob("*") if path.is_file()]
+    assert copies and not any(b"hunter2" in path.read_bytes() for path in copies)
+
+
+@pytest.mark.parametrize("damage", ["no plan", "no events", "binary events", "bad state", "log is a folder", "empty"])
+def test_a_damaged_run_directory(tmp_path: Path, damage: str) -> None:
+    """The page names what is missing, and shows the rest."""
+    if damage != "empty":
+        runs.failed(tmp_path)
+    if damage == "no plan":
+        (tmp_path / rundir.PLAN).write_text("- x\n")
+    elif damage == "no events":
+        (tmp_path / FILE).unlink()
+        stage = {"start": "2026-01-01T00:00:00+00:00", "end": None, "result": None}
+        (tmp_path / "state.json").write_text(json.dumps({"created": [], "stages": {"boot": stage}}))
+    elif damage == "binary events":
+        (tmp_path / FILE).write_bytes(os.urandom(5000) + b"\n" + (tmp_path / FILE).read_bytes()[:-20])
+    elif damage == "bad state":
+        (tmp_path / FILE).unlink()
+        (tmp_path / "state.json").write_text("{")
+    elif damage == "log is a folder":
+        (tmp_path / "logs/other.log").mkdir()
+        (tmp_path / "report/assisted").mkdir()
+        (tmp_path / "report/assisted/events.json").write_text("{")
+    run, __ = written(tmp_path)
+    assert bool(run["missing"]) == (damage != "no events")
+    if damage == "no events":
+        assert run["verdict"]["result"] == "interrupted" and lane(run, "Stages")["states"][0]["state"] == "boot"
+
+
+def test_clocks_that_jump_and_hosts_that_vanish(tmp_path: Path) -> None:
+    runs.good(tmp_path)
+    EventLog(tmp_path / FILE).write([
+        event("stage", "boot", "started", at=runs.START + 900), event("host", "stranger", "known", at=runs.START - 5000),
+        event("stage", "boot", "ok", at=runs.START - 100), event("stage", "wait", "started", at=runs.START + 5e9),
+    ])  # fmt: skip
+    run, __ = written(tmp_path)
+    assert run["verdict"]["result"] == "interrupted" and lane(run, "stranger")["states"]
+    assert all(
+        one["start"] <= one["end"]
+        for each in run["lanes"]
+        for one in (*each["states"], *each["stages"], *each["failing"])
+    )
+
+
+def test_an_interrupted_and_a_running_stage(tmp_path: Path) -> None:
+    runs.good(tmp_path)
+    EventLog(tmp_path / FILE).write(
+        [
+            event("stage", "wait", "started", at=runs.START + 600),
+            event("message", "wait", text="x", at=runs.START + 650),
+        ]
+    )
+    run, __ = written(tmp_path)
+    assert (run["verdict"]["result"], lane(run, "Stages")["states"][-1]["text"]) == ("interrupted", "interrupted")
+    live, __ = page.collect(tmp_path, live=True)
+    assert live["verdict"]["result"] == "running" and live["lanes"][0]["states"][-1]["end"] > run["verdict"]["end"]
+
+
+def test_pages_are_bounded(tmp_path: Path) -> None:
+    """Logs that cannot be compressed take fewer lines."""
+    runs.failed(tmp_path)
+    for number in range(4):
+        data = base64.b64encode(os.urandom(3 << 20)).decode()
+        lines = (data[i : i + 500] for i in range(0, len(data), 500))
+        path = tmp_path / f"report/services/noise{number}.log"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")
+    run, text = written(tmp_path)
+    assert len(text) < page.SMALL
+    noise = [source for source in run["sources"] if "noise" in source["name"]]
+    assert len(noise) == 4 and all(0 < len(one["lines"]) < page.LINES and one["left_out"] for one in noise)
+
+
+def test_many_hosts(tmp_path: Path) -> None:
+    run, text = written(runs.good(tmp_path, hosts=200))
+    assert sum(one["group"] == "hosts" for one in run["lanes"]) == 203 and len(text) < page.LARGE
+    assert len(run["validations"]) == 200 * len(runs.VALIDATIONS)
+
+
+def test_lines_around_the_first_cause_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text("".join(f"2026-01-01T00:{i // 60:02}:{i % 60:02}Z line {i}\n" for i in range(3000)) + "more\r")
+    found = logs.source(path, name="x", host="", shown="x.log", year=2026, at=int((runs.START + 600) * 1000), limit=100)
+    kept = [line["text"] for line in found["lines"]]
+    assert kept[0].endswith("line 561") and "line 660" in kept and kept[-1] == "more" and len(kept) == 200
+    assert found["lines"][-1]["at"] == found["lines"][-2]["at"]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "level", "unit", "shown"),
+    [
+        ('time="2026-01-01T00:00:01Z" level=fatal msg="a \\"b\\""', 1767225601000, "error", "", 'a "b"'),
+        ("Jan 01 00:00:01.250000 master-0 kubelet[7]: E0101 failed", 1767225601250, "error", "kubelet", "E0101 failed"),
+        ("Feb 30 00:00:01 master-0 kubelet[7]: x", None, "info", "kubelet", "x"),
+        ("2026-01-01 00:00:01,5 WARNING slow", 1767225601500, "warning", "", "WARNING slow"),
+        ("\x1b[0;32m  OK  \x1b[0m started", None, "info", "", "  OK   started"),
+    ],
+)
+def test_lines(tmp_path: Path, text: str, at: int | None, level: str, unit: str, shown: str) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(text)
+    found = logs.source(path, name="x", host="", shown="x.log", year=2026, at=None, limit=5)
+    assert found["lines"] == [{"at": at, "level": level, "unit": unit, "text": shown}]
+
+
+# ------------------------------------------------------------------------------------------------------------ served live
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    runs.failed(tmp_path)
+    with Server(tmp_path) as made:
+        thread = threading.Thread(target=made.serve_forever, daemon=True)
+        thread.start()
+        yield made
+        made.shutdown()
+
+
+def ask(server: Server, path: str, **headers: str) -> tuple[int, str, str]:
+    request = urllib.request.Request(server.url + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, "", ""
+
+
+def test_only_the_page_and_its_files_are_served(server: Server) -> None:
+    assert ask(server, "")[2].startswith("<!doctype html>")
+    status, kind, text = ask(server, "console/ut_master_1.log")
+    assert (status, kind) == (200, "text/plain; charset=utf-8") and "BdsDxe" in text
+    for path in ("../state.json", "..%2fsecrets.json", "secrets.json", "/etc/passwd", "run", "run/../../plan.yaml"):
+        assert ask(server, path)[0] == 404, path
+    assert ask(server, "", Host="evil.test")[0] == 403
+
+
+def test_changes_are_sent(server: Server) -> None:
+    with urllib.request.urlopen(server.url + "changes", timeout=60) as stream:
+        assert stream.headers["Content-Type"] == "text/event-stream"
+        assert stream.readline() == b":\n"
+        EventLog(server.run_dir / FILE).write([event("stage", "wait", "started")])
+        lines = iter(stream.readline, b"")
+        data = next(line for line in lines if line.startswith(b"data: "))
+    run = json.loads(data.removeprefix(b"data: "))
+    jsonschema.validate(run, SCHEMA)
+    assert run["live"] and run["verdict"]["result"] == "running"
+
+
+def test_a_port_that_is_taken(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGENTLAB_RUNS", str(server.run_dir.parent))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    cluster = ["--cluster", server.run_dir.name]
+    assert run_page.main([*cluster, "--live", "--port", str(server.server_port)]) == 1
+    assert (
+        capsys.readouterr().err
+        == f"agentlab: port {server.server_port} of 127.0.0.1: Address already in use; choose another one with --port\n"
+    )
+    assert run_page.main([*cluster, "--port", "70000"]) == 1 and "must be from 0 to 65535" in capsys.readouterr().err
+    assert run_page.main(cluster) == 0 and capsys.readouterr().out == f"{server.run_dir}/report/index.html\n"
+
+
+def test_the_list_of_lines_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hundreds of logs each has fewer lines: here the last 100, and 100 around the first cause."""
+    runs.failed(tmp_path, lines=300)
+    monkeypatch.setattr(document, "ALL_LINES", 500)
+    run, __ = written(tmp_path)
+    assert {len(one["lines"]) for one in run["sources"] if "journal" in one["name"]} == {200}
