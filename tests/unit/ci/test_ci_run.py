@@ -94,9 +94,12 @@ def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_a_console_said_can_be_a_failure(tmp_path: Path) -> None:
     path = tmp_path / "junit.xml"
-    stages.junit("job", [stages.Stage("wait", 1.0, "\x1b[31mnot as configured:\x1b[0m\x07")]).write(str(path))
+    (tmp_path / "wait.log").write_text("before\n\x1b[31mlast\x07\n")
+    failed = stages.Stage("wait", 1.0, "\x1b[31mnot as configured:\x1b[0m\x07")
+    path.write_text(stages.junit.text(stages.cases("job", [failed], tmp_path, None)))
     [suite] = JUnitXml.fromfile(str(path))
     assert [result.message for case in suite for result in case.result] == ["not as configured:"]
+    assert [case.system_out for case in suite] == ["before\nlast"]
 
 
 def test_a_job_leaves_its_artifacts(
@@ -128,7 +131,13 @@ def test_a_job_leaves_its_artifacts(
     assert "ok    configure " in said
     assert "FAIL  image " in said
     assert "ok    destroy " in said
-    assert cases(out / "junit.xml") == {"configure": [], "image": ["Failure"], "destroy": []}
+    assert cases(out / "junit.xml") == {
+        "configure": [],
+        "image": ["Failure"],
+        "destroy": [],
+        "host master-0 reaches Done": ["Skipped"],
+    }
+    assert not (out / "report/junit.xml").exists() and "image failed" in (out / "report/run.json").read_text()
     assert cases(out / outcome.JUNIT) == {
         "install should succeed: other": [],
         "install should succeed: configuration": [],

@@ -21,12 +21,13 @@ from ...ci import jobs, outcome, records, shared
 from ...errors import LabError
 from ...plan import profile, rundir
 from ...plan.model import Plan
+from ...report.page import junit
 from ...sandbox import kvm, namespaces
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
 from ..terminal import say
-from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, checks_junit, fresh, junit, settle
+from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh, settle
 
 TABLE = ROOT / "ci/jobs.yml"
 PROXY_SECONDS = 20.0
@@ -158,7 +159,8 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
             _report(done, runner.stage("destroy", last=True))
     if interrupt():
         say(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
-    here.make("junit.xml", lambda: junit(name, done).tostring().decode())
+    found = None if job["expect"] else runner.found
+    here.make("junit.xml", lambda: junit.text(cases(name, done, artifacts, found)))
     if args.results:
         try:
             records.append(_record(name, job, done, start, time.monotonic() - begin), args.results)

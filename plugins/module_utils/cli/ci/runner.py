@@ -22,6 +22,9 @@ from ..._deps import optional
 from ...ci import outcome, shared
 from ...ci.jobs import Job
 from ...redact import Redactor, redact
+from ...report import page
+from ...report.page import junit
+from ...report.page.model import Run
 from ...report.secrets import of_run
 from ...state.owner import OwnerError
 from .. import lab, orphans
@@ -39,6 +42,8 @@ LARGE = 64 * 2**20
 #: Seconds that all verbs together may take.
 VERBS_LIMIT = 1800
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What is base64 or JSON may not be changed, and has been redacted when it was made.
+_WITHOUT_SECRETS = {Path(page.REPORT, name) for name in (page.PAGE, page.DOCUMENT)}
 _BOOTSTRAPPED = "cluster bootstrap is complete"
 
 
@@ -108,6 +113,7 @@ class Runner:
             artifacts.write("profile.yml", dump(profile))
             profile = str(artifacts.folder / "profile.yml")
         self.profile = profile or None
+        self.found: Run | None = None
         self.end = time.monotonic() + job["timeout_minutes"] * 60
         try:
             lab.inputs("deploy" if self.profile else "validate", cluster, self.profile)
@@ -225,12 +231,16 @@ class Runner:
         return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
 
     def collect(self) -> None:
-        """Copy the run directory without secrets, and pack the report under the names of OpenShift CI."""
+        """Copy the run directory without secrets, with the page of the run, and pack the report under the names of OpenShift CI."""
         secrets = of_run(self.run_dir)
         try:
+            self.found = page.write(self.run_dir)
             for source, target in self._worth_keeping():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 data = source.read_bytes()
+                if source.relative_to(self.run_dir) in _WITHOUT_SECRETS:
+                    target.write_bytes(data)
+                    continue
                 try:
                     target.write_text(redact(data.decode(), secrets))
                 except UnicodeDecodeError:  # an archive, redacted when it was gathered
@@ -246,6 +256,7 @@ class Runner:
                 path.is_file()
                 and inside.parts[0] not in ("auth", "tls", "ssh")
                 and path.suffix != ".iso"
+                and inside != Path(page.REPORT, page.JUNIT)  # is a part of the job's own
                 and path.stat().st_size < LARGE
             ):
                 folder = "" if inside.parts[0] == "report" else "run"
@@ -262,17 +273,18 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
-def junit(job: str, stages: list[Stage]) -> junitparser.JUnitXml:
-    """Return the stages as test cases of one suite."""
-    suite = junitparser.TestSuite(job)
+def cases(job: str, stages: list[Stage], artifacts: Path, run: Run | None) -> list[junit.Suite]:
+    """Return the stages of a job as a suite, then what its run says of hosts, checks and operators (None: a failure was expected)."""
+    made = []
     for stage in stages:
-        case = junitparser.TestCase(stage.name, classname=job, time=round(stage.seconds, 1))
-        if stage.error:
-            case.result = [junitparser.Failure(outcome.printable(stage.error))]
-        suite.add_testcase(case)
-    xml = junitparser.JUnitXml()
-    xml.add_testsuite(suite)
-    return xml
+        log = artifacts / f"{stage.name}.log"
+        output = "\n".join(log.read_text(errors="replace").splitlines()[-junit.TAIL :]) if log.exists() else ""
+        failure = outcome.printable(junit.body(run, stage.error) if run and stage.error else stage.error)
+        made.append(
+            junit.Case(name=stage.name, seconds=stage.seconds, failure=failure, output=outcome.printable(output))
+        )
+    suite = junit.Suite(name=job, cases=made)
+    return [suite, *(one for one in junit.suites(run) if not one.name.endswith("stages"))] if run else [suite]
 
 
 def checks_junit(cluster: str, stage: Stage) -> junitparser.JUnitXml:

@@ -1,4 +1,4 @@
-"""The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`.
+"""The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`; beside it `report/junit.xml`.
 
 The document is made from the events and the logs of the run (`document`), and the page is a template with one style sheet and one
 script, which draws the document.
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ...state import write_atomic
 from ..gather import give_to_owner
-from .document import DOCUMENT, LINES, PAGE, REPORT, Collector
+from . import junit
+from .document import DOCUMENT, JUNIT, LINES, PAGE, REPORT, Collector
 from .html import page
 from .model import Run
 
@@ -35,10 +36,11 @@ def collect(run_dir: Path, *, live: bool = False) -> tuple[Run, str]:
 
 
 def write(run_dir: Path) -> Path:
-    """Write the page of a run and its document, complete or not at all; return the page's path. Raises `OSError`."""
+    """Write the page of a run, its document and its JUnit, each complete or not at all; return the page's path. Raises `OSError`."""
     run, text = collect(run_dir)
     folder = run_dir / REPORT
     write_atomic(folder / DOCUMENT, json.dumps(run) + "\n", 0o600)
+    write_atomic(folder / JUNIT, junit.text(junit.suites(run)), 0o600)
     write_atomic(folder / PAGE, text, 0o600)
     give_to_owner(folder)
     return folder / PAGE

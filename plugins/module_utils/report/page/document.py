@@ -33,7 +33,7 @@ ALL_LINES = 40_000
 """Lines of all logs together: with hundreds of hosts each has fewer."""
 _LEAST = 50
 REPORT = "report"
-PAGE, DOCUMENT = "index.html", "run.json"
+PAGE, DOCUMENT, JUNIT = "index.html", "run.json", "junit.xml"
 _COPIED = ("logs/*.log", "logs/*.jsonl", ".openshift_install.log", "logs/events.json", "profile.yaml")
 _RELEASE = "cluster-manifests/cluster-image-set.yaml"
 _MOST_FILES = 5000
@@ -79,6 +79,7 @@ class Collector:
             "verdict": verdict,
             "lanes": found.lanes(),
             "validations": found.validations(),
+            "checks": list(found.checks.values()),
             "steps": found.steps,
             "sources": list(self._sources(files, year, verdict["moment"])),
             "topology": drawing.svg(plan, self._ends(plan, found, verdict)) if plan else "",
@@ -184,7 +185,12 @@ class Collector:
         found: list[File] = []
         for path in sorted(self.report.rglob("*")):
             inside = str(path.relative_to(self.report))
-            if path.is_file() and not path.is_symlink() and inside.isprintable() and inside not in (PAGE, DOCUMENT):
+            if (
+                path.is_file()
+                and not path.is_symlink()
+                and inside.isprintable()
+                and inside not in (PAGE, DOCUMENT, JUNIT)
+            ):
                 found.append({"path": inside, "size": path.stat().st_size})
         if len(found) > _MOST_FILES:
             self.missing.append(f"{len(found) - _MOST_FILES} of {len(found)} files are not listed")

@@ -108,6 +108,17 @@ class Validation(TypedDict):
     """Its last message."""
 
 
+class Check(TypedDict):
+    """A check of `agentlab validate`."""
+
+    name: str
+    """What was checked."""
+    ok: bool
+    """Whether it is right."""
+    found: str
+    """What was found."""
+
+
 class Line(TypedDict):
     """A line of a log."""
 
@@ -172,6 +183,8 @@ class Run(TypedDict):
     """Rows of the timeline, from top to bottom."""
     validations: list[Validation]
     """Every validation that was reported, by host."""
+    checks: list[Check]
+    """What the last validate found."""
     steps: list[Step]
     """Where the time went, in the order of time."""
     sources: list[Source]

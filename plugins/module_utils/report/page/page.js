@@ -153,6 +153,12 @@ function validations() {
     ids.length ? el("p", { class: "dim" }, "✓ passes, ✓* failed before, ✗ fails, … pending, – disabled.") : null);
 }
 
+function checks() {
+  $("checks").closest("section").hidden = !run.checks.length;
+  const rows = [...run.checks].sort((a, b) => a.ok - b.ok).map(one => el("tr", {}, el("td", { class: one.ok ? "good-text" : "bad-text" }, one.ok ? "✓ ok" : "✗ failed"), el("td", {}, one.name), el("td", {}, one.found)));
+  $("checks").replaceChildren(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Checks" }, el("table", {}, el("tbody", {}, ...rows))));
+}
+
 // --------------------------------------------------------------------------------------------------------------- logs
 function logs() {
   lines = run.sources.flatMap((source, s) => source.lines.map((line, i) => [line.at, s, i]));
@@ -250,6 +256,7 @@ function build() {
   $("timeline").addEventListener("click", event => { if (event.target.said) openLog(event.target.said.at, event.target.said.host); });
   $("timeline").addEventListener("wheel", event => { if (event.ctrlKey) { event.preventDefault(); zoom(event.deltaY < 0 ? 1.5 : 1 / 1.5); } }, { passive: false });
   panel("validations", "Validations", el("div", { class: "bar" }, labelled("Also those that never failed", all)));
+  panel("checks", "Checks of the installed cluster");
   const choose = id => { const made = el("select", { id }); made.addEventListener("change", () => filter()); return made; };
   const severity = choose("severity"), text = el("input", { id: "text", type: "search" });
   severity.append(...[["", "all"], ["warning", "warnings and errors"], ["error", "errors"]].map(([value, name]) => el("option", { value }, name)));
@@ -266,7 +273,7 @@ function build() {
 function render(document_) {
   run = document_;
   document.title = `${run.verdict.cluster}: ${run.verdict.result}`;
-  for (const draw of [verdict, timeline, validations, logs, topology, steps, files]) draw();
+  for (const draw of [verdict, timeline, validations, checks, logs, topology, steps, files]) draw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 async function start() {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...plan.model import Plan
 from ...state.events import Event, moment
 from ...vocabulary import RUN_STAGES
-from .model import Interval, Lane, Mark, Step, Validation
+from .model import Check, Interval, Lane, Mark, Step, Validation
 
 BAD = ("failure", "error")
 
@@ -58,6 +58,7 @@ class Timeline:
         self.end, self.live = end, live
         self.stages: dict[str, str] = {}
         self.steps: list[Step] = []
+        self.checks: dict[str, Check] = {}
         self.faults: list[Mark] = []
         self._stages, self._cluster, self._messages, self._faults = Row(), Row(), Row(), Row()
         self._hosts: dict[str, Row] = {node["name"]: Row() for node in plan["nodes"]} if plan else {}
@@ -126,12 +127,17 @@ class Timeline:
             self._faults.marks.append(_mark(one, at))
         elif kind == "message" and one["level"] in ("warning", "error"):
             self._messages.marks.append(_mark(one, at))
-        elif kind == "check" and one["state"] != "ok":
-            self._messages.marks.append(_mark({**one, "text": f"{name}: {text}"}, at))
+        elif kind == "check":
+            good = one["state"] == "ok"
+            self.checks[name] = {"name": name, "ok": good, "found": text}
+            if not good:
+                self._messages.marks.append(_mark({**one, "text": f"{name}: {text}"}, at))
 
     def _stage(self, name: str, state: str, text: str, at: int) -> None:
         if state == "started":
             self._end_stage(self._last, "interrupted")
+            if name == "validate":
+                self.checks = {}
             self._open = (name, at)
             self._note(name, "interrupted")
             return
