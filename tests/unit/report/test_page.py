@@ -163,6 +163,18 @@ def test_an_interrupted_and_a_running_stage(tmp_path: Path) -> None:
     assert live["verdict"]["result"] == "running" and live["lanes"][0]["states"][-1]["end"] > run["verdict"]["end"]
 
 
+def test_an_interrupted_verb_leaves_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_page.after(tmp_path / "none", interrupted=True)
+    assert capsys.readouterr() == ("", "")
+    runs.good(tmp_path)
+    run_page.after(tmp_path, interrupted=True)
+    assert capsys.readouterr().out == f"run page: {tmp_path}/report/index.html\n"
+    (tmp_path / "report/index.html").unlink()
+    (tmp_path / "report/index.html").mkdir()
+    run_page.after(tmp_path, interrupted=True)
+    assert "the run page cannot be written: " in capsys.readouterr().err
+
+
 def test_pages_are_bounded(tmp_path: Path) -> None:
     """Logs that cannot be compressed take fewer lines."""
     runs.failed(tmp_path)

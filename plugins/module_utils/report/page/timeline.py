@@ -22,7 +22,7 @@ class Track:
     since: int = 0
 
     def enter(self, at: int, state: str, text: str = "") -> None:
-        """Begin a state, or change the text of the open one; an empty state is none."""
+        """Begin a state, or change the text of the open one; an empty one only ends it."""
         if self.state and state == self.state[0]:
             self.state = (state, text or self.state[1])
             return
