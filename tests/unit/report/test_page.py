@@ -19,6 +19,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import run_page
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import page
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page import document, logs
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server import Server
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event
@@ -220,6 +221,35 @@ def test_lines(tmp_path: Path, text: str, at: int | None, level: str, unit: str,
     path.write_text(text)
     found = logs.source(path, name="x", host="", shown="x.log", year=2026, at=None, limit=5)
     assert found["lines"] == [{"at": at, "level": level, "unit": unit, "text": shown}]
+
+
+def test_what_a_real_service_said(tmp_path: Path) -> None:
+    """The polls of a recorded wait become events, rows and validations."""
+    runs.good(tmp_path)
+    wait, known = WaitEvents(EventLog(tmp_path / FILE)), dict[str, dict[str, Any]]()
+    polls = json.loads((ROOT / "tests/recorded/waitfor.json").read_text())["polls"]
+    for poll in polls:
+        things = [{"id": "", **poll}, *poll["hosts"]]
+        for thing in things:
+            checks = known.setdefault(thing["id"], {})
+            checks.update(thing["validations"])
+            thing["validations_info"] = json.dumps(
+                {"all": [{"id": name, "status": one[1], "message": one[2]} for name, one in checks.items() if one]}
+            )
+        wait.show({**things[0], "hosts": things[1:]}, [])
+    run, __ = written(tmp_path)
+    for host in polls[-1]["hosts"]:
+        row = lane(run, host["requested_hostname"])
+        assert [one["state"] for one in row["states"]][-1] == host["status"] and row["failing"]
+        found = [one for one in run["validations"] if one["host"] == host["requested_hostname"]]
+        assert len(found) > 20 and {one["now"] for one in found} <= {
+            "success",
+            "failure",
+            "pending",
+            "disabled",
+            "error",
+        }
+    assert run["missing"] == []
 
 
 # ------------------------------------------------------------------------------------------------------------ served live
