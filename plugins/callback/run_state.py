@@ -70,6 +70,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._running, self._failure, self._began = (self._run_dir, self._stage), "", time.time()
             self._log = None
             self._begin(self._stage)
+            if self._stage in RUN_STAGES:
+                with contextlib.suppress(OSError, state.StateError):
+                    state.begin(*self._running)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         if result.task.action == _PLAN:
@@ -78,6 +81,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             return
         if not (self._running[0] / FILE).exists():
             # The first stage of a new cluster has removed the logs of the previous one with this name.
+            self._introduced = False
             self._begin(self._running[1])
         self._write([self._task(result, "ok"), *_found(result)])
 
@@ -123,9 +127,6 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             program = f"agentlab {version.collection()}{f' ({build})' if build else ''}"
             self._write([event("run", self._profile, text=program, at=self._began)])
         self._write([event("stage", stage, "started", at=self._began)])
-        if stage in RUN_STAGES and self._running:
-            with contextlib.suppress(OSError, state.StateError):
-                state.begin(*self._running)
 
     def _finish(self) -> None:
         if not self._running:

@@ -33,7 +33,8 @@ def main(argv: list[str]) -> int:
             raise LabError(f"--port is {args.port}: must be from 0 to 65535")
         cluster = find(args.cluster)
         if not args.live:
-            path = page.write(cluster.directory)
+            page.write(cluster.directory)
+            path = cluster.directory / page.REPORT / page.PAGE
             say(path)
             _show(path.as_uri())
             return 0

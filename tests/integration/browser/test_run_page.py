@@ -69,7 +69,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "hostile": runs.failed(folder / "hostile", HOSTILE),
         "many": runs.good(folder / "many", hosts=200),
     }
-    return {name: page.write(run_dir).as_uri() for name, run_dir in made.items()}
+    for run_dir in made.values():
+        page.write(run_dir)
+    return {name: (run_dir / "report/index.html").as_uri() for name, run_dir in made.items()}
 
 
 @pytest.mark.parametrize("width", [400, 800, 1280])
@@ -156,7 +158,7 @@ def test_filters_of_the_logs(browser: Browser, pages: dict[str, str]) -> None:
         and choose("severity", "warning") == ["wait-for | Cluster has hosts in error"]
     )
     choose("severity", "")
-    assert choose("source", "console ut_master_1")[0] == "console ut_master_1 | BdsDxe: starting"
+    assert choose("source", "master-1 console")[0] == "master-1 console | BdsDxe: starting"
     assert browser.run("document.querySelector('#known a').getAttribute('href')") == "console/ut_master_1.log"
     assert choose("text", "no such line") == [] and "No line" in browser.run(
         "document.getElementById('known').textContent"

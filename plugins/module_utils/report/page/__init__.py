@@ -35,12 +35,15 @@ def collect(run_dir: Path, *, live: bool = False) -> tuple[Run, str]:
         lines //= 2
 
 
-def write(run_dir: Path) -> Path:
-    """Write the page of a run, its document and its JUnit, each complete or not at all; return the page's path. Raises `OSError`."""
+def write(run_dir: Path) -> Run:
+    """Write the page of a run, its document and its JUnit, each complete or not at all; return the document.
+
+    Raises `OSError`.
+    """
     run, text = collect(run_dir)
     folder = run_dir / REPORT
     write_atomic(folder / DOCUMENT, json.dumps(run) + "\n", 0o600)
     write_atomic(folder / JUNIT, junit.text(junit.suites(run)), 0o600)
     write_atomic(folder / PAGE, text, 0o600)
     give_to_owner(folder)
-    return folder / PAGE
+    return run

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,7 @@ REPORT = "report"
 PAGE, DOCUMENT, JUNIT = "index.html", "run.json", "junit.xml"
 _COPIED = ("logs/*.log", "logs/*.jsonl", ".openshift_install.log", "logs/events.json", "profile.yaml")
 _RELEASE = "cluster-manifests/cluster-image-set.yaml"
+_EVENTS, _RECORD = "assisted/events.json", "run/logs/events.json"
 _MOST_FILES = 5000
 _ENDS = {
     "installed": "#3d7317",
@@ -81,7 +82,7 @@ class Collector:
             "validations": found.validations(),
             "checks": list(found.checks.values()),
             "steps": found.steps,
-            "sources": list(self._sources(files, year, verdict["moment"])),
+            "sources": list(self._sources(files, year, verdict["moment"], plan)),
             "topology": drawing.svg(plan, self._ends(plan, found, verdict)) if plan else "",
             "files": files,
             "missing": self.missing,
@@ -196,8 +197,12 @@ class Collector:
             self.missing.append(f"{len(found) - _MOST_FILES} of {len(found)} files are not listed")
         return found[:_MOST_FILES]
 
-    def _sources(self, files: Sequence[File], year: int, at: int | None) -> Iterator[Source]:
-        readable = [file["path"] for file in files if _is_log(file["path"])]
+    def _sources(self, files: Sequence[File], year: int, at: int | None, plan: Plan | None) -> Iterator[Source]:
+        nodes = {node["domain"]: node["name"] for node in plan["nodes"]} if plan else {}
+        listed = [file["path"] for file in files]
+        # What gather asked the service for is as new as what the wait has left, or newer.
+        older = {_RECORD} if _EVENTS in listed else set()
+        readable = [path for path in listed if _is_log(path) and path not in older]
         limit = min(self.lines, max(_LEAST, ALL_LINES // max(1, len(readable)))) if self.lines else 0
         for name in readable:
             path = self.report / name
@@ -205,7 +210,7 @@ class Collector:
                 if path.suffix == ".json":
                     yield logs.service_events(path, name, limit)
                 else:
-                    host, shown = _of(name)
+                    host, shown = _of(name, nodes)
                     yield logs.source(
                         path, name=shown, host=host, shown=name, year=year, at=at, limit=limit, secrets=self.secrets
                     )
@@ -276,15 +281,17 @@ def _evidence(cause: str, plan: Plan | None, files: Sequence[File]) -> str | Non
 
 def _is_log(path: str) -> bool:
     name = path.rpartition("/")[2]
-    return path.endswith(".log") or path in ("assisted/events.json", "run/logs/events.json") or name == "service-log"
+    return path.endswith(".log") or path in (_EVENTS, _RECORD) or name == "service-log"
 
 
-def _of(path: str) -> tuple[str, str]:
-    """Return the host that a log of the report is from, and its name on the page."""
+def _of(path: str, nodes: Mapping[str, str]) -> tuple[str, str]:
+    """Return the host that a log of the report is from, and its name on the page. nodes: domain to node."""
     parts = path.split("/")
     file = parts[-1].removesuffix(".log").lstrip(".")
     if parts[0] == "hosts" and len(parts) > 2:
         return parts[1], f"{parts[1]} {file}"
+    if parts[0] == "console" and file in nodes:
+        return nodes[file], f"{nodes[file]} console"
     return "", f"{parts[0]} {file}" if parts[0] != "run" else file
 
 
