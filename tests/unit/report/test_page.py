@@ -195,6 +195,7 @@ def test_pages_are_bounded(tmp_path: Path) -> None:
 def test_many_hosts(tmp_path: Path) -> None:
     run, text = written(runs.good(tmp_path, hosts=200))
     assert sum(one["group"] == "hosts" for one in run["lanes"]) == 203 and len(text) < page.LARGE
+    assert [one["name"] for one in run["lanes"] if one["group"] == "hosts"][2:5] == ["master-2", "host-0", "host-1"]
     assert len(run["validations"]) == 200 * len(runs.VALIDATIONS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -61,7 +62,8 @@ class Timeline:
         self.checks: dict[str, Check] = {}
         self.faults: list[Mark] = []
         self._stages, self._cluster, self._messages, self._faults = Row(), Row(), Row(), Row()
-        self._hosts: dict[str, Row] = {node["name"]: Row() for node in plan["nodes"]} if plan else {}
+        self._planned = [node["name"] for node in plan["nodes"]] if plan else []
+        self._hosts = {name: Row() for name in self._planned}
         self._operators: dict[str, Row] = {}
         self._validations: dict[tuple[str, str], Validation] = {}
         self._open: tuple[str, int] | None = None
@@ -83,9 +85,13 @@ class Timeline:
         )
         return [
             *(_lane(name, "run", row) for name, row in fixed if row.states.done or row.marks),
-            *(_lane(name, "hosts", row) for name, row in self._hosts.items()),
+            *(_lane(name, "hosts", self._hosts[name]) for name in self._names()),
             *(_lane(name, "operators", row) for name, row in sorted(self._operators.items())),
         ]
+
+    def _names(self) -> list[str]:
+        """Return the hosts: machines of the plan in its order, then others by name."""
+        return [*self._planned, *sorted(self._hosts.keys() - set(self._planned), key=_natural)]
 
     def validations(self) -> list[Validation]:
         """Return the validations by host."""
@@ -211,6 +217,14 @@ class Timeline:
         for row in (self._cluster, *self._hosts.values()):
             for track in (row.states, row.stages, row.failing):
                 track.leave(at)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts host-9 before host-10."""
+    return [
+        (int(part), "") if part.isascii() and part.isdecimal() else (-1, part)
+        for part in re.split(r"([0-9]{1,9})", name)
+    ]
 
 
 def _lane(name: str, group: str, row: Row) -> Lane:
