@@ -160,7 +160,9 @@ def _is_event(value: Any) -> bool:
         return False
     kinds = {"percentage": int, "seconds": int, "host": str, "stage": str, "next": str}
     return moment(value["time"]) is not None and all(
-        type(value[name]) is kind for name, kind in kinds.items() if name in value
+        isinstance(value[name], kind) and not isinstance(value[name], bool)
+        for name, kind in kinds.items()
+        if name in value
     )
 
 
