@@ -25,6 +25,7 @@ LAYERS = (
     ("sandbox",),
     ("report",),
     ("ci",),
+    ("snapshot",),
     ("_ansible",),
     ("plugins/callback", "plugins/connection", "plugins/modules"),
     ("payload/cluster", "payload/machine_os", "payload/node_agent"),

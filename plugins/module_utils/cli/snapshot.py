@@ -1,0 +1,141 @@
+"""`agentlab snapshot save|list|restore|delete|export|import`: saved states of a lab."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .. import files, signals
+from ..errors import LabError
+from ..snapshot import bundle, lab
+from ..snapshot.manifest import Manifest
+from ..state import owner
+from .cluster import Cluster, add_cluster, add_output, become, find, print_output
+from .terminal import say
+from .version import collection
+
+KEPT = ("CLUSTER", "AGENTLAB_RUNS", "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOME")
+
+
+def main(argv: list[str]) -> int:
+    """Run one of the actions."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab snapshot",
+        description="Save and restore the whole lab: memory and disks of its machines, services, leases and the run directory.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, (text, __) in _ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        if name != "list":
+            action.add_argument(
+                "snapshot" if name != "import" else "file",
+                metavar="NAME" if name != "import" else "FILE",
+                help="name of the snapshot" if name != "import" else "an exported snapshot",
+            )
+        if name == "export":
+            action.add_argument("file", metavar="FILE", help="file to write")
+        if name == "list":
+            add_output(action)
+        add_cluster(action)
+    args = parser.parse_args(argv)
+    try:
+        cluster = find(args.cluster)
+        if os.geteuid():
+            # A sandbox belongs to root. sudo says whose the request is.
+            kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
+            return become(["sudo", "env", *kept, sys.executable, "-m", __package__ or "", "snapshot", *argv])
+        with signals.raised():
+            return _ACTIONS[args.action][1](cluster, args)
+    except (LabError, ValueError, OSError) as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return 1
+
+
+def of(cluster: Cluster) -> lab.Lab:
+    """Return the lab of a cluster."""
+    return lab.Lab(cluster.plan, cluster.directory, owner.caller(cluster.plan, cluster.directory), collection())
+
+
+def save(cluster: Cluster, args: argparse.Namespace) -> int:
+    begin = time.monotonic()
+    made = lab.save(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
+    say(
+        f"snapshot {made.name} saved in {time.monotonic() - begin:.1f} s; the machines stood still for {made.paused:.1f} s"
+    )
+    return 0
+
+
+def show(cluster: Cluster, args: argparse.Namespace) -> int:
+    found = lab.existing(cluster.state_dir)
+    sizes = lab.sizes(of(cluster), found)
+    if args.output:
+        print_output([_row(one, sizes[one.name]) for one in found], args.output)
+        return 0
+    for name, taken, size, machines in [
+        ("NAME", "SAVED", "SIZE", "MACHINES"),
+        *((one.name, _time(one.taken), files.size_text(sizes[one.name]), str(len(one.machines))) for one in found),
+    ]:
+        say(f"{name:<20}  {taken:<20}  {size:<10}  {machines}".rstrip())
+    return 0
+
+
+def restore(cluster: Cluster, args: argparse.Namespace) -> int:
+    begin = time.monotonic()
+    found = lab.restore(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
+    say(f"snapshot {found.name} of {_time(found.taken)} restored in {time.monotonic() - begin:.1f} s")
+    return 0
+
+
+def delete(cluster: Cluster, args: argparse.Namespace) -> int:
+    lab.delete(of(cluster), args.snapshot)
+    say(f"snapshot {args.snapshot} deleted")
+    return 0
+
+
+def export(cluster: Cluster, args: argparse.Namespace) -> int:
+    path = Path(args.file).absolute()
+    bundle.export(of(cluster), args.snapshot, path)
+    say(
+        f"warning: {path} holds secrets of the lab: keys, passwords, tokens and the memory of its machines. "
+        "Share it only with those who may use the lab",
+        sys.stderr,
+    )
+    say(f"{path} written ({files.size_text(path.stat().st_size)})")
+    return 0
+
+
+def import_(cluster: Cluster, args: argparse.Namespace) -> int:
+    made = bundle.import_(of(cluster), Path(args.file))
+    say(f"snapshot {made.name} of {_time(made.taken)} imported")
+    return 0
+
+
+def _time(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _row(one: Manifest, size: int) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "saved": _time(one.taken),
+        "bytes": size,
+        "machines": {machine.domain: machine.state for machine in one.machines},
+        "qemu": one.host.qemu,
+        "accelerator": one.host.accelerator,
+        "agentlab": one.host.agentlab,
+    }
+
+
+_ACTIONS: dict[str, tuple[str, Callable[[Cluster, argparse.Namespace], int]]] = {
+    "save": ("save the lab as it is now", save),
+    "list": ("print the snapshots of a cluster", show),
+    "restore": ("put the lab back to a snapshot, in place of its present state", restore),
+    "delete": ("delete a snapshot", delete),
+    "export": ("write a snapshot to a file, which holds secrets", export),
+    "import": ("read a snapshot from a file", import_),
+}

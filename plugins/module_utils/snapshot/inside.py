@@ -1,0 +1,70 @@
+"""Start networks, pool and services of a restored lab: a program that runs inside its sandbox.
+
+    python -m ...snapshot.inside networks|services RUN_DIR < OWNER
+
+OWNER is the lab's owner as in `owner.json`. The error message is written to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ..boot.modes import MODES
+from ..errors import AgentlabError
+from ..libvirt import network, storage
+from ..libvirt.connection import connect
+from ..plan import rundir, secrets
+from ..plan.model import Plan
+from ..sandbox import services, uplink
+from ..state import owner
+
+
+def networks(plan: Plan, found: owner.Owner) -> None:
+    """Start the networks, with the leases that they had, and the pool."""
+    hypervisor = plan["hypervisor"]
+    boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
+    forwarders = uplink.forwarders(Path(hypervisor["state_dir"]))
+    wanted = [
+        network.render(
+            entry,
+            found,
+            private=True,
+            forwarders=forwarders,
+            boot_file=boot_file if entry["purpose"] == "machine" else None,
+        )
+        for entry in plan["networks"]
+    ]
+    with connect() as connection:
+        network.apply(connection, wanted)
+        storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], found.mark)
+
+
+def serve(plan: Plan, run_dir: Path) -> None:
+    """Start the services."""
+    known = secrets.of(plan, run_dir)
+    tls = {
+        name: (run_dir / "tls" / file).read_text()
+        for name, file in (("ca", "ca.crt"), ("certificate", "server.crt"), ("key", "server.key"))
+    }
+    wanted = services.render(secrets.into(plan, known), tls, private=True, http_secret=known["registry_http"])
+    services.ensure(wanted, Path(plan["hypervisor"]["state_dir"]) / "processes")
+
+
+def main(what: str, directory: str) -> int:
+    """Start what the argument names; return the exit status."""
+    run_dir = Path(directory)
+    try:
+        plan = rundir.load_plan(run_dir)
+        if what == "networks":
+            networks(plan, owner.parse(sys.stdin.buffer.read(), Path(owner.FILE)))
+        else:
+            serve(plan, run_dir)
+    except (AgentlabError, OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

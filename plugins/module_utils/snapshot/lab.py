@@ -1,0 +1,289 @@
+"""Save, restore, list and delete snapshots of a lab. Runs as root on the host, outside of the lab's sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .. import files
+from ..errors import LabError
+from ..libvirt.connection import connect
+from ..libvirt.domain import TCG_CPU
+from ..plan import rundir
+from ..plan.faults import of_lab
+from ..plan.model import Plan
+from ..sandbox import kvm, namespaces, uplink
+from ..sandbox.host import NETNS_DIR, claim
+from ..state import owner
+from . import clocks, machines, manifest, tree
+from .manifest import DIRECTORY, FORMAT, OFF, RUNNING, Host, Machine, Manifest, SnapshotError
+
+START_SECONDS = 60.0
+# Of the state directory: what belongs to the sandbox's processes, not to the lab.
+_LEFT_ALONE = frozenset(
+    {DIRECTORY, owner.FILE, namespaces.FILE, "processes", "sandbox/run", "sandbox/nothing", "sandbox/keeper.py"}
+)
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab with its plan, its run directory, who asks, and the version of agentlab that does."""
+
+    plan: Plan
+    run_dir: Path
+    who: owner.Caller
+    version: str
+
+    @property
+    def state_dir(self) -> Path:
+        """State directory of the cluster."""
+        return Path(self.plan["hypervisor"]["state_dir"])
+
+    @property
+    def pool(self) -> Path:
+        """Directory of the disks."""
+        return Path(self.plan["hypervisor"]["pool_dir"])
+
+    def check(self) -> owner.Owner:
+        """Return the lab's owner. Raises `LabError` if it has no snapshots by its kind, `OwnerError` if it is another's."""
+        hypervisor, name = self.plan["hypervisor"], self.plan["cluster"]["name"]
+        if hypervisor["kind"] != "sandbox":
+            raise SnapshotError(f"snapshots need hypervisor.kind sandbox; cluster {name} has {hypervisor['kind']}")
+        if not self.pool.is_relative_to(self.state_dir):
+            raise SnapshotError(
+                f"snapshots need a storage pool in the state directory; hypervisor.pool_dir of cluster {name} is {self.pool}"
+            )
+        found = owner.verify(self.state_dir, self.who)
+        if found is None:
+            raise SnapshotError(
+                f"there is no lab of cluster {name} in {self.state_dir}: agentlab prepare --cluster {name}"
+            )
+        return found
+
+
+Note = Callable[[str], None]
+"""Is called with what was not possible and is no error, such as setting a machine's clock."""
+
+
+def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
+    """Save the lab as snapshot `name`, and let it continue. Raises `SnapshotError`, after which there is no such snapshot."""
+    lab.check()
+    target = manifest.place(lab.state_dir, name)
+    if target.exists():
+        raise SnapshotError(f"snapshot {name} exists: delete it first, or choose another name")
+    if of_lab(lab.plan):
+        raise SnapshotError(
+            "a lab that injects faults cannot be saved, because their state is not: remove `faults` from the profile"
+        )
+    running = namespaces.require(lab.plan["cluster"]["name"], lab.state_dir)
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    domains = [node["domain"] for node in lab.plan["nodes"]]
+    socket = machines.uri(running.pid)
+    with files.staging(target.parent) as stage, connect(socket) as connection:
+        host = _host(lab)
+        before = machines.states(connection, domains)
+        _check_space(lab, before, target.parent)
+        memory = stage / "memory"
+        memory.mkdir(mode=0o700)
+        begin, taken = time.monotonic(), time.time()
+        with machines.standing_still(connection, before, socket, memory, stage):
+            saved = machines.save(connection, before, lab.pool, memory)
+            layers = {disk.volume for machine in saved for disk in machine.disks}
+            tops = {str((lab.pool / volume).relative_to(lab.state_dir)) for volume in layers}
+            modes = tree.replicate(
+                lab.state_dir,
+                stage / "state",
+                linked=lambda path: _is_shared(lab, path),
+                skip=lambda path: path in _LEFT_ALONE or path in tops,
+                private=True,
+            )
+            run_modes = tree.replicate(
+                lab.run_dir, stage / "run", linked=lambda path: path.endswith(".iso"), private=True
+            )
+        manifest.write_modes(stage, {"state": modes, "run": run_modes})
+        paused = time.monotonic() - begin
+        _step_clocks(lab, running, saved, note)
+        made = Manifest(
+            FORMAT,
+            name,
+            lab.plan["cluster"]["name"],
+            str(lab.state_dir),
+            taken,
+            plan_digest(lab.run_dir),
+            round(paused, 2),
+            host,
+            saved,
+        )
+        manifest.write(stage, made)
+        stage.rename(target)
+    return made
+
+
+def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
+    """Put the lab back to snapshot `name`, machines running. A killed restore can be repeated.
+
+    Raises `SnapshotError` before anything changes for a snapshot of another plan, QEMU, accelerator, CPU model or version.
+    """
+    found = lab.check()
+    saved = manifest.read(lab.state_dir, name)
+    place = manifest.place(lab.state_dir, name)
+    manifest.refuse_other(saved, _host(lab), plan_digest(lab.run_dir))
+    _check_files(saved, place, lab)
+    modes, run_modes = manifest.read_modes(place, "state"), manifest.read_modes(place, "run")
+    netns = lab.plan["hypervisor"]["netns"]
+    namespaces.stop(netns, lab.state_dir, found.mark)
+    claim(lab.state_dir, lab.who, NETNS_DIR)
+    shutil.rmtree(lab.state_dir / "processes", ignore_errors=True)
+    tree.replicate(
+        place / "state",
+        lab.state_dir,
+        linked=lambda path: _is_shared(lab, path),
+        skip=lambda path: path in _LEFT_ALONE,
+        modes=modes,
+    )
+    tree.replicate(place / "run", lab.run_dir, linked=lambda path: path.endswith(".iso"), modes=run_modes)
+    for machine in saved.machines:
+        for disk in machine.disks:
+            machines.overlay(lab.pool, disk)
+    gateways = [subnet["gateway"] for subnet in lab.plan["networks"][0]["subnets"]]
+    namespaces.ensure(
+        lab.who, netns, lab.state_dir, gateways, lab.plan["cluster"]["domain"], lambda: saved.host.accelerator == "kvm"
+    )
+    running = namespaces.require(lab.plan["cluster"]["name"], lab.state_dir)
+    uplink.ensure(running, lab.plan)
+    _finish(_start(lab, running, "networks", found), "networks")
+    # They take longer than the machines' memory.
+    services = _start(lab, running, "services", found)
+    try:
+        with connect(machines.uri(running.pid)) as connection:
+            machines.load(connection, saved.machines, place / "memory")
+            _finish(services, "services")
+            machines.resume(connection, saved.machines)
+    finally:
+        services.kill()
+    _step_clocks(lab, running, saved.machines, note)
+    return saved
+
+
+def existing(state_dir: Path) -> list[Manifest]:
+    """Return the snapshots of a cluster, the oldest first."""
+    return sorted((manifest.read(state_dir, name) for name in manifest.names(state_dir)), key=lambda one: one.taken)
+
+
+def delete(lab: Lab, name: str) -> None:
+    """Delete snapshot `name`; labs that were restored from it are not affected."""
+    lab.check()
+    path = manifest.place(lab.state_dir, name)
+    if not path.is_dir():
+        manifest.read(lab.state_dir, name)
+    # Without its manifest it is no snapshot, wherever this is killed.
+    with files.staging(path.parent) as stage:
+        path.rename(stage / name)
+
+
+def plan_digest(run_dir: Path) -> str:
+    """Return the SHA-256 of the plan in a run directory."""
+    return hashlib.sha256((run_dir / rundir.PLAN).read_bytes()).hexdigest()
+
+
+def _step_clocks(lab: Lab, running: namespaces.Running, saved: Sequence[Machine], note: Note) -> None:
+    for problem in clocks.step(lab.plan, lab.run_dir, running, [one.domain for one in saved if one.state == RUNNING]):
+        note(problem)
+
+
+def _host(lab: Lab) -> Host:
+    accelerator = kvm.domain_type(lab.plan["hypervisor"]["domain_type"])
+    done = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=False)
+    return Host(
+        (done.stdout.splitlines() or ["missing"])[0],
+        accelerator,
+        _processor() if accelerator == "kvm" else TCG_CPU,
+        lab.version,
+    )
+
+
+def _processor() -> str:
+    """Return model and flags of this host's processor, which a guest with KVM sees."""
+    first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    lines = [line.partition(":") for line in first.splitlines()]
+    found = {key.strip(): value.strip() for key, __, value in lines}
+    flags = hashlib.sha256(" ".join(sorted(found.get("flags", "").split())).encode()).hexdigest()[:12]
+    return f"{found.get('model name', 'unknown')} (flags {flags})"
+
+
+def _check_space(lab: Lab, before: dict[str, str], directory: Path) -> None:
+    needed = sum(node["memory_mib"] for node in lab.plan["nodes"] if before[node["domain"]] != OFF) * _MIB
+    status = os.statvfs(directory)
+    free = status.f_bavail * status.f_frsize
+    if free < needed:
+        raise SnapshotError(
+            f"{directory}: {files.size_text(free)} free, but the memory of the machines may take {files.size_text(needed)}: "
+            "free some space, or delete snapshots"
+        )
+
+
+def _check_files(saved: Manifest, place: Path, lab: Lab) -> None:
+    pool = place / "state" / lab.pool.relative_to(lab.state_dir)
+    wanted = [pool / disk.layer for machine in saved.machines for disk in machine.disks]
+    wanted += [place / "memory" / machine.domain for machine in saved.machines if machine.state != OFF]
+    missing = [str(path) for path in wanted if path.is_symlink() or not path.is_file()]
+    expected = sorted(node["domain"] for node in lab.plan["nodes"])
+    if missing or sorted(machine.domain for machine in saved.machines) != expected:
+        raise SnapshotError(
+            f"snapshot {saved.name} is damaged: {', '.join(missing) or 'its machines are not those of the plan'}"
+            f"{' is missing' if missing else ''}; delete it"
+        )
+
+
+def _is_shared(lab: Lab, path: str) -> bool:
+    """Return whether a file of the state directory never changes: layers, media of the BMCs, and blobs, whose name is their digest."""
+    pool = str(lab.pool.relative_to(lab.state_dir))
+    return path.startswith(f"{pool}/") or (path.endswith("/data") and "/blobs/sha256/" in path)
+
+
+def _start(lab: Lab, running: namespaces.Running, what: str, found: owner.Owner) -> subprocess.Popen[bytes]:
+    """Start `inside` in the sandbox, in this program's environment."""
+    module = f"{__package__}.inside"
+    process = subprocess.Popen(
+        [*namespaces.enter(running), sys.executable, "-m", module, what, str(lab.run_dir)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdin
+    process.stdin.write(json.dumps(asdict(found)).encode())
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def _finish(process: subprocess.Popen[bytes], what: str) -> None:
+    try:
+        __, errors = process.communicate(timeout=START_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        raise LabError(f"the {what} of the lab did not start within {START_SECONDS:.0f} s") from error
+    if process.returncode:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        raise LabError(f"the {what} of the lab cannot be started: {lines[-1] if lines else process.returncode}")
+
+
+def sizes(lab: Lab, found: Sequence[Manifest]) -> dict[str, int]:
+    """Return the bytes on disk of each snapshot's memory and disks; layers that several share count for each."""
+    return {one.name: _size(manifest.place(lab.state_dir, one.name)) for one in found}
+
+
+def _size(top: Path) -> int:
+    return sum(
+        os.lstat(os.path.join(folder, name)).st_blocks * 512 for folder, __, names in os.walk(top) for name in names
+    )

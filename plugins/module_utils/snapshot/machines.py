@@ -1,0 +1,176 @@
+"""Machines of a snapshot: paused together, memory and disks saved, restored and resumed.
+
+A disk's content becomes an immutable layer (`layer-<uuid>.qcow2`) beside the volume, and the volume an empty overlay on it.
+Backing files are named relative to the directory, so that layers are shared by hard links and each directory is complete:
+deleting a snapshot or a lab never affects another. Each step leaves disks that a machine can start from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import uuid
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from ..documents import load_json
+from ..libvirt.connection import lookup
+from .manifest import OFF, PAUSED, RUNNING, Machine, SavedDisk, SnapshotError
+
+LAYER = "layer-"
+# libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags.
+_SAVE_PAUSED = 4
+_STATES = {1: RUNNING, 3: PAUSED, 5: OFF}
+_INACTIVE = 2
+
+
+def uri(pid: int) -> str:
+    """Return the URI of the libvirt in the sandbox with first process `pid`, as root outside of it."""
+    return f"qemu+unix:///system?socket=/proc/{pid}/root/run/libvirt/libvirt-sock"
+
+
+def states(connection: Any, domains: Sequence[str]) -> dict[str, str]:
+    """Return the state of each domain. Raises `SnapshotError` for one that is missing or in a state that cannot be saved."""
+    found = {}
+    for name in domains:
+        domain = lookup(connection, "lookupByName", name)
+        if domain is None:
+            raise SnapshotError(f"domain {name} does not exist: the lab is not complete; run: agentlab prepare")
+        number = domain.state()[0]
+        if number not in _STATES:
+            raise SnapshotError(f"domain {name} cannot be saved in libvirt's state {number}: power it off or on first")
+        found[name] = _STATES[number]
+    return found
+
+
+@contextlib.contextmanager
+def standing_still(
+    connection: Any, before: Mapping[str, str], socket: str, memory: Path, stage: Path
+) -> Iterator[None]:
+    """Pause all running domains, and let them continue at the end, also those whose memory was saved to `memory` meanwhile.
+
+    stage: unfinished files. When this process is killed, a watcher lets the machines continue and removes these; socket: URI of libvirt.
+    """
+    running = [name for name, state in before.items() if state == RUNNING]
+    live = [name for name, state in before.items() if state != OFF]
+    # Standard input ends with this process, however it ends. What libvirt was doing for it, it finishes first.
+    script = (
+        "read done && exit; uri=$1 memory=$2 stage=$3; shift 3; for name; do state=${name%%:*} name=${name#*:}; "
+        '[ "$state" = running ] && virsh -q -c "$uri" resume "$name" || virsh -q -c "$uri" restore "$memory/$name" "--$state"; '
+        'done; rm -rf "$stage"'
+    )
+    watcher = subprocess.Popen(
+        ["sh", "-c", script, "sh", socket, str(memory), str(stage), *(f"{before[name]}:{name}" for name in live)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+    )
+    try:
+        for name in running:
+            connection.lookupByName(name).suspend()
+        yield
+    finally:
+        ended = [name for name in live if not connection.lookupByName(name).isActive()]
+        _load(connection, [memory / name for name in ended])
+        for name in running:
+            connection.lookupByName(name).resume()
+        with contextlib.suppress(OSError):
+            watcher.communicate(b"done\n")
+
+
+def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:
+    """Save the memory of machines into the directory `memory`, which ends their QEMU, and make their disks layers in `pool`."""
+
+    def one(name: str) -> Machine:
+        domain = connection.lookupByName(name)
+        volumes = _volumes(domain)
+        if before[name] != OFF:
+            domain.saveFlags(str(memory / name), None, _SAVE_PAUSED)
+            (memory / name).chmod(0o600)
+        return Machine(name, before[name], tuple(_layer(pool, volume) for volume in volumes))
+
+    with ThreadPoolExecutor(4) as executor:
+        return tuple(executor.map(one, before))
+
+
+def load(connection: Any, machines: Sequence[Machine], memory: Path) -> None:
+    """Load the memory of machines from the directory `memory`; they stay paused."""
+    _load(connection, [memory / machine.domain for machine in machines if machine.state != OFF])
+
+
+def _load(connection: Any, files: Sequence[Path]) -> None:
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(lambda path: connection.restoreFlags(str(path), None, _SAVE_PAUSED), files))
+
+
+def resume(connection: Any, machines: Sequence[Machine]) -> None:
+    """Resume those machines that ran, together."""
+    for machine in machines:
+        if machine.state == RUNNING:
+            connection.lookupByName(machine.domain).resume()
+
+
+def overlay(pool: Path, disk: SavedDisk) -> None:
+    """Make the volume of a disk an empty overlay on its layer."""
+    volume, layer = pool / disk.volume, pool / disk.layer
+    new = pool / f".{disk.volume}.new"
+    new.unlink(missing_ok=True)
+    # -u: the backing file is not opened.
+    command = [
+        "qemu-img",
+        "create",
+        "-q",
+        "-f",
+        "qcow2",
+        "-u",
+        "-b",
+        disk.layer,
+        "-F",
+        "qcow2",
+        str(new),
+        str(disk.size),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        new.unlink(missing_ok=True)
+        raise SnapshotError(f"disk {disk.volume}: {done.stderr.strip()}")
+    status = layer.stat()
+    os.chown(new, status.st_uid, status.st_gid)
+    new.chmod(0o600)
+    new.rename(volume)
+
+
+def _layer(pool: Path, volume: str) -> SavedDisk:
+    disk = SavedDisk(volume, f"{LAYER}{uuid.uuid4()}.qcow2", _size(pool / volume))
+    os.link(pool / volume, pool / disk.layer)
+    (pool / disk.layer).chmod(0o600)
+    overlay(pool, disk)
+    return disk
+
+
+def _size(path: Path) -> int:
+    done = subprocess.run(["qemu-img", "info", "--output=json", str(path)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SnapshotError(f"disk {path.name}: {done.stderr.strip()}")
+    return int(load_json(done.stdout, name=path.name)["virtual-size"])
+
+
+def _volumes(domain: Any) -> list[str]:
+    """Return the volume of each disk of a domain. Raises `SnapshotError` for a disk that is no volume."""
+    found = []
+    for disk in ET.fromstring(domain.XMLDesc(_INACTIVE)).findall("devices/disk"):
+        source, target = disk.find("source"), disk.find("target")
+        if disk.get("device") == "disk" and source is not None and target is not None:
+            volume = source.get("volume")
+            if not volume:
+                raise SnapshotError(
+                    f"domain {domain.name()}: disk {target.get('dev')} is not a volume of the lab's pool"
+                )
+            found.append(volume)
+    return found

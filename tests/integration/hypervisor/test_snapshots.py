@@ -1,0 +1,211 @@
+"""Snapshots of a lab with small real guests: saved, restored, refused, killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+
+sys.path.insert(0, str(Path(__file__).parent))
+import guest
+
+BOOT_SECONDS = 60
+CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
+
+
+def wait_for(console: Path, text: str, seconds: float = BOOT_SECONDS) -> None:
+    end = time.monotonic() + seconds
+    while text not in (console.read_text(errors="replace") if console.exists() else ""):
+        assert time.monotonic() < end, f"{text!r} is not in {console}"
+        time.sleep(0.1)
+
+
+def until(condition: Any, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def command(one: Any, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", CLI, "snapshot", *arguments, "--cluster", one.cluster]
+
+
+def environment(one: Any) -> dict[str, str]:
+    return {**one.environment(), "AGENTLAB_RUNS": str(one.run_dir.parent)}
+
+
+def snapshot(one: Any, *arguments: str, wrong: bool = False) -> str:
+    """Run the verb on the lab's host; return its output."""
+    done = subprocess.run(
+        [*namespaces.enter(one.host, str(Path.cwd())), *command(one, *arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(one),
+        check=False,
+    )
+    assert (done.returncode != 0) == wrong, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def left(one: Any) -> list[str]:
+    """What is in the directory of the snapshots."""
+    directory = one.state_dir / "snapshots"
+    return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
+
+
+def state(one: Any) -> str:
+    return str(one.enter("virsh", "domstate", f"{one.cluster}_master_0")).strip()
+
+
+def press_a_key(one: Any) -> None:
+    """Let the guest continue: it resets when a byte comes over its console."""
+    terminal = re.search(r"<console type='pty' tty='([^']+)'", one.enter("virsh", "dumpxml", f"{one.cluster}_master_0"))
+    assert terminal
+    one.enter("sh", "-c", f"(printf r; sleep 3) > {terminal[1]}")
+
+
+def write(one: Any, text: str, base: Path) -> None:
+    """Write a bootable disk that says a line, through the running machine's QEMU."""
+    written = base / "disk"
+    written.write_bytes(guest.disk(text))
+    written.chmod(0o644)
+    script = f'qemu-io -d scsi0-0-0-0 "write -s {written} 0 {written.stat().st_size}"'
+    one.enter("virsh", "qemu-monitor-command", f"{one.cluster}_master_0", "--hmp", script)
+
+
+@pytest.fixture
+def booted(lab: Any, guests: None) -> Any:
+    """A lab whose machine waits for a key."""
+    one = lab("agtest", {"topology": "sno", "stack": "ipv4", "nodes": {"master-0": {"memory_mib": 1024}}})
+    one.play("prepare")
+    guest.iso(one.run_dir / "agent.x86_64.iso", "this is the image")
+    (one.run_dir / "agent.x86_64.iso").chmod(0o600)
+    one.play("boot")
+    wait_for(one.state_dir / "console/agtest_master_0.log", "this is the image")
+    return one
+
+
+def test_a_lab_goes_back_to_its_snapshot(booted: Any, base: Path) -> None:
+    """Memory, disks, run directory and services are as they were; what came later is gone, and again."""
+    one = booted
+    console = one.state_dir / "console/agtest_master_0.log"
+    write(one, "this is the first disk", base)
+    (one.run_dir / "note").write_text("before")
+    print(snapshot(one, "save", "ready"))
+    assert state(one) == "running"
+    assert one.play("prepare")[0] == 0
+    saved = console.read_text(errors="replace")
+    places = [path for path in (one.state_dir / "snapshots").rglob("*") if path.is_file() and not path.is_symlink()]
+    assert [path for path in places if path.stat().st_mode & 0o077 and "/blobs/" not in str(path)] == []
+    assert (one.state_dir / "snapshots").stat().st_mode & 0o777 == 0o700
+
+    for __ in range(2):
+        write(one, "this is the second disk", base)
+        (one.run_dir / "note").write_text("after")
+        (one.run_dir / "new").write_text("")
+        press_a_key(one)
+        wait_for(console, "this is the second disk")
+        print(snapshot(one, "restore", "ready"))
+        assert state(one) == "running"
+        assert console.read_text(errors="replace") == saved
+        assert (one.run_dir / "note").read_text() == "before" and not (one.run_dir / "new").exists()
+        assert one.play("prepare")[0] == 0
+    press_a_key(one)
+    wait_for(console, "this is the first disk")
+
+    rows = json.loads(snapshot(one, "list", "-o", "json"))
+    assert [(row["name"], row["machines"]) for row in rows] == [("ready", {"agtest_master_0": "running"})]
+    assert "exists" in snapshot(one, "save", "ready", wrong=True)
+
+    exported = base / "ready.tar"
+    assert "holds secrets" in snapshot(one, "export", "ready", str(exported))
+    assert exported.stat().st_mode & 0o777 == 0o600
+    assert "snapshot ready exists" in snapshot(one, "import", str(exported), wrong=True)
+    snapshot(one, "delete", "ready")
+    assert left(one) == []
+    snapshot(one, "import", str(exported))
+    snapshot(one, "restore", "ready")
+    assert state(one) == "running" and console.read_text(errors="replace") == saved
+    assert one.play("prepare")[0] == 0
+    snapshot(one, "delete", "ready")
+    assert "there is no snapshot 'ready'" in snapshot(one, "restore", "ready", wrong=True)
+    assert state(one) == "running"
+
+
+FULL = f"""
+import sys
+from {CLI.rpartition(".")[0]}.snapshot import lab
+from {CLI} import main
+lab._check_space = lambda *__: None  # what it allows for is more than a machine needs
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_save_that_is_killed_or_finds_no_room_leaves_nothing(booted: Any, base: Path) -> None:
+    one = booted
+    write(one, "this is the disk", base)
+    for delay in (0.0, 0.3, 0.7):
+        process = subprocess.Popen(
+            [*namespaces.enter(one.host, str(Path.cwd())), *command(one, "save", "ready")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(one),
+            start_new_session=True,
+        )
+        until(lambda: bool(left(one)))
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        until(lambda: left(one) == [] and state(one) == "running")
+    assert "there is no snapshot 'ready'" in snapshot(one, "restore", "ready", wrong=True)
+
+    directory = one.state_dir / "snapshots"
+    small = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "small", str(directory)]
+    for pid in (one.host.pid, json.loads((one.state_dir / "sandbox.json").read_text())["pid"]):
+        place = namespaces.enter(one.host) if pid == one.host.pid else one.inside()
+        subprocess.run([*place, *small], check=True)
+    assert "free some space, or delete snapshots" in snapshot(one, "save", "ready", wrong=True)
+    full = subprocess.run(
+        [*namespaces.enter(one.host, str(Path.cwd())), sys.executable, "-c", FULL, *command(one, "save", "ready")[3:]],
+        capture_output=True,
+        text=True,
+        env=environment(one),
+        check=False,
+    )
+    assert full.returncode == 1 and "No space left on device" in full.stderr, full.stdout + full.stderr
+    assert one.enter("ls", "-A", str(directory)) == "" and state(one) == "running"
+    for place in (one.inside(), namespaces.enter(one.host)):
+        subprocess.run([*place, "umount", str(directory)], check=True)
+
+    assert one.play("prepare")[0] == 0
+    press_a_key(one)
+    wait_for(one.state_dir / "console/agtest_master_0.log", "this is the disk")
+
+
+def test_another_users_snapshots_are_refused(lab: Any) -> None:
+    one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
+    one.play("prepare")
+    marker = one.state_dir / "owner.json"
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"uid": 4711, "user": "another"}))
+    for action in (
+        ["save", "x"],
+        ["list"],
+        ["restore", "x"],
+        ["delete", "x"],
+        ["export", "x", "/tmp/x"],
+        ["import", "x"],
+    ):
+        assert "belongs to another (uid 4711)" in snapshot(one, *action, wrong=True)
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"uid": os.getuid(), "user": "root"}))
