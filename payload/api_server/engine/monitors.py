@@ -31,6 +31,10 @@ _TIMED = frozenset(
 )
 #: How long a chunk of a monitor pass may hold the event loop, in seconds.
 _SLICE = 0.005
+#: A clock that changes by more than these seconds between two passes was set; less is the work of a time server.
+_STEP = 5.0
+#: Fields from which timeouts are measured.
+_STARTS = ("_checked_in", "_status_at", "_stage_at", "_stage_info_at", "_install_at", "_installing_at", "_logs_at")
 
 
 class Monitors(Preparation):
@@ -41,6 +45,7 @@ class Monitors(Preparation):
     ) -> None:
         super().__init__(config, store, render, clock)
         self.stopped = asyncio.Event()
+        self._ahead: float | None = None
 
     async def monitor_hosts(self) -> None:
         """Make one pass over all hosts, in slices, so that requests are answered in between."""
@@ -125,9 +130,25 @@ class Monitors(Preparation):
         while not self.stopped.is_set() and self.store.sweep():
             await asyncio.sleep(0)
 
+    def notice_step(self, ahead: float) -> None:
+        """Move the starts of timeouts along when the clock was stepped: a machine that stood still has lost no host.
+
+        ahead: seconds by which the clock is ahead of one that is never set.
+        """
+        before, self._ahead = self._ahead, ahead
+        if before is None or abs(step := ahead - before) < _STEP:
+            return
+        LOG.warning("the clock was set by %.0f s: timeouts continue", step)
+        for document in (*self.hosts.values(), *self.clusters.values()):
+            for name in _STARTS:
+                if document.get(name):
+                    document.touch(name, float(document[name]) + step)
+
     async def _loop(self, setting: str, work: Callable[[], Any]) -> None:
         while not self.stopped.is_set():
             try:
+                if self.clock is time.time:
+                    self.notice_step(time.time() - time.monotonic())
                 began = time.perf_counter()
                 await work()
                 kind = "hosts" if work == self.monitor_hosts else "clusters"

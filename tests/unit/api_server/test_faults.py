@@ -352,3 +352,19 @@ async def test_ignored_validation(tmp_path: Path) -> None:
         await lab.call("PUT", f"{path}/ignored-validations", {"host-validation-ids": '["has-default-route"]'}, 201)
         host = await pump(lab, agent, "known")
         assert checks(host)["has-default-route"][0] == "failure"
+
+
+async def test_a_clock_that_is_set_loses_no_host(tmp_path: Path) -> None:
+    """As after the restore of a snapshot: hours have passed for the clock, and none for the hosts."""
+    async with Lab(tmp_path) as lab:
+        clock = lab.engine.clock = Clock()
+        path, agent = await installing(lab)
+        lab.engine.notice_step(0)
+        clock.ahead = 48 * 3600
+        lab.engine.notice_step(clock.ahead)
+        await asyncio.sleep(0.1)
+        assert (await lab.call("GET", agent.path))["status"] == "installing"
+        assert (await lab.call("GET", path))["status"] == "installing"
+        # Then time counts again.
+        clock.ahead += 5 * 60 + 10
+        await lab.until(agent.path, lambda found: found["status"] == "error")
