@@ -43,8 +43,9 @@ def networks(plan: Plan, found: owner.Owner) -> None:
 def serve(plan: Plan, run_dir: Path) -> None:
     """Start the services."""
     known = secrets.of(plan, run_dir)
+    # Without the end of the last line, as Ansible's lookup gives it to `lab_services`: other files would mean a restart.
     tls = {
-        name: (run_dir / "tls" / file).read_text()
+        name: (run_dir / "tls" / file).read_text().rstrip()
         for name, file in (("ca", "ca.crt"), ("certificate", "server.crt"), ("key", "server.key"))
     }
     wanted = services.render(secrets.into(plan, known), tls, private=True, http_secret=known["registry_http"])

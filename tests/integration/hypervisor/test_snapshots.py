@@ -65,6 +65,12 @@ def left(one: Any) -> list[str]:
     return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
 
 
+def assert_unchanged(one: Any) -> None:
+    """Prepare has nothing to do, or the assertion says what."""
+    changed, output = one.play("prepare", "--diff")
+    assert changed == 0, output
+
+
 def state(one: Any) -> str:
     return str(one.enter("virsh", "domstate", f"{one.cluster}_master_0")).strip()
 
@@ -192,6 +198,63 @@ def test_a_save_that_is_killed_or_finds_no_room_leaves_nothing(booted: Any, base
     assert one.play("prepare")[0] == 0
     press_a_key(one)
     wait_for(one.state_dir / "console/agtest_master_0.log", "this is the disk")
+
+
+def test_a_lab_whose_machines_are_off(lab: Any, traces: Any, base: Path) -> None:
+    """Disks, networks, services and the run directory come back, in a sandbox of its own; destroy removes the snapshots."""
+    before = traces()
+    one = lab("agtest", {"topology": "compact", "stack": "dualstack"})
+    one.play("prepare")
+    volume = next((one.state_dir / "pool").glob("*master_0*"))
+    blob = one.state_dir / "services/registry/storage/docker/registry/v2/blobs/sha256/ab/abcd/data"
+    blob.parent.mkdir(parents=True)
+    blob.write_text("blob")
+    one.enter("qemu-io", "-c", "write -P 1 0 64k", str(volume))
+    print(snapshot(one, "save", "off"))
+    assert_unchanged(one)
+    assert one.enter("qemu-io", "-c", "read -P 1 0 64k", str(volume)).startswith("read 65536/65536")
+    shared = one.state_dir / "snapshots/off/state" / blob.relative_to(one.state_dir)
+    assert os.path.samefile(blob, shared)
+
+    one.enter("qemu-io", "-c", "write -P 2 0 64k", str(volume))
+    one.enter("virsh", "net-destroy", "agtestbm")
+    blob.unlink()
+    # Killed anywhere, it can be repeated.
+    for delay in (0.5, 1.5):
+        process = subprocess.Popen(
+            [*namespaces.enter(one.host, str(Path.cwd())), *command(one, "restore", "off")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(one),
+            start_new_session=True,
+        )
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    print(snapshot(one, "restore", "off"))
+    assert "Pattern verification failed" not in one.enter("qemu-io", "-c", "read -P 1 0 64k", str(volume))
+    assert blob.read_text() == "blob"
+    assert_unchanged(one)
+
+    plan = one.run_dir / "plan.yaml"
+    text = plan.read_text()
+    plan.write_text(text + "# another\n")
+    assert "plan (SHA-256) is" in snapshot(one, "restore", "off", wrong=True)
+    plan.write_text(text)
+    exported = base / "off.tar"
+    assert "holds secrets" in snapshot(one, "export", "off", str(exported))
+    assert exported.stat().st_mode & 0o777 == 0o600
+    # What the lab runs from stays, and a snapshot comes back from its file.
+    snapshot(one, "delete", "off")
+    assert left(one) == []
+    assert_unchanged(one)
+    one.enter("qemu-io", "-c", "write -P 3 0 64k", str(volume))
+    snapshot(one, "import", str(exported))
+    snapshot(one, "restore", "off")
+    assert "Pattern verification failed" not in one.enter("qemu-io", "-c", "read -P 1 0 64k", str(volume))
+    assert_unchanged(one)
+    one.play("destroy")
+    assert traces() == before and not one.parent.exists()
 
 
 def test_another_users_snapshots_are_refused(lab: Any) -> None:
