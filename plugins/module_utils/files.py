@@ -65,10 +65,14 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
 
 
 @contextmanager
-def staging(parent: Path) -> Iterator[Path]:
-    """A directory below `parent` for files that are moved from there when they are complete; removed at the end."""
+def staging(parent: Path, *, inherited: bool = False) -> Iterator[Path]:
+    """A directory below `parent` for files that are moved from there when they are complete; removed at the end.
+
+    inherited: a child that is started with `close_fds=False` keeps it from being swept when this process is killed.
+    """
     sweep(parent)
     path, fd = _locked(lambda: Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)), os.O_RDONLY | os.O_DIRECTORY)
+    os.set_inheritable(fd, inherited)
     try:
         yield path
     finally:

@@ -145,3 +145,24 @@ def test_special_files_are_not_replaced(tmp_path: Path, name: str) -> None:
     assert files.explain(caught.value) == f"{tmp_path}/{name}: Not a regular file"
     assert (tmp_path / name).is_fifo() and (tmp_path / "link").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "link"]
+
+
+def test_a_child_keeps_the_staging_of_a_killed_parent(tmp_path: Path) -> None:
+    code = """
+import os, subprocess, sys
+from pathlib import Path
+from ansible_collections.agentlab.ocp.plugins.module_utils import files
+with files.staging(Path(sys.argv[1]), inherited=True) as path:
+    child = subprocess.Popen(["sleep", "60"], close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print(path, child.pid, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    path, pid = done.stdout.split()
+    files.sweep(tmp_path)
+    assert Path(path).is_dir()
+    os.kill(int(pid), signal.SIGKILL)
+    end = time.monotonic() + 10
+    while Path(path).exists() and time.monotonic() < end:
+        files.sweep(tmp_path)
+    assert not Path(path).exists()

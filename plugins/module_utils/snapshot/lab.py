@@ -88,7 +88,7 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     target.parent.mkdir(mode=0o700, exist_ok=True)
     domains = [node["domain"] for node in lab.plan["nodes"]]
     socket = machines.uri(running.pid)
-    with files.staging(target.parent) as stage, connect(socket) as connection:
+    with files.staging(target.parent, inherited=True) as stage, connect(socket) as connection:
         host = _host(lab)
         before = machines.states(connection, domains)
         _check_space(lab, before, target.parent)
@@ -175,7 +175,8 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
 
 
 def existing(state_dir: Path) -> list[Manifest]:
-    """Return the snapshots of a cluster, the oldest first."""
+    """Return the snapshots of a cluster, the oldest first, after removing what a killed save left."""
+    files.sweep(state_dir / DIRECTORY)
     return sorted((manifest.read(state_dir, name) for name in manifest.names(state_dir)), key=lambda one: one.taken)
 
 

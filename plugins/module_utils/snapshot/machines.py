@@ -70,6 +70,7 @@ def standing_still(
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         cwd="/",
+        close_fds=False,  # it holds the lock of `stage`, whose memory it needs
     )
     try:
         for name in running:

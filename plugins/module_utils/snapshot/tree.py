@@ -36,7 +36,7 @@ def replicate(
     given: dict[str, int] = {}
     target.mkdir(parents=True, exist_ok=True)
     wanted = dict(_walk(source, skip))
-    for name, status in sorted(_walk(target, skip), reverse=True):
+    for name, status in sorted(_walk(target, skip, special=True), reverse=True):
         other = wanted.get(name)
         if other is None or stat.S_IFMT(other.st_mode) != stat.S_IFMT(status.st_mode):
             path = target / name
@@ -64,7 +64,8 @@ def replicate(
     return given
 
 
-def _walk(top: Path, skip: Rule, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+def _walk(top: Path, skip: Rule, below: str = "", *, special: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what is below `top`, directories before their content; special: also sockets, pipes and devices."""
     for entry in sorted(os.scandir(top / below), key=lambda one: one.name):
         name = f"{below}{entry.name}"
         if skip(name):
@@ -72,8 +73,8 @@ def _walk(top: Path, skip: Rule, below: str = "") -> Iterator[tuple[str, os.stat
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             yield name, status
-            yield from _walk(top, skip, f"{name}/")
-        elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+            yield from _walk(top, skip, f"{name}/", special=special)
+        elif special or stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
             yield name, status
 
 

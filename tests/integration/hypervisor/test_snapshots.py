@@ -174,7 +174,9 @@ def test_a_save_that_is_killed_or_finds_no_room_leaves_nothing(booted: Any, base
         time.sleep(delay)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        until(lambda: left(one) == [] and state(one) == "running")
+        until(lambda: state(one) == "running", 60)  # libvirt first ends what it has begun
+        assert json.loads(snapshot(one, "list", "-o", "json")) == []
+        until(lambda: left(one) == [])
     assert "there is no snapshot 'ready'" in snapshot(one, "restore", "ready", wrong=True)
 
     directory = one.state_dir / "snapshots"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.tree import replicate
@@ -68,3 +69,13 @@ def test_modes_come_back(tmp_path: Path) -> None:
     (live / "file").unlink()
     replicate(saved, live, modes=modes)
     assert (live / "file").stat().st_mode & 0o777 == 0o644
+
+
+def test_sockets_of_a_directory_that_is_gone(tmp_path: Path) -> None:
+    """As QEMU's, which was killed."""
+    for name in ("source", "target/domain"):
+        (tmp_path / name).mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(tmp_path / "target/domain/monitor.sock"))
+        replicate(tmp_path / "source", tmp_path / "target")
+    assert list((tmp_path / "target").iterdir()) == []
