@@ -25,7 +25,7 @@ LAYER = "layer-"
 # libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags.
 _SAVE_PAUSED = 4
 _STATES = {1: RUNNING, 3: PAUSED, 5: OFF}
-_INACTIVE = 2
+_SECURE, _INACTIVE, _MIGRATABLE = 1, 2, 8
 
 
 def uri(pid: int) -> str:
@@ -92,7 +92,7 @@ def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -
         domain = connection.lookupByName(name)
         volumes = _volumes(domain)
         if before[name] != OFF:
-            domain.saveFlags(str(memory / name), None, _SAVE_PAUSED)
+            domain.saveFlags(str(memory / name), _without_chains(domain), _SAVE_PAUSED)
             (memory / name).chmod(0o600)
         return Machine(name, before[name], tuple(_layer(pool, volume) for volume in volumes))
 
@@ -153,6 +153,18 @@ def _layer(pool: Path, volume: str) -> SavedDisk:
     (pool / disk.layer).chmod(0o600)
     overlay(pool, disk)
     return disk
+
+
+def _without_chains(domain: Any) -> str:
+    """Return the definition of a running domain, for the file with its memory, without the layers of its disks.
+
+    With them libvirt would open a disk as it was, without the layer that it has from now on.
+    """
+    tree = ET.fromstring(domain.XMLDesc(_SECURE | _MIGRATABLE))
+    for disk in tree.findall("devices/disk"):
+        for chain in disk.findall("backingStore"):
+            disk.remove(chain)
+    return ET.tostring(tree, encoding="unicode")
 
 
 def _size(path: Path) -> int:
