@@ -124,7 +124,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         if not self._introduced:
             self._introduced = True
             build = version.commit()
-            program = f"agentlab {version.collection()}{f' ({build})' if build else ''}"
+            program = f"agentlab {version.VERSION}{f' ({build})' if build else ''}"
             self._write([event("run", self._profile, text=program, at=self._began)])
         self._write([event("stage", stage, "started", at=self._began)])
 

@@ -15,7 +15,9 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
   - bcrypt
+  - cryptography
   - kubernetes
+  - libvirt-python
   - PyYAML
   - requests
 options:
@@ -47,6 +49,12 @@ options:
       - The installation is complete only when the Job C(assisted-installer-controller) is, which upstream does not check.
       - With O(stall_minutes=0) nothing else is looked at.
     type: dict
+  owner:
+    description:
+      - The caller's identity, C(agentlab_owner). With it the snapshots that the plan asks for (C(snapshots)) are saved in C(snapshots) of
+        the cluster's state directory, when all hosts are ready and when the cluster is installed.
+      - One that exists is kept. One that cannot be saved ends the module with an error, after the installation.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -74,19 +82,27 @@ seconds:
   type: float
 """
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.moments import Moments
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
+from ansible_collections.agentlab.ocp.plugins.module_utils.version import VERSION
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
 
 
@@ -99,20 +115,31 @@ def main() -> None:
             "record": {"type": "path", "required": True},
             "stall_minutes": {"type": "float", "default": 0},
             "plan": {"type": "dict"},
+            "owner": {"type": "dict"},
         },
+        required_by={"owner": "plan"},
         supports_check_mode=True,
     )
+
+    def snapshots(plan: Plan, directory: Path, log: Log) -> Moments | None:
+        if not plan["snapshots"]:
+            return None
+        known = load_wait_for(directory)
+        service = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
+        who = owner.from_fact(module.params["owner"])
+        return Moments(Lab(plan, directory, who, VERSION), service, log)
 
     def wait() -> dict[str, Any]:
         if module.check_mode:
             return {"changed": False, "exit_code": 0, "seconds": 0.0}
         params, start = module.params, time.monotonic()
-        watch = {"diagnose": Probe(checked(params["plan"]), Path(params["dir"]))} if params["plan"] else {}
+        plan = checked(params["plan"]) if params["plan"] else None
+        watch = {"diagnose": Probe(plan, Path(params["dir"]))} if plan else {}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
         record = Recorder(Path(params["record"]))
-        faults = Path(params["plan"]["services"]["directory"], "faults/log") if params["plan"] else None
+        faults = Path(plan["services"]["directory"], "faults/log") if plan else None
         events = WaitEvents(EventLog(record.directory / Path(FILE).name, of_run(directory)), faults=faults)
 
         def say(level: str, text: str) -> None:
@@ -123,20 +150,24 @@ def main() -> None:
             record(cluster, new)
             events.show(cluster, new)
 
-        outcome = wait_for(
-            params["event"],
-            directory,
-            say,
-            show,
-            stall=params["stall_minutes"] * 60,
-            controller=params["plan"] is not None,
-            skip_password=True,
-            show_operators=events.show_operators,
-            **watch,
-        )
-        if not outcome.exit_code and params["plan"] and params["plan"]["hypervisor"]["kind"] == "sandbox":
+        saver = snapshots(plan, directory, log) if plan and params["owner"] else None
+        with saver or contextlib.nullcontext():
+            outcome = wait_for(
+                params["event"],
+                directory,
+                say,
+                show,
+                stall=params["stall_minutes"] * 60,
+                controller=plan is not None,
+                skip_password=True,
+                show_operators=events.show_operators,
+                **watch,
+            )
+        if saver and not outcome.exit_code and params["event"] == "install-complete":
+            saver.installed()
+        if not outcome.exit_code and plan and plan["hypervisor"]["kind"] == "sandbox":
             # Upstream's last lines are for a cluster that the reader's host can reach.
-            command = Access(params["plan"], directory).kubectl("get", "nodes")
+            command = Access(plan, directory).kubectl("get", "nodes")
             log(
                 "info",
                 f"Names and addresses of the cluster exist in the lab's network only; this enters it:\n    {command}",
@@ -149,6 +180,8 @@ def main() -> None:
         }
         if outcome.exit_code:
             module.fail_json(msg=outcome.error, **result)
+        if saver and saver.failures:
+            module.fail_json(msg="; ".join(saver.failures), **result)
         return result
 
     run(module, wait)

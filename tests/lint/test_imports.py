@@ -13,7 +13,19 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ("ansible_collections", "agentlab", "ocp")
 # From the bottom. A folder (or a module that is in none) may import what stands in a row above its own here, and nothing else.
 LAYERS = (
-    ("_deps", "addresses", "bounded", "errors", "files", "log", "redact_words", "releases", "signals", "vocabulary"),
+    (
+        "_deps",
+        "addresses",
+        "bounded",
+        "errors",
+        "files",
+        "log",
+        "redact_words",
+        "releases",
+        "signals",
+        "version",
+        "vocabulary",
+    ),
     ("_yaml", "redact", "watch"),
     ("documents",),
     ("ignition", "nmstate", "packages", "release", "state", "version"),

@@ -57,7 +57,9 @@ LAB: dict[str, Verb] = {
     "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
     "doctor": Verb("check whether this host can run a lab, with a remedy for each problem", "doctor"),
     "prune": Verb("remove what your labs left behind: without a run directory, or never finished", "prune"),
-    "snapshot": Verb("save and restore the whole lab: save, list, restore, delete, export, import", "snapshot"),
+    "snapshot": Verb(
+        "save, restore or copy the whole lab: save, list, restore, copy, delete, export, import", "snapshot"
+    ),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }

@@ -26,6 +26,7 @@ from ..vocabulary import RUN_STAGES, Exit
 from . import follow, orphans, run_page
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
+from .stages import add_stages, restore, tags, unfinished, until
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     if verb == "destroy":
         parser.add_argument("--all", action="store_true", help="every cluster of this checkout that is yours")
     if verb == "deploy":
-        parser.add_argument("--stop-after", choices=RUN_STAGES, metavar="STAGE", help=f"one of {', '.join(RUN_STAGES)}")
+        add_stages(parser)
         parser.add_argument("--no-gather", action="store_true", help="do not collect logs after a failure")
     return parser
 
@@ -110,10 +111,13 @@ def run(verb: str, argv: list[str]) -> int:
         options = ["--check"] * args.check + ["--diff"] * args.diff + ["-v"] * args.verbose
         return _destroy_all([*options, *(word for given in args.extra_vars for word in ("-e", given))])
     directory = run_dir(args.cluster)
+    if (restored := getattr(args, "snapshot", None)) and (status := restore(args, directory)):
+        return status
     with scratch() as (temporary, lock):
         inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
         try:
             components = dict(overrides.pair(text) for text in getattr(args, "override", ()))
+            stages = until(getattr(args, "stop_after", None), *([unfinished(directory)] if restored else []))
             text, variables = inputs(
                 verb, args.cluster, args.profile, adopt=getattr(args, "adopt", False), components=components
             )
@@ -139,9 +143,9 @@ def run(verb: str, argv: list[str]) -> int:
         command += [option for given in args.extra_vars for option in ("-e", given)]
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
         (directory / FAILURE).unlink(missing_ok=True)
-        stages = _stages(getattr(args, "stop_after", None))
+        selected = tags(stages) if verb == "deploy" else []
         with follow.printed(directory) if getattr(args, "output", None) else contextlib.nullcontext() as out:
-            status = _ansible([*command, *stages, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
+            status = _ansible([*command, *selected, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
         if status == Exit.INTERRUPTED:
             run_page.after(directory, interrupted=True)
             say(f"\ninterrupted; to resume: {program()} {verb} --cluster {args.cluster}", sys.stderr)
@@ -275,11 +279,6 @@ def missing_packages() -> list[str]:
     path = ROOT / "roles/setup/vars/main.yml"
     table = load_yaml(read_file(path), name=str(path))["agentlab_setup_packages"]
     return missing(table[distribution(table)])
-
-
-def _stages(stop_after: str | None) -> list[str]:
-    """Return the options that skip the stages after a stage: each has its name as a tag."""
-    return ["--tags", ",".join(["plan", *RUN_STAGES[: RUN_STAGES.index(stop_after) + 1]])] if stop_after else []
 
 
 def _literal(variables: Mapping[str, str | bool | dict[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""`agentlab snapshot save|list|restore|delete|export|import`: saved states of a lab."""
+"""`agentlab snapshot save|list|restore|copy|delete|export|import`: saved states of a lab."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from .. import files, signals
 from ..errors import LabError
-from ..snapshot import bundle, lab
+from ..snapshot import bundle, copies, lab
 from ..snapshot.manifest import Manifest
 from ..state import owner
+from ..version import VERSION
 from .cluster import Cluster, add_cluster, add_output, become, find, print_output
 from .terminal import say
-from .version import collection
 
 KEPT = ("CLUSTER", "AGENTLAB_RUNS", "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOME")
 
@@ -39,6 +39,8 @@ def main(argv: list[str]) -> int:
             )
         if name == "export":
             action.add_argument("file", metavar="FILE", help="file to write")
+        if name == "copy":
+            action.add_argument("copy", metavar="CLUSTER", help="name of the new cluster")
         if name == "list":
             add_output(action)
         add_cluster(action)
@@ -58,7 +60,7 @@ def main(argv: list[str]) -> int:
 
 def of(cluster: Cluster) -> lab.Lab:
     """Return the lab of a cluster."""
-    return lab.Lab(cluster.plan, cluster.directory, owner.caller(cluster.plan, cluster.directory), collection())
+    return lab.Lab(cluster.plan, cluster.directory, owner.caller(cluster.plan, cluster.directory), VERSION)
 
 
 def save(cluster: Cluster, args: argparse.Namespace) -> int:
@@ -88,6 +90,13 @@ def restore(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
     found = lab.restore(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
     say(f"snapshot {found.name} of {_time(found.taken)} restored in {time.monotonic() - begin:.1f} s")
+    return 0
+
+
+def copy(cluster: Cluster, args: argparse.Namespace) -> int:
+    begin = time.monotonic()
+    copies.copy(of(cluster), args.snapshot, args.copy, lambda text: say(f"warning: {text}", sys.stderr))
+    say(f"snapshot {args.snapshot} runs as cluster {args.copy}, started in {time.monotonic() - begin:.1f} s")
     return 0
 
 
@@ -135,6 +144,7 @@ _ACTIONS: dict[str, tuple[str, Callable[[Cluster, argparse.Namespace], int]]] = 
     "save": ("save the lab as it is now", save),
     "list": ("print the snapshots of a cluster", show),
     "restore": ("put the lab back to a snapshot, in place of its present state", restore),
+    "copy": ("start a snapshot as another cluster, beside this one", copy),
     "delete": ("delete a snapshot", delete),
     "export": ("write a snapshot to a file, which holds secrets", export),
     "import": ("read a snapshot from a file", import_),

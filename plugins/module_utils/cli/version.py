@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 
 from ..releases import RELEASES
-from ..version import collection, commit
+from ..version import VERSION, commit
 from ..vocabulary import LAB_VERSION
 from .terminal import say
 
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
 
         print_output(
             {
-                "agentlab": collection(),
+                "agentlab": VERSION,
                 "commit": build or None,
                 "payload": LAB_VERSION,
                 "releases": sorted(RELEASES),
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
             args.output,
         )
         return 0
-    say(f"agentlab {collection()}{f' ({build})' if build else ''}")
+    say(f"agentlab {VERSION}{f' ({build})' if build else ''}")
     say(f"lab payload {LAB_VERSION}, releases {', '.join(sorted(RELEASES))}")
     say(f"ansible-core {_installed('ansible-core')}, Python {platform.python_version()}")
     return 0

@@ -79,6 +79,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "installer": _installer(profile, machine, services),
         "settings": {name: str(value) for name, value in profile["settings"].items()},
         "faults": [faults.complete(fault) for fault in profile["faults"]],
+        "snapshots": list(profile["snapshots"]),
     }
     faults.apply(plan)
     return plan

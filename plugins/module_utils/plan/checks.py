@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from ..addresses import family as family_of
 from . import link_checks, links
 from .build import node_names
+from .faults import KINDS
 from .fields import Family
 from .formats import LABEL
 from .names import mac_address
@@ -417,6 +418,17 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("faults", index, "kind"), "extra_host", "is a duplicate; remove one"
 
 
+def _check_snapshots(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    wanted = profile["snapshots"]
+    for index, moment in enumerate(wanted):
+        if moment in wanted[:index]:
+            yield ("snapshots", index), moment, "is a duplicate; remove one"
+    if wanted and profile["hypervisor"]["kind"] != "sandbox":
+        yield ("snapshots",), wanted, "requires `hypervisor: {kind: sandbox}`: only a whole sandbox is saved"
+    if wanted and any(not KINDS[fault["kind"]].in_plan for fault in profile["faults"]):
+        yield ("snapshots",), wanted, "requires a profile without faults that the lab injects: their state is not saved"
+
+
 _CHECKS = (
     _check_cluster,
     _check_counts,
@@ -431,4 +443,5 @@ _CHECKS = (
     _check_addresses,
     _check_ports,
     _check_faults,
+    _check_snapshots,
 )

@@ -44,6 +44,7 @@ Platform = Literal["none", "baremetal", "external"]
 ClusterRole = Literal["master", "arbiter", "worker"]
 Role = Literal["master", "arbiter", "worker", "extra"]
 Stack = Literal["ipv4", "ipv6", "dualstack", "v6v4"]
+Moment = Literal["ready", "installed"]
 
 Bridge = Annotated[str, "bridge"]
 Cidr = Annotated[str, "cidr"]

@@ -23,6 +23,7 @@ from .fields import (
     Label,
     Link,
     Login,
+    Moment,
     Name,
     OneOf,
     Password,
@@ -293,3 +294,5 @@ class Plan(TypedDict):
     """Intervals of the lab payload's programs."""
     faults: list[PlanFault]
     """What goes wrong on purpose; see faults.md."""
+    snapshots: list[Moment]
+    """When the lab is saved during the wait, as a snapshot of that name."""

@@ -23,6 +23,7 @@ from .fields import (
     Label,
     Login,
     Mac,
+    Moment,
     OneOf,
     Password,
     Platform,
@@ -396,3 +397,5 @@ class Profile(TypedDict, total=False):
     """Intervals of the lab payload's programs; a number without unit is seconds."""
     faults: list[ProfileFault]
     """What goes wrong on purpose; see faults.md."""
+    snapshots: list[Moment]
+    """When the lab is saved during the wait, as a snapshot of that name: `ready`, before the installation starts, or `installed`."""

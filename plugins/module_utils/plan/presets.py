@@ -87,6 +87,7 @@ DEFAULTS: dict[str, Any] = {
     },
     "settings": {},
     "faults": [],
+    "snapshots": [],
 }
 
 MACHINE: dict[str, Any] = {

@@ -7,6 +7,7 @@ A separate program that needs only the standard library: `python3 keeper.py < SP
     work      directory of the sandbox's private files
     binds     [[source, target], ...]: mounted over the targets, in this sandbox only
     hidden    entries of /run that the sandbox does not see
+    shown_as  path at which the sandbox also sees the parent of `work`; null: nowhere else
     resolver  content of its /etc/resolv.conf
     masked    devices that only root can open in the sandbox
     daemons   {name: argv}: started in order, restarted when they exit
@@ -53,13 +54,12 @@ def unmount(target: str) -> None:
     _call(f"unmount {target}", _libc.umount2(target.encode(), 0))
 
 
-def private_run(work: str, hidden: set[str]) -> None:
-    """Put a tmpfs over /run that shows the host's entries, except the hidden ones."""
-    stage = os.path.join(work, "run")
+def _view(directory: str, stage: str, hidden: set[str]) -> None:
+    """Make a tmpfs at `stage` that shows the entries of `directory`, except the hidden ones."""
     os.makedirs(stage, exist_ok=True)
     mount("tmpfs", stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
-    for name in sorted(set(os.listdir("/run")) - hidden):
-        source, target = os.path.join("/run", name), os.path.join(stage, name)
+    for name in sorted(set(os.listdir(directory)) - hidden):
+        source, target = os.path.join(directory, name), os.path.join(stage, name)
         kind = os.lstat(source).st_mode
         if stat.S_ISLNK(kind):
             os.symlink(os.readlink(source), target)
@@ -69,6 +69,22 @@ def private_run(work: str, hidden: set[str]) -> None:
         else:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
             mount(source, target, None, MS_BIND)
+
+
+def alias(work: str, shown_as: str) -> None:
+    """Show the directory that `work` is in at another path, too, whether or not the host has something there."""
+    directory, name = os.path.split(shown_as)
+    stage = os.path.join(work, "beside")
+    _view(directory, stage, {name})
+    os.mkdir(os.path.join(stage, name))
+    mount(os.path.dirname(work), os.path.join(stage, name), None, MS_BIND)
+    mount(stage, directory, None, MS_BIND | MS_REC)
+
+
+def private_run(work: str, hidden: set[str]) -> None:
+    """Put a tmpfs over /run that shows the host's entries, except the hidden ones."""
+    stage = os.path.join(work, "run")
+    _view("/run", stage, hidden)
     for name in ("libvirt", "lock", "openvswitch"):
         os.makedirs(os.path.join(stage, name), exist_ok=True)
     mount(stage, "/run", None, MS_BIND | MS_REC)
@@ -95,6 +111,8 @@ def prepare(spec: dict[str, Any]) -> None:
     # sysfs shows the links of the namespace it was mounted in; libvirt reads and writes bridges there. A new one also hides
     # the host's cgroups, so that libvirt leaves nothing in them.
     mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    if spec["shown_as"]:
+        alias(spec["work"], spec["shown_as"])
     private_run(spec["work"], set(spec["hidden"]))
     private_resolver(spec["work"], spec["resolver"])
     for source, target in spec["binds"]:

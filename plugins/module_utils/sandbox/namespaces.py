@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +29,8 @@ from . import keeper, processes, switch
 from .host import NETNS_DIR, claim, leave_host, mount_of
 
 FILE = "sandbox.json"
+ORIGIN = "origin"
+"""In the state directory of a copy: a link with the path of the state directory that its machines know."""
 DEVICE = Path("/dev/kvm")
 READY_SECONDS = 20.0
 PRIVATE = ("/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
@@ -80,13 +82,21 @@ def find(state_dir: Path) -> Running | None:
     except (OSError, ValueError, TypeError):
         return None
     texts = (running.cluster, running.netns, running.work)
-    if not all(isinstance(text, str) for text in texts) or not processes.runs(running.pid, running.start):
+    if not all(isinstance(text, str) for text in texts):
         return None
+    if not processes.runs(running.pid, running.start):
+        return _around(state_dir, running)
     # A file that was damaged may name any process. Only root can read the environment of root's processes.
     environment = processes.environment_of(running.pid)
     if environment and environment.get(processes.MARK) != f"{state_dir}/keeper":
         return None
     return running
+
+
+def _around(state_dir: Path, noted: Running) -> Running | None:
+    """Return the sandbox that this process itself is in, where its first process has the number 1."""
+    here = processes.start_time(1) == noted.start and processes.is_ours(1, state_dir, "keeper")
+    return replace(noted, pid=1) if here else None
 
 
 def default_state_dir(cluster: str) -> Path:
@@ -168,6 +178,7 @@ def ensure(
         "work": str(work),
         "binds": [[str(work / name.strip("/").replace("/", "-")), name] for name in PRIVATE],
         "hidden": list(HIDDEN),
+        "shown_as": os.readlink(state_dir / ORIGIN) if (state_dir / ORIGIN).is_symlink() else None,
         # If root can open a device and QEMU's user cannot, libvirt probes QEMU's capabilities at every call.
         "masked": [str(DEVICE)] if DEVICE.exists() and not accelerated else [],
         "resolver": "".join(f"nameserver {address}\n" for address in resolver) + f"search {search}\n",

@@ -17,7 +17,7 @@ from ..plan.model import Plan
 from ..report import probe
 from ..sandbox import namespaces
 
-STEP_SECONDS = 15.0
+STEP_SECONDS = 30.0
 
 
 def step(plan: Plan, run_dir: Path, running: namespaces.Running, domains: Sequence[str]) -> list[str]:

@@ -29,7 +29,17 @@ from .manifest import DIRECTORY, FORMAT, OFF, RUNNING, Host, Machine, Manifest, 
 START_SECONDS = 60.0
 # Of the state directory: what belongs to the sandbox's processes, not to the lab.
 _LEFT_ALONE = frozenset(
-    {DIRECTORY, owner.FILE, namespaces.FILE, "processes", "sandbox/run", "sandbox/nothing", "sandbox/keeper.py"}
+    {
+        DIRECTORY,
+        owner.FILE,
+        namespaces.FILE,
+        "processes",
+        "sandbox/run",
+        "sandbox/nothing",
+        "sandbox/beside",
+        "sandbox/keeper.py",
+        namespaces.ORIGIN,
+    }
 )
 _MIB = 1 << 20
 
@@ -134,29 +144,59 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     Raises `SnapshotError` before anything changes for a snapshot of another plan, QEMU, accelerator, CPU model or version.
     """
     found = lab.check()
+    saved = usable(lab, name)
+    place = manifest.place(lab.state_dir, name)
+    namespaces.stop(lab.plan["hypervisor"]["netns"], lab.state_dir, found.mark)
+    claim(lab.state_dir, lab.who, NETNS_DIR)
+    shutil.rmtree(lab.state_dir / "processes", ignore_errors=True)
+    fill_run(lab, place)
+    fill_state(lab, place, saved)
+    start(lab, saved, place / "memory", found, note)
+    return saved
+
+
+def usable(lab: Lab, name: str) -> Manifest:
+    """Return the manifest of a snapshot that can be restored here. Raises `SnapshotError`."""
     saved = manifest.read(lab.state_dir, name)
     place = manifest.place(lab.state_dir, name)
     manifest.refuse_other(saved, _host(lab), plan_digest(lab.run_dir))
     _check_files(saved, place, lab)
-    modes, run_modes = manifest.read_modes(place, "state"), manifest.read_modes(place, "run")
-    netns = lab.plan["hypervisor"]["netns"]
-    namespaces.stop(netns, lab.state_dir, found.mark)
-    claim(lab.state_dir, lab.who, NETNS_DIR)
-    shutil.rmtree(lab.state_dir / "processes", ignore_errors=True)
+    for part in ("state", "run"):
+        manifest.read_modes(place, part)
+    return saved
+
+
+def fill_run(lab: Lab, place: Path) -> None:
+    """Make the run directory that of the snapshot at `place`."""
+    tree.replicate(
+        place / "run", lab.run_dir, linked=lambda path: path.endswith(".iso"), modes=manifest.read_modes(place, "run")
+    )
+
+
+def fill_state(lab: Lab, place: Path, saved: Manifest) -> None:
+    """Make the state directory that of the snapshot at `place`, with empty overlays on the layers of its disks."""
     tree.replicate(
         place / "state",
         lab.state_dir,
         linked=lambda path: _is_shared(lab, path),
         skip=lambda path: path in _LEFT_ALONE,
-        modes=modes,
+        modes=manifest.read_modes(place, "state"),
     )
-    tree.replicate(place / "run", lab.run_dir, linked=lambda path: path.endswith(".iso"), modes=run_modes)
     for machine in saved.machines:
         for disk in machine.disks:
             machines.overlay(lab.pool, disk)
+
+
+def start(lab: Lab, saved: Manifest, memory: Path, found: owner.Owner, note: Note) -> None:
+    """Start the sandbox with its networks and services, and load and resume the saved machines from the directory `memory`."""
     gateways = [subnet["gateway"] for subnet in lab.plan["networks"][0]["subnets"]]
     namespaces.ensure(
-        lab.who, netns, lab.state_dir, gateways, lab.plan["cluster"]["domain"], lambda: saved.host.accelerator == "kvm"
+        lab.who,
+        lab.plan["hypervisor"]["netns"],
+        lab.state_dir,
+        gateways,
+        lab.plan["cluster"]["domain"],
+        lambda: saved.host.accelerator == "kvm",
     )
     running = namespaces.require(lab.plan["cluster"]["name"], lab.state_dir)
     uplink.ensure(running, lab.plan)
@@ -165,13 +205,14 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     services = _start(lab, running, "services", found)
     try:
         with connect(machines.uri(running.pid)) as connection:
-            machines.load(connection, saved.machines, place / "memory")
+            machines.load(connection, saved.machines, memory)
+            if lab.plan["cluster"]["name"] != saved.cluster:
+                machines.rename(connection, saved.machines, lab.plan["cluster"]["name"])
             _finish(services, "services")
             machines.resume(connection, saved.machines)
     finally:
         services.kill()
     _step_clocks(lab, running, saved.machines, note)
-    return saved
 
 
 def existing(state_dir: Path) -> list[Manifest]:

@@ -19,6 +19,8 @@ from typing import Any
 
 from ..documents import load_json
 from ..libvirt.connection import lookup
+from ..libvirt.domain import METADATA
+from ..libvirt.xmldiff import NAMESPACES
 from .manifest import OFF, PAUSED, RUNNING, Machine, SavedDisk, SnapshotError
 
 LAYER = "layer-"
@@ -26,6 +28,8 @@ LAYER = "layer-"
 _SAVE_PAUSED = 4
 _STATES = {1: RUNNING, 3: PAUSED, 5: OFF}
 _SECURE, _INACTIVE, _MIGRATABLE = 1, 2, 8
+# Of virDomainMetadataType and virDomainModificationImpact.
+_ELEMENT, _LIVE, _CONFIG = 2, 1, 2
 
 
 def uri(pid: int) -> str:
@@ -115,6 +119,17 @@ def resume(connection: Any, machines: Sequence[Machine]) -> None:
     for machine in machines:
         if machine.state == RUNNING:
             connection.lookupByName(machine.domain).resume()
+
+
+def rename(connection: Any, machines: Sequence[Machine], cluster: str) -> None:
+    """Note in the definitions of loaded machines that they belong to `cluster`, as `domain.render` does."""
+    uri = METADATA[1:].partition("}")[0]
+    for machine in machines:
+        domain = connection.lookupByName(machine.domain)
+        node = ET.fromstring(domain.metadata(_ELEMENT, uri, 0))
+        node.set("cluster", cluster)
+        places = _CONFIG if machine.state == OFF else _CONFIG | _LIVE
+        domain.setMetadata(_ELEMENT, ET.tostring(node, encoding="unicode"), NAMESPACES[uri], uri, places)
 
 
 def overlay(pool: Path, disk: SavedDisk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -9,10 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -50,7 +53,7 @@ def snapshot(one: Any, *arguments: str, wrong: bool = False) -> str:
         [*namespaces.enter(one.host, str(Path.cwd())), *command(one, *arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         env=environment(one),
         check=False,
     )
@@ -71,13 +74,25 @@ def assert_unchanged(one: Any) -> None:
     assert changed == 0, output
 
 
+def domain(one: Any) -> str:
+    return str(one.plan["nodes"][0]["domain"])
+
+
 def state(one: Any) -> str:
-    return str(one.enter("virsh", "domstate", f"{one.cluster}_master_0")).strip()
+    return str(one.enter("virsh", "domstate", domain(one))).strip()
+
+
+def copied(one: Any, name: str) -> Any:
+    """Return a copy of the lab, which `agentlab snapshot copy` made."""
+    made = copy.copy(one)
+    made.cluster, made.run_dir = name, one.run_dir.parent / name
+    made.plan = rundir.load_plan(made.run_dir)
+    return made
 
 
 def press_a_key(one: Any) -> None:
     """Let the guest continue: it resets when a byte comes over its console."""
-    terminal = re.search(r"<console type='pty' tty='([^']+)'", one.enter("virsh", "dumpxml", f"{one.cluster}_master_0"))
+    terminal = re.search(r"<console type='pty' tty='([^']+)'", one.enter("virsh", "dumpxml", domain(one)))
     assert terminal
     one.enter("sh", "-c", f"(printf r; sleep 3) > {terminal[1]}")
 
@@ -88,7 +103,7 @@ def write(one: Any, text: str, base: Path) -> None:
     written.write_bytes(guest.disk(text))
     written.chmod(0o644)
     script = f'qemu-io -d scsi0-0-0-0 "write -s {written} 0 {written.stat().st_size}"'
-    one.enter("virsh", "qemu-monitor-command", f"{one.cluster}_master_0", "--hmp", script)
+    one.enter("virsh", "qemu-monitor-command", domain(one), "--hmp", script)
 
 
 @pytest.fixture
@@ -159,7 +174,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_save_that_is_killed_or_finds_no_room_leaves_nothing(booted: Any, base: Path) -> None:
+def test_a_save_that_is_killed_leaves_nothing(booted: Any, base: Path) -> None:
     one = booted
     write(one, "this is the disk", base)
     for delay in (0.0, 0.2, 0.4, 0.6):
@@ -183,11 +198,27 @@ def test_a_save_that_is_killed_or_finds_no_room_leaves_nothing(booted: Any, base
         until(lambda: left(one) == [])
     assert "there is no snapshot 'ready'" in snapshot(one, "restore", "ready", wrong=True)
 
-    directory = one.state_dir / "snapshots"
-    small = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "small", str(directory)]
-    for pid in (one.host.pid, json.loads((one.state_dir / "sandbox.json").read_text())["pid"]):
-        place = namespaces.enter(one.host) if pid == one.host.pid else one.inside()
-        subprocess.run([*place, *small], check=True)
+    assert one.play("prepare")[0] == 0
+    press_a_key(one)
+    wait_for(one.state_dir / "console/agtest_master_0.log", "this is the disk")
+
+
+@pytest.fixture
+def limited(base: Path) -> Iterator[Path]:
+    """The labs' state directories are in a file system that can be made smaller. Sandboxes that start later see it, too."""
+    parent = base / "state"
+    parent.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20g,mode=755", "limited", str(parent)], check=True)
+    yield parent
+    subprocess.run(["umount", "--lazy", str(parent)], check=True)
+
+
+def test_a_save_that_finds_no_room_leaves_nothing(limited: Path, booted: Any, base: Path) -> None:
+    one = booted
+    write(one, "this is the disk", base)
+    status = os.statvfs(limited)
+    room = (status.f_blocks - status.f_bfree) * status.f_frsize + (8 << 20)
+    subprocess.run(["mount", "-o", f"remount,size={room}", str(limited)], check=True)
     assert "free some space, or delete snapshots" in snapshot(one, "save", "ready", wrong=True)
     full = subprocess.run(
         [*namespaces.enter(one.host, str(Path.cwd())), sys.executable, "-c", FULL, *command(one, "save", "ready")[3:]],
@@ -197,13 +228,45 @@ def test_a_save_that_is_killed_or_finds_no_room_leaves_nothing(booted: Any, base
         check=False,
     )
     assert full.returncode == 1 and "No space left on device" in full.stderr, full.stdout + full.stderr
-    assert one.enter("ls", "-A", str(directory)) == "" and state(one) == "running"
-    for place in (one.inside(), namespaces.enter(one.host)):
-        subprocess.run([*place, "umount", str(directory)], check=True)
-
-    assert one.play("prepare")[0] == 0
+    assert left(one) == [] and state(one) == "running"
     press_a_key(one)
     wait_for(one.state_dir / "console/agtest_master_0.log", "this is the disk")
+
+
+def test_copies_run_side_by_side(booted: Any, base: Path) -> None:
+    """Each has its own name, disks and owner's marker; they go on when the lab that they were copied from is destroyed."""
+    one = booted
+    write(one, "this is the disk", base)
+    (one.run_dir / "note").write_text("before")
+    snapshot(one, "save", "ready")
+    print(snapshot(one, "copy", "ready", "agcopy1"), snapshot(one, "copy", "ready", "agcopy2"))
+    assert "exists: choose another name" in snapshot(one, "copy", "ready", "agcopy1", wrong=True)
+    assert "is not valid" in snapshot(one, "copy", "ready", "../x", wrong=True)
+    first, second = copied(one, "agcopy1"), copied(one, "agcopy2")
+    try:
+        assert [state(lab) for lab in (one, first, second)] == ["running"] * 3
+        assert (first.run_dir / "note").read_text() == "before"
+        for lab in (first, second):
+            changed, output = lab.play("prepare", "--diff")
+            assert changed == 0, output
+        write(one, "this is another disk", base)
+        press_a_key(first)
+        wait_for(first.state_dir / "console/agtest_master_0.log", "this is the disk")
+        snapshot(second, "save", "again")
+        one.play("destroy")
+        assert not one.state_dir.exists()
+        print(snapshot(second, "restore", "again"))
+        for lab in (first, second):
+            assert state(lab) == "running"
+            lab.enter("virsh", "destroy", domain(lab))
+            lab.enter("virsh", "start", domain(lab))
+            (lab.state_dir / "console/agtest_master_0.log").write_text("")
+            wait_for(lab.state_dir / "console/agtest_master_0.log", "this is the disk")
+    finally:
+        for lab in (first, second):
+            lab.play("destroy")
+    assert not first.state_dir.exists() and not second.state_dir.exists()
+    assert sorted(path.name for path in one.parent.iterdir() if path.is_dir()) == []
 
 
 def test_a_lab_whose_machines_are_off(lab: Any, traces: Any, base: Path) -> None:

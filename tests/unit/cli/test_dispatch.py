@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils import cli, version
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli, state, version
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab, stages
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
@@ -79,10 +79,8 @@ def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_the_version_of_an_installed_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_collection_has_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version, "ROOT", tmp_path)
-    (tmp_path / "MANIFEST.json").write_text('{"collection_info": {"version": "9.8.7"}}')
-    assert version.collection() == "9.8.7"
     assert version.commit() == ""
 
 
@@ -348,7 +346,8 @@ def test_stages_are_those_of_the_playbook_and_of_make() -> None:
     assert [(play["tags"], play["ansible.builtin.import_playbook"]) for play in plays] == [
         ([name], f"{name}.yml") for name in ("plan", *RUN_STAGES)
     ]
-    assert lab._stages("configure") == ["--tags", "plan,prepare,configure"]
+    assert stages.tags(stages.until("configure")) == ["--tags", "plan,prepare,configure"]
+    assert stages.tags(stages.until(None)) == []
     said = subprocess.run(
         ["make", "-n", "run", "STOP_AFTER=boot"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
@@ -423,3 +422,32 @@ def test_nobody_reads_the_output(argv: list[str], tmp_path: Path) -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("given", [["sno_ipv4"], ["--check"], ["--adopt"], ["--override", "node_agent=/x"]])
+def test_a_deploy_from_a_snapshot_takes_no_other_plan(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.run("deploy", [*given, "--from", "ready", *NAMED]) == 2
+    assert "deploy --from takes no profile" in capsys.readouterr().err
+
+
+def test_a_deploy_from_a_snapshot_continues_with_the_stages_that_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing runs when the snapshot cannot be restored."""
+    assert stages.unfinished(tmp_path) == RUN_STAGES[0]
+    for name in RUN_STAGES[:4]:
+        state.finish(tmp_path, name, failed=False)
+    state.begin(tmp_path, "wait")
+    assert stages.unfinished(tmp_path) == "wait"
+    assert stages.tags(stages.until(None, "wait")) == ["--tags", "plan,wait,validate"]
+    assert stages.tags(stages.until("wait", "wait")) == ["--tags", "plan,wait"]
+    assert stages.tags(stages.until("boot", "wait")) == ["--tags", "plan"]
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    monkeypatch.setattr(lab, "_ansible", lambda *__: pytest.fail("Ansible ran"))
+    assert lab.run("deploy", ["--from", "ready", *NAMED]) == 1
+
+
+def test_all_stages_done_means_the_last_again(tmp_path: Path) -> None:
+    for name in RUN_STAGES:
+        state.finish(tmp_path, name, failed=False)
+    assert stages.unfinished(tmp_path) == "validate"

@@ -85,6 +85,29 @@ def test_faults_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, to
     assert told in str(report.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("snapshots: [ready, ready]", "snapshots.1 is 'ready': is a duplicate"),
+        ("snapshots: [boot]", "snapshots.0 is 'boot': must be"),
+        ("snapshots: [ready]\nhypervisor: {kind: local}", "requires `hypervisor: {kind: sandbox}`"),
+        ("snapshots: [ready]\nfaults: [{kind: pause, node: master-0}]", "requires a profile without faults"),
+    ],
+)
+def test_snapshots_that_the_rest_of_a_profile_forbids(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ProfileError) as report:
+        load(tmp_path, text)
+    assert told in str(report.value)
+
+
+def test_snapshots_of_a_plan(tmp_path: Path) -> None:
+    assert plan(tmp_path, "snapshots: [installed, ready]\nfaults: [{kind: dns_wildcard}]")["snapshots"] == [
+        "installed",
+        "ready",
+    ]
+    assert plan(tmp_path, "")["snapshots"] == []
+
+
 def test_plan_faults(tmp_path: Path) -> None:
     made = plan(
         tmp_path,

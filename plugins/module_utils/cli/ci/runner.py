@@ -184,7 +184,7 @@ class Runner:
 
     def verbs(self) -> Stage:
         """Drive every verb on the installed cluster."""
-        start, path = time.monotonic(), self.artifacts / "verbs.log"
+        start, path = time.monotonic(), self.artifacts.folder / "verbs.log"
         with path.open("w", encoding="utf-8") as log:
             command = [sys.executable, str(ROOT / "ci/verbs.py"), self.cluster]
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT)

@@ -1,0 +1,129 @@
+"""Copies of a lab: its snapshot, running as a cluster with another name, beside the lab itself and beside other copies.
+
+Names and addresses inside are the same: domains, networks, host names, certificates, the cluster's domain. What the host sees
+has the new name: state directory, run directory, namespace, uplink, owner. In the sandbox of a copy its state directory also has
+the path of the original's (`namespaces.ORIGIN`), because the saved machines know files by that path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TypeVar, cast
+
+from .. import state
+from ..plan import created, names, rundir
+from ..plan.formats import LABEL
+from ..plan.model import Plan
+from ..sandbox import namespaces
+from ..sandbox.host import NETNS_DIR, claim
+from ..state import owner
+from . import lab as labs
+from . import manifest, tree
+from .lab import Lab, Note
+from .manifest import Manifest, SnapshotError
+
+_HOST = "hypervisor"
+MAX_NAME = 54  # of any cluster
+_T = TypeVar("_T")
+
+
+def copy(lab: Lab, name: str, cluster: str, note: Note = lambda __: None) -> Manifest:
+    """Start snapshot `name` of `lab` as the new cluster `cluster`, with a run directory beside the lab's.
+
+    Raises `SnapshotError`, and `OwnerError` for a name that is in use; when it fails, nothing is left.
+    """
+    lab.check()
+    saved = labs.usable(lab, name)
+    plan = plan_of_copy(lab.plan, cluster)
+    target = Path(plan["hypervisor"]["state_dir"])
+    run_dir = lab.run_dir.parent / cluster
+    for path in (run_dir, target):
+        if path.exists() or path.is_symlink():
+            raise SnapshotError(
+                f"{path} exists: choose another name for the copy, or destroy that cluster and remove it"
+            )
+    place = manifest.place(lab.state_dir, name)
+    try:
+        return _copy(lab, saved, place, Lab(plan, run_dir, lab.who, lab.version), note)
+    except BaseException:
+        found = owner.read(target)
+        if found:
+            namespaces.remove(plan["hypervisor"]["netns"], target, found)
+        shutil.rmtree(run_dir, ignore_errors=True)
+        raise
+
+
+def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manifest:
+    new.run_dir.mkdir(mode=lab.run_dir.stat().st_mode & 0o777)
+    status = lab.run_dir.stat()
+    os.chown(new.run_dir, status.st_uid, status.st_gid)
+    labs.fill_run(new, place)
+    state.write_atomic(new.run_dir / rundir.PLAN, rundir.dump(new.plan))
+    state.write_atomic(new.run_dir / rundir.INVENTORY, rundir.dump(rundir.inventory(new.plan, new.run_dir)))
+    (new.run_dir / rundir.PROFILE).unlink(missing_ok=True)  # which would be planned with the new name
+    who = owner.caller(new.plan, new.run_dir)  # with the mark of the original, which is in machines and networks
+    new = Lab(new.plan, new.run_dir, who, new.version)
+    (new.run_dir / state.FILE).unlink()
+    state.record(new.run_dir, created.items(new.plan, _HOST), who.fact()["owner"])
+    stages = state.load(place / "run")["stages"]
+    for stage, entry in stages.items():
+        if entry["result"] == "ok":
+            state.finish(new.run_dir, stage, failed=False)
+    found = claim(new.state_dir, who, NETNS_DIR)
+    origin = lab.state_dir / namespaces.ORIGIN
+    (new.state_dir / namespaces.ORIGIN).symlink_to(os.readlink(origin) if origin.is_symlink() else lab.state_dir)
+    labs.fill_state(new, place, saved)
+    _move(new.state_dir, lab.state_dir, lab.run_dir, new.run_dir)
+    # The sandbox of a copy does not see the original's directory, which the snapshot is in.
+    memory = new.state_dir / "memory"
+    tree.replicate(place / "memory", memory, linked=lambda __: True)
+    labs.start(new, saved, memory, found, note)
+    shutil.rmtree(memory)
+    return saved
+
+
+def plan_of_copy(plan: Plan, cluster: str) -> Plan:
+    """Return the plan of a copy with the name `cluster`. Raises `SnapshotError` for a name that is not valid."""
+    before = plan["hypervisor"]["state_dir"]
+    after = names.state_dir(cluster, str(Path(before).parent))
+    made = _moved(plan, before, after)
+    made["cluster"]["name"] = cluster
+    made["hypervisor"]["netns"] = names.netns(cluster)
+    made["hypervisor"]["uplink"] = names.uplink(cluster)
+    made["snapshots"] = []
+    if not re.fullmatch(LABEL, cluster) or len(cluster) > MAX_NAME:
+        raise SnapshotError(
+            f"name of the copy {cluster!r} is not valid: use lower case letters, digits and '-', at most {MAX_NAME} characters"
+        )
+    return made
+
+
+def _moved(value: _T, before: str, after: str) -> _T:
+    """Return plain data in which paths in the directory `before` are in `after`."""
+    if isinstance(value, dict):
+        return cast(_T, {key: _moved(entry, before, after) for key, entry in value.items()})
+    if isinstance(value, list):
+        return cast(_T, [_moved(entry, before, after) for entry in value])
+    if isinstance(value, str) and (value == before or value.startswith(f"{before}/")):
+        return cast(_T, after + value[len(before) :])
+    return value
+
+
+def _move(state_dir: Path, before: Path, run_before: Path, run_dir: Path) -> None:
+    """Give libvirt's definitions, and links to the run directory, the paths of the copy."""
+    for path in (state_dir / "sandbox/etc-libvirt").rglob("*.xml"):
+        if path.is_file() and not path.is_symlink():
+            mode, text = path.stat().st_mode & 0o777, path.read_text(encoding="utf-8")
+            state.write_atomic(path, text.replace(f"{before}/", f"{state_dir}/"), mode)
+    for folder, directories, files in os.walk(state_dir):
+        for name in (*directories, *files):
+            path = Path(folder, name)
+            if path.is_symlink() and path.name != namespaces.ORIGIN:
+                link = os.readlink(path)
+                moved = _moved(_moved(link, str(run_before), str(run_dir)), str(before), str(state_dir))
+                if moved != link:
+                    path.unlink()
+                    path.symlink_to(moved)

@@ -1,0 +1,86 @@
+"""Snapshots that a plan asks for: saved by the program that waits for the installation, at their moments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..errors import AgentlabError, AssistedError
+from . import lab, manifest
+
+POLL_SECONDS = 0.5
+# From `ready` to the next status are some seconds.
+_BEFORE = frozenset({"insufficient", "pending-for-input"})
+_READY = frozenset({"ready", "preparing-for-installation"})
+
+Say = Callable[[str, str], None]
+"""say(level, text)"""
+
+
+class Service(Protocol):
+    """The part of the assisted service's client that is used here."""
+
+    def clusters(self) -> list[dict[str, Any]]: ...
+
+
+class Moments:
+    """Saves the snapshots of a plan. The installation continues when one cannot be saved; `failures` has the messages.
+
+    As a context manager it watches for `ready` meanwhile; call `installed` when the cluster is. A snapshot that exists is kept, so
+    that a run that started from it does not replace it.
+    """
+
+    def __init__(self, of: lab.Lab, service: Service, say: Say) -> None:
+        self.lab, self.service, self.say = of, service, say
+        self.failures: list[str] = []
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Moments:
+        if self._wanted("ready"):
+            self._thread.start()
+        return self
+
+    def __exit__(self, *__: object) -> None:
+        self._end.set()
+        if self._thread.ident:
+            self._thread.join()
+
+    def installed(self) -> None:
+        """Save the snapshot `installed`, if the plan asks for it."""
+        if self._wanted("installed"):
+            self._save("installed")
+
+    def _wanted(self, name: str) -> bool:
+        if name not in self.lab.plan["snapshots"]:
+            return False
+        if name in manifest.names(self.lab.state_dir):
+            self.say("info", f"snapshot {name} exists, and is kept")
+            return False
+        return True
+
+    def _watch(self) -> None:
+        while not self._end.wait(POLL_SECONDS):
+            try:
+                status = next((one["status"] for one in self.service.clusters()), None)
+            except AssistedError:
+                continue  # not yet, or not any more
+            if status in _READY:
+                self._save("ready")
+                return
+            if status and status not in _BEFORE:
+                self._fail(f"snapshot ready was not saved: the cluster is {status} already")
+                return
+
+    def _save(self, name: str) -> None:
+        try:
+            made = lab.save(self.lab, name, lambda text: self.say("warning", text))
+        except (AgentlabError, ValueError, OSError) as error:
+            self._fail(f"snapshot {name} was not saved: {error}")
+            return
+        self.say("info", f"snapshot {name} saved; the machines stood still for {made.paused:.1f} s")
+
+    def _fail(self, text: str) -> None:
+        self.failures.append(text)
+        self.say("warning", text)

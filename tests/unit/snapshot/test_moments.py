@@ -1,0 +1,105 @@
+"""Snapshots of a plan: when they are saved, and what happens when they cannot be."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot import manifest, moments
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.manifest import SnapshotError
+
+
+class Service:
+    """Answers with one status after the other, the last one repeatedly; None: does not answer; empty: no cluster."""
+
+    def __init__(self, *statuses: str | None) -> None:
+        self.statuses = list(statuses)
+
+    def clusters(self) -> list[dict[str, Any]]:
+        status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        if status is None:
+            raise AssistedError("no answer")
+        return [{"status": status}] if status else []
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the saved snapshots."""
+    names: list[str] = []
+
+    def save(__: Lab, name: str, note: object) -> object:
+        names.append(name)
+        return SimpleNamespace(paused=1.25)
+
+    monkeypatch.setattr(moments.lab, "save", save)
+    monkeypatch.setattr(moments, "POLL_SECONDS", 0.001)
+    return names
+
+
+def watch(
+    tmp_path: Path, service: Service, wanted: list[str], seconds: float = 0.2
+) -> tuple[moments.Moments, list[str]]:
+    said: list[str] = []
+    plan = {"snapshots": wanted, "hypervisor": {"state_dir": str(tmp_path)}}
+    of = Lab(cast(Any, plan), tmp_path, cast(Any, None), "1")
+    made = moments.Moments(of, service, lambda level, text: said.append(f"{level}: {text}"))
+    with made:
+        end = time.monotonic() + seconds
+        while made._thread.is_alive() and time.monotonic() < end:
+            time.sleep(0.005)
+    return made, said
+
+
+@pytest.mark.parametrize("status", ["ready", "preparing-for-installation"])
+def test_ready_is_saved_once(tmp_path: Path, saved: list[str], status: str) -> None:
+    service = Service(None, "", "insufficient", "pending-for-input", status, "installing")
+    made, said = watch(tmp_path, service, ["ready"], 5)
+    assert saved == ["ready"] and made.failures == []
+    assert said == ["info: snapshot ready saved; the machines stood still for 1.2 s"]
+
+
+def test_too_late_is_said_and_not_saved(tmp_path: Path, saved: list[str]) -> None:
+    made, said = watch(tmp_path, Service("installing"), ["ready"], 5)
+    assert saved == []
+    assert made.failures == ["snapshot ready was not saved: the cluster is installing already"]
+    assert said == [f"warning: {made.failures[0]}"]
+
+
+def test_a_wait_that_ends_before_ends_the_watch(tmp_path: Path, saved: list[str]) -> None:
+    made, said = watch(tmp_path, Service(None), ["ready"])
+    assert (saved, made.failures, said) == ([], [], []) and not made._thread.is_alive()
+
+
+def test_only_what_the_plan_asks_for(tmp_path: Path, saved: list[str]) -> None:
+    made, __ = watch(tmp_path, Service("ready"), ["installed"])
+    assert saved == []
+    made.installed()
+    assert saved == ["installed"]
+    watch(tmp_path, Service("ready"), [])[0].installed()
+    assert saved == ["installed"]
+
+
+def test_an_existing_snapshot_is_kept(tmp_path: Path, saved: list[str]) -> None:
+    place = manifest.place(tmp_path, "ready")
+    place.mkdir(parents=True)
+    (place / manifest.FILE).write_text("{}")
+    made, said = watch(tmp_path, Service("ready"), ["ready"])
+    assert (saved, made.failures, said) == ([], [], ["info: snapshot ready exists, and is kept"])
+
+
+def test_a_save_that_fails_does_not_end_the_wait(
+    tmp_path: Path, saved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(*__: object) -> object:
+        raise SnapshotError("no room")
+
+    monkeypatch.setattr(moments.lab, "save", save)
+    made, said = watch(tmp_path, Service("ready"), ["ready", "installed"], 5)
+    made.installed()
+    assert made.failures == ["snapshot ready was not saved: no room", "snapshot installed was not saved: no room"]
+    assert said == [f"warning: {text}" for text in made.failures]
