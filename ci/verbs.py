@@ -278,6 +278,22 @@ def _import(verbs: Verbs) -> None:
     expect("SNO_IPV4" in verbs.call("export", "devscripts", "sno.yml"), "export devscripts")
 
 
+def _open(verbs: Verbs) -> None:
+    with verbs.running("open", "--live") as process:
+        found = process.stdout and re.search(r"http://127\S+", process.stdout.readline())
+        assert found, "open names no address"
+        with urllib.request.urlopen(found[0], timeout=LIMIT) as page:
+            expect(b"<html" in page.read(), "the run page")
+
+
+def _snapshot(verbs: Verbs) -> None:
+    """The cluster goes on where it was saved."""
+    verbs.call("snapshot", "save", "verbs")
+    verbs.call("snapshot", "restore", "verbs")
+    expect(verbs.json("snapshot", "list")[0]["name"] == "verbs", "snapshot list")
+    verbs.call("snapshot", "delete", "verbs")
+
+
 def _serve(verbs: Verbs) -> None:
     with verbs.running("serve", "assisted-service", "--listen", "127.0.0.1:0", "--data", "service") as process:
         expect(process.stdout and re.search(r"listens on http://127", process.stdout.readline()), "serve")
@@ -323,6 +339,8 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "swarm": partial(_help, "swarm"),
     "serve": _serve,
     "ci": partial(_help, "ci"),
+    "open": _open,
+    "snapshot": _snapshot,
     "import": _import,
     "export": _import,
     "completion": _completion,
