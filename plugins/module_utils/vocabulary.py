@@ -132,11 +132,11 @@ class Exit(IntEnum):
         "It failed; the message on stderr has the reason. Of `doctor`: a check failed; of `swarm`: not all clusters were installed.",
     )
     USAGE = 2, "Wrong arguments, an invalid profile or plan, or, of verbs that run a playbook, a task that failed."
-    INSTALL_CONFIG = 3, "`create`: install-config.yaml cannot be read."
-    UNREACHABLE = 4, "A verb that runs a playbook: a host was unreachable."
-    BOOTSTRAP = 5, "`wait-for`: the bootstrap did not complete."
-    INSTALL = 6, "`wait-for`: the cluster did not initialize."
-    OPERATORS = 7, "`wait-for`: cluster operators did not settle."
+    INSTALL_CONFIG = 3, "`create`: install-config.yaml cannot be read; `ci run`: the configuration was refused."
+    UNREACHABLE = 4, "A verb that runs a playbook: a host was unreachable; `ci run`: the infrastructure failed."
+    BOOTSTRAP = 5, "`wait-for`, `ci run`: the bootstrap did not complete."
+    INSTALL = 6, "`wait-for`, `ci run`: the cluster did not initialize."
+    OPERATORS = 7, "`wait-for`, `ci run`: cluster operators did not settle."
     CREATE_INTERRUPTED = 8, "`create`: interrupted."
     NOT_FOUND = 127, "The program that the verb starts is not installed."
     INTERRUPTED = 130, "Interrupted by Ctrl-C; SIGHUP and SIGTERM end a tool with 129 and 143."

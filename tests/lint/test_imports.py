@@ -28,7 +28,7 @@ LAYERS = (
     ),
     ("_yaml", "redact", "watch"),
     ("documents",),
-    ("ignition", "nmstate", "packages", "release", "state", "version"),
+    ("ignition", "nmstate", "packages", "release", "state"),
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),

@@ -12,6 +12,7 @@ from ..files import explain
 from ..plan import files, profile, rundir, secrets
 from ..redact import redact
 from ..state import write_atomic
+from ..vocabulary import Exit
 from .places import PROFILES, add_arguments, run_dir
 from .terminal import say
 
@@ -54,7 +55,7 @@ def import_config(argv: list[str]) -> int:
         say("no profile is written; --partial writes one without what is refused", sys.stderr)
     except (ValueError, OSError) as error:
         say(redact(explain(error) if isinstance(error, OSError) else str(error)), sys.stderr)
-    return 2
+    return Exit.USAGE
 
 
 def export_config(argv: list[str]) -> int:
@@ -93,7 +94,7 @@ def export_config(argv: list[str]) -> int:
         return _write(args.output, made.text(), 0o600)
     except (ValueError, OSError) as error:
         say(explain(error) if isinstance(error, OSError) else error, sys.stderr)
-    return 2
+    return Exit.USAGE
 
 
 def _add_output(parser: argparse.ArgumentParser, what: str) -> None:

@@ -14,6 +14,7 @@ from ..errors import LabError
 from ..files import explain
 from ..report import page
 from ..report.page.server import Server
+from ..vocabulary import Exit
 from .cluster import add_cluster, find
 from .terminal import say
 
@@ -48,7 +49,7 @@ def main(argv: list[str]) -> int:
         say(f"agentlab: {explain(error)}", sys.stderr)
     except (LabError, ValueError) as error:
         say(f"agentlab: {error}", sys.stderr)
-    return 1
+    return Exit.FAILED
 
 
 def after(run_dir: Path, *, interrupted: bool) -> None:
@@ -60,7 +61,8 @@ def after(run_dir: Path, *, interrupted: bool) -> None:
     except (OSError, ValueError) as error:
         say(f"agentlab: the run page cannot be written: {error}", sys.stderr)
     if path.exists():
-        say(f"run page: {path}")
+        with contextlib.suppress(SystemExit):  # nobody reads any more; the status is the playbook's
+            say(f"run page: {path}")
 
 
 def _listen(run_dir: Path, port: int) -> Server:

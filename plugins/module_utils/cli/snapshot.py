@@ -16,6 +16,7 @@ from ..snapshot import bundle, copies, lab
 from ..snapshot.manifest import Manifest
 from ..state import owner
 from ..version import VERSION
+from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, add_output, become, find, print_output
 from .terminal import say
 
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
             return _ACTIONS[args.action][1](cluster, args)
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 def of(cluster: Cluster) -> lab.Lab:

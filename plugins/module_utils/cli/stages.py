@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..state import load
-from ..vocabulary import RUN_STAGES
+from ..vocabulary import RUN_STAGES, Exit
 from . import orphans
 from .terminal import say
 
@@ -43,7 +43,7 @@ def restore(args: argparse.Namespace, run_dir: Path) -> int:
             "agentlab: deploy --from takes no profile, --override, --adopt or --check: the plan is the snapshot's",
             sys.stderr,
         )
-        return 2
+        return Exit.USAGE
     orphans.end(run_dir)
     verb = [sys.executable, "-m", __package__ or "", "snapshot", "restore"]
     return subprocess.run([*verb, "--cluster", args.cluster, "--", args.snapshot], check=False).returncode

@@ -23,6 +23,7 @@ from ...plan import profile, rundir
 from ...plan.model import Plan
 from ...report.page import junit
 from ...sandbox import kvm, namespaces
+from ...vocabulary import Exit
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
@@ -303,7 +304,7 @@ def _execute(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> int
         return become([*cluster.enter(os.getcwd()), "env", *settings, *args.program])
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
-        return 1
+        return Exit.FAILED
 
 
 def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float) -> records.Record:
