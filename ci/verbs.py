@@ -68,8 +68,10 @@ class Verbs:
     @contextlib.contextmanager
     def running(self, verb: str, *argv: str) -> Iterator[subprocess.Popen[str]]:
         """Start a verb that runs until Ctrl-C, which it gets at the end; it must not be left behind."""
+        # Jobs in the background of a shell inherit that Ctrl-C is ignored.
+        command = ["env", "--default-signal=INT", *self.command(verb, *argv)]
         process = subprocess.Popen(
-            self.command(verb, *argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
             env={**os.environ, "CLUSTER": self.cluster}, cwd=self.folder, start_new_session=True,
         )  # fmt: skip
         try:

@@ -199,14 +199,18 @@ def test_logs_are_followed_until_the_end(tmp_path: Path, number: int, status: in
         "sys.exit(", "from ansible_collections.agentlab.ocp.plugins.module_utils import signals\ntry:\n    sys.exit("
     )
     code += f"except signals.Terminated as error:\n    sys.exit({-status})\n"
-    command = [sys.executable, "-c", code, str(path)]
+    # Tests that run in the background of a shell inherit signals that are ignored.
+    command = ["env", "--default-signal=INT,HUP", sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline().endswith("one\n")
-        with path.open("a") as stream:
-            stream.write("two\n")
-        assert process.stdout.readline().endswith("two\n")
-        process.send_signal(number)
-        assert process.wait(20) == abs(status)
+        try:
+            assert process.stdout is not None and process.stdout.readline().endswith("one\n")
+            with path.open("a") as stream:
+                stream.write("two\n")
+            assert process.stdout.readline().endswith("two\n")
+            process.send_signal(number)
+            assert process.wait(20) == abs(status)
+        finally:
+            process.kill()
     deadline = time.monotonic() + 10
     while any(str(path) in arguments(entry) for entry in filter(str.isdigit, os.listdir("/proc"))):
         assert time.monotonic() < deadline, "tail still runs"
