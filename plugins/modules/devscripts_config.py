@@ -15,6 +15,7 @@ description:
   - Nothing of dev-scripts is run.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
+  - cryptography
   - PyYAML
 options:
   profile:

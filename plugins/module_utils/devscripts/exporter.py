@@ -17,7 +17,8 @@ from . import scenarios, variables
 from .mapping import STATE
 from .shell import LIMIT, NAME
 
-_STACKS = {"ipv4": "IPV4", "ipv6": "IPV6", "dualstack": "IPV4V6"}
+# No scenario has IPv6 first.
+_STACKS = {"ipv4": "IPV4", "ipv6": "IPV6", "dualstack": "IPV4V6", "v6v4": "IPV4V6"}
 _HEAD = "# Configuration of dev-scripts, written by agentlab from a profile.\n"
 _LIST = re.compile(r"[^\s,;]+")
 
@@ -135,6 +136,7 @@ class _Exporter:
         self.simple("services.registry.port", "LOCAL_REGISTRY_PORT")
         self.simple("services.registry.username", "REGISTRY_USER")
         self.simple("services.http.port", "AGENT_BOOT_SERVER_PORT")
+        self.only_default("bonds", "network.interface", "network.vlan", "network.routes", "snapshots")
         self.only_default("arch", "services.bmc.port", "services.bmc.username", "vips.api", "vips.ingress")
         for path in ("services.registry.password", "services.bmc.password"):
             if self.field(path) is not None:
@@ -149,6 +151,8 @@ class _Exporter:
         dhcp = "_DHCP" if p["addressing"] == "dhcp" else ""
         scenario = f"{self.row.scenario}_{_STACKS[p['stack']]}{dhcp}"
         self.put("AGENT_E2E_TEST_SCENARIO", scenario, "topology, stack, addressing")
+        if p["stack"] == "v6v4":
+            self.lose("stack", "scenarios of dev-scripts have IPv4 first")
         fixed = scenarios.forced(p["topology"])
         for role, prefix in variables.ROLE_PREFIXES.items():
             count, number = p[role]["count"], self.row.group(role).number
@@ -272,7 +276,7 @@ class _Exporter:
                         extra[f"ipv{version}"],
                         f"extra_networks.{index}.ipv{version}",
                     )
-            for key in ("bridge", "mtu", "nat"):
+            for key in ("bridge", "interface", "mtu", "nat", "vlan"):
                 if extra.get(key):
                     self.lose(f"extra_networks.{index}.{key}")
         if names:

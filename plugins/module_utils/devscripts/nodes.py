@@ -67,7 +67,7 @@ def _stack(b: Builder) -> None:
         b.refuse("NETWORKING_MODE", "must be DHCP or empty")
     if scenario:
         found = profile.scenario(scenario) if "_IP" in scenario else None
-        if found is None:
+        if found is None or found["stack"] == "v6v4":
             b.refuse(
                 "AGENT_E2E_TEST_SCENARIO",
                 f"must be {', '.join(row.scenario for row in TOPOLOGIES.values())} with _IPV4, _IPV6 or _IPV4V6, and _DHCP or nothing",
@@ -84,8 +84,7 @@ def _stack(b: Builder) -> None:
         return
     stack = (b.value("IP_STACK") or variables.MAPPED["IP_STACK"].default).lower()
     if stack not in scenarios.STACKS:
-        reason = "an IPv6-primary dual stack is not supported" if stack == "v6v4" else "must be v4, v6 or v4v6"
-        b.refuse("IP_STACK", reason)
+        b.refuse("IP_STACK", f"must be one of {', '.join(scenarios.STACKS)}")
         return
     b.put("stack", scenarios.STACKS[stack], *(["IP_STACK"] if b.value("IP_STACK") else []))
     # Without a scenario it is the IPI flow, whose nodes use DHCP.

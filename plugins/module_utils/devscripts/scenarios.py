@@ -8,7 +8,7 @@ from ..plan.topologies import TOPOLOGIES, Size, Topology
 
 Sizes = Mapping[str, Size]
 
-STACKS = {"v4": "ipv4", "v6": "ipv6", "v4v6": "dualstack"}
+STACKS = {"v4": "ipv4", "v6": "ipv6", "v4v6": "dualstack", "v6v4": "v6v4"}
 """IP_STACK -> stack."""
 PLAIN: Sizes = {"master": Size(8, 16384, 60), "arbiter": Size(4, 8192, 50), "worker": Size(4, 8192, 60)}
 """Sizes without a scenario."""

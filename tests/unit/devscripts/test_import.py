@@ -350,7 +350,7 @@ def test_ci_default_of_the_bmc_driver() -> None:
         ("AGENT_PLATFORM_TYPE=vsphere", "must be baremetal, none or external"),
         ("AGENT_E2E_TEST_SCENARIO=HA", "AGENT_E2E_TEST_SCENARIO is 'HA': must be SNO, SNOMIN, COMPACT, "),
         ("AGENT_E2E_TEST_SCENARIO=HA_IPV6V4", "AGENT_E2E_TEST_SCENARIO is 'HA_IPV6V4': must be"),
-        ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v6v4", "an IPv6-primary dual stack is not supported"),
+        ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v4v4", "must be one of v4, v6, v4v6, v6v4"),
         ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v4\nNUM_MASTERS=999999999", "must be from 0 to 100"),
         ("AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=mixed", "only redfish is supported for two-node fencing"),
         ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_PLATFORM_TYPE=baremetal", "a single node has platform none"),
