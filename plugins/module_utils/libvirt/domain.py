@@ -222,14 +222,15 @@ def _disk(disk: Disk, pool: str) -> ET.Element:
 def _interface(nic: Nic) -> ET.Element:
     port = nic.get("port")
     if port:
-        # A switch in user space reads what QEMU writes to a tap, so checksums must be complete: those of an e1000e are. And
-        # LACP needs a NIC that has a speed and a duplex mode, unlike libvirt's virtio.
+        # A switch in user space reads what QEMU writes to a tap, so checksums must be complete: QEMU computes those of an
+        # e1000, and leaves those of e1000e and virtio to the host's kernel. And LACP needs a NIC that has a speed and a
+        # duplex mode, unlike libvirt's virtio.
         return element(
             "interface",
             {"type": "ethernet"},
             element("mac", {"address": nic["mac"]}),
             element("target", {"dev": port, "managed": "no"}),
-            element("model", {"type": "e1000e"}),
+            element("model", {"type": "e1000"}),
         )
     return element(
         "interface",

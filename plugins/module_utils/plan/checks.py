@@ -54,7 +54,12 @@ def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: I
     unknown, found = list(withheld), []
     for test in (*_CHECKS, *more):
         read: set[Path] = set()
-        findings = list(test(cast(Profile, _Watched(profile, (), read)), cluster))
+        try:
+            findings = list(test(cast(Profile, _Watched(profile, (), read)), cluster))
+        except KeyError:
+            if not any(_related(path, other) for path in read for other in unknown):
+                raise
+            continue  # a field is missing, which is reported already
         if not any(_related(path, other) for path in read for other in unknown):
             found += findings
     return found
