@@ -36,7 +36,8 @@ class Place:
     @property
     def folder(self) -> Path:
         """The directory, of a place that has one."""
-        assert self.path is not None
+        if self.path is None:
+            raise ValueError(f"{self.name} is not set")
         return self.path
 
     def write(self, name: str, text: str) -> None:

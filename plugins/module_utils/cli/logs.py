@@ -216,8 +216,7 @@ def _follow(found: Sequence[Source], secrets: list[str], form: str | None) -> in
                 running[source.name] = process
                 if over.is_set():
                     process.terminate()
-                assert process.stdout is not None
-                while raw := process.stdout.readline(MAX_LINE):
+                while process.stdout and (raw := process.stdout.readline(MAX_LINE)):
                     made = reader.line(raw.decode(errors="replace"))
                     if made and made[1]:
                         now = datetime.datetime.now(datetime.UTC).timestamp()

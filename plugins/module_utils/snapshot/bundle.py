@@ -119,7 +119,8 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path, path:
         if member.size > status.f_bavail * status.f_frsize:
             raise SnapshotError(f"{path}: {member.name} has {files.size_text(member.size)}, more than is free")
         content = archive.extractfile(member)
-        assert content is not None
+        if content is None:
+            raise SnapshotError(f"{path}: {member.name} is not a file")
         with open(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as writer:
             shutil.copyfileobj(content, writer, 1 << 20)
     os.chown(target, member.uid, member.gid, follow_symlinks=False)

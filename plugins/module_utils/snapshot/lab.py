@@ -302,10 +302,10 @@ def _start(lab: Lab, running: namespaces.Running, what: str, found: owner.Owner)
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert process.stdin
-    process.stdin.write(json.dumps(asdict(found)).encode())
-    process.stdin.close()
-    process.stdin = None
+    if process.stdin:
+        process.stdin.write(json.dumps(asdict(found)).encode())
+        process.stdin.close()
+        process.stdin = None
     return process
 
 

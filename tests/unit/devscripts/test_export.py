@@ -40,7 +40,7 @@ def export(raw: dict[str, Any], cluster: str = "ostest") -> exporter.Export:
 def test_examples(name: str) -> None:
     complete = profile.load(name, PROFILES)
     made = exporter.config(complete, "ostest")
-    path = GOLDEN / f"{name}.sh"
+    path = GOLDEN / f"{name}.txt"
     if os.environ.get("AGENTLAB_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(made.text())
@@ -223,8 +223,7 @@ REAL = {"release": {"payload": "ocp", "image": IMAGE}, "installer": {"pull_secre
         ({"installer": {"image_digest_sources": []}}, "installer.image_digest_sources: "),
         ({"installer": {"pull_secret_file": "/x"}}, "installer.pull_secret_file: it needs a release image"),
         ({"installer": {"ssh_key_file": "/a b.pub"}}, "SSH_PUB_KEY: the path of the key is not letters"),
-        ({"installer": {"cluster_network": {"ipv4": [{"cidr": "10.0.0.0/16", "host_prefix": 24},
-                                                       {"cidr": "10.1.0.0/16", "host_prefix": 24}]}}},
+        ({"installer": {"cluster_network": {"ipv4": [{"cidr": c, "host_prefix": 24} for c in ("10.0.0.0/16", "10.1.0.0/16")]}}},
          "installer.cluster_network.ipv4: dev-scripts has one range of a family"),
         ({"extra_networks": [{"name": "a-b", "ipv4": "192.168.200.0/24"}]}, "extra_networks.0: its name must be that of a variable"),
         ({"extra_networks": [{"name": "ab", "ipv4": "192.168.200.0/24", "mtu": 9000}]}, "extra_networks.0.mtu: "),
