@@ -140,7 +140,8 @@ def _capacity(name: str, wanted: profile.Profile) -> Iterator[Check]:
     ):
         yield _result(check, field not in lacking, f"{amount}, for {name}", lacking.get(field, ""))
     cache = kvm.cache_directory()
-    free = shutil.disk_usage(next(path for path in (cache, *cache.parents) if path.exists())).free >> 30
+    there = [path for path in (cache, *cache.parents) if path.exists()]
+    free = shutil.disk_usage(there[0]).free >> 30
     yield _result("cache", free >= 2, f"{free} GiB free for {cache}", "free 2 GiB, or set XDG_CACHE_HOME")
 
 

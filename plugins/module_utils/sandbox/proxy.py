@@ -20,14 +20,13 @@ _HEAD_BYTES = 8192
 _REQUEST = re.compile(
     rb"CONNECT (?:\[(?P<v6>[0-9a-fA-F:.]{2,45})\]|(?P<host>[A-Za-z0-9._-]{1,253})):(?P<port>\d{1,5}) HTTP/1\.[01]\r\n"
 )
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Reachable(NamedTuple):
     """What clients may reach: names in `domain`, addresses of `networks`, on `ports`."""
 
     domain: str
-    networks: tuple[Network, ...]
+    networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
     ports: frozenset[int]
 
     def allows(self, host: str, port: int) -> bool:

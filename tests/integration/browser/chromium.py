@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import websocket
 
-PROGRAM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT = 120.0
 """Seconds for an answer, on a busy machine."""
 _KEYS = {

@@ -79,7 +79,7 @@ def test_from_the_lease_to_the_release(make: Make, base: Path) -> None:
 @pytest.mark.long
 def test_a_timeout_in_the_middle_gathers_and_releases(make: Make, base: Path) -> None:
     artifacts = base / "lease/artifacts/sno_ipv4"
-    job = make(lambda: (artifacts / "prepare.log").exists())  # while configure runs
+    job = make((artifacts / "prepare.log").exists)  # while configure runs
     assert not job.run("agentlab-e2e-generic")
     setup = job.of("agentlab-setup")
     assert setup.timed_out and "agentlab-setup: interrupted" in setup.output, setup.output[-4000:]
