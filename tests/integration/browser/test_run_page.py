@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,9 @@ def test_every_panel(browser: Browser, pages: dict[str, str], name: str, width: 
     assert browser.console == []
     for panel in PANELS:
         assert browser.run(f"document.getElementById('{panel}').getBoundingClientRect().height > 10"), panel
+        if panel != "lines":  # which have what programs print
+            text = browser.run(f"document.getElementById('{panel}').innerText")
+            assert not re.search(r"\b(null|undefined|NaN)\b", text), panel
     assert browser.run("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the window"
     assert browser.run(CONTRAST) == []
     assert [url for url in browser.requests if not url.startswith(("file:", "data:"))] == []

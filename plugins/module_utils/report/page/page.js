@@ -143,14 +143,14 @@ function validations() {
     return el("td", { class: look, title: text }, sign + (one.first_failed !== null && one.now === "success" ? "*" : ""), el("span", { hidden: "" }, text));
   };
   const bad = run.validations.filter(one => ["failure", "error"].includes(one.now));
-  $("validations").replaceChildren(
+  $("validations").replaceChildren(...[
     !run.validations.length ? el("p", { class: "dim" }, "The assisted service has reported no validations.")
       : !ids.length ? el("p", { class: "dim" }, `All ${count(cells.size, "validation")} passed when they were first checked.`)
       : el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Validations by host" }, el("table", { class: "matrix" }, el("thead", {}, el("tr", {}, el("th", {}), ...ids.map(id => el("th", { scope: "col" }, id)))),
         el("tbody", {}, ...hosts.map(host => el("tr", {}, el("th", { scope: "row" }, host || "cluster"), ...ids.map(id => cell(cells.get(`${host}\n${id}`)))))))),
     bad.length ? el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Failing validations" }, el("table", {}, el("thead", {}, el("tr", {}, ...["Fails now", "Validation", "First failed", "First passed", "Message"].map(text => el("th", {}, text)))),
       el("tbody", {}, ...bad.slice(0, 50).map(one => el("tr", {}, el("td", {}, one.host || "cluster"), el("td", {}, one.id), el("td", { class: "number" }, clock(one.first_failed)), el("td", { class: "number" }, clock(one.first_passed) || "never"), el("td", {}, one.message)))))) : null,
-    ids.length ? el("p", { class: "dim" }, "✓ passes, ✓* failed before, ✗ fails, … pending, – disabled.") : null);
+    ids.length ? el("p", { class: "dim" }, "✓ passes, ✓* failed before, ✗ fails, … pending, – disabled.") : null].filter(part => part));
 }
 
 function checks() {
