@@ -18,6 +18,10 @@ _FAULT = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<text>.+)")
 _MOST_FAULTS = 1 << 20
 
 
+RENAMED = "renamed"
+"""State of a host whose text is its new name: before its inventory is known, it has its id as name."""
+
+
 class WaitEvents:
     """A `say`, a `show` and a `show_operators` of `waitfor.wait_for` that write events.
 
@@ -30,6 +34,7 @@ class WaitEvents:
     ) -> None:
         self._log, self._emit, self._faults = log, emit, faults
         self._known: dict[tuple[str, ...], object] = {}
+        self._names: dict[str, str] = {}
         known = read(log.path) if log.path and faults else Found([])
         self._faults_seen = {(one["time"], one["text"]) for one in known.events if one["kind"] == "fault"}
 
@@ -70,6 +75,10 @@ class WaitEvents:
         given = progress.get("installation_percentage")
         percentage = given if isinstance(given, int) else 0
         info = str(progress.get("progress_info") or host.get("status_info") or "")
+        before = self._names.get(str(host["id"]), name)
+        self._names[str(host["id"])] = name
+        if before != name:
+            yield event("host", before, RENAMED, name)
         if self._is_new(("host", name), (status, stage, percentage, info)):
             yield event("host", name, status, info, level=_level(status), stage=stage, percentage=percentage)
 

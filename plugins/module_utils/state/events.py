@@ -45,7 +45,7 @@ class _Always(TypedDict):
     """Name of what it is about: cluster, stage, task, host, validation, operator, machine or check."""
     state: str
     """Its state from now on: of a stage `started`, `ok` or `failed`; of a task and a check `ok` or `failed`; of the others as upstream
-    spells it. Empty for messages, faults and causes."""
+    spells it; `renamed` of a host whose text is its new name. Empty for messages, faults and causes."""
     text: str
     """The message."""
 

@@ -136,6 +136,22 @@ def test_a_damaged_run_directory(tmp_path: Path, damage: str) -> None:
         assert run["verdict"]["result"] == "interrupted" and lane(run, "Stages")["states"][0]["state"] == "boot"
 
 
+def test_a_host_that_gets_its_name(tmp_path: Path) -> None:
+    """Before its inventory is known, its name is its id."""
+    runs.good(tmp_path)
+    wait, host = WaitEvents(EventLog(tmp_path / FILE)), {"id": "0000-1111", "status": "discovering"}
+    failing = json.dumps({"all": [{"id": "has-inventory", "status": "failure", "message": "none"}]})
+    for one in (
+        {**host, "validations_info": failing},
+        {**host, "status": "known", "requested_hostname": "stranger"},
+    ):
+        wait.show({"name": "c", "status": "insufficient", "hosts": [one]}, [])
+    run, __ = written(tmp_path)
+    assert [one["state"] for one in lane(run, "stranger")["states"]] == ["discovering", "known"]
+    assert {one["host"] for one in run["validations"] if one["id"] == "has-inventory"} >= {"stranger"}
+    assert "0000-1111" not in [one["name"] for one in run["lanes"]]
+
+
 def test_clocks_that_jump_and_hosts_that_vanish(tmp_path: Path) -> None:
     runs.good(tmp_path)
     EventLog(tmp_path / FILE).write([

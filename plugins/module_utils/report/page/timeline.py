@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ...plan.model import Plan
 from ...state.events import Event, moment
 from ...vocabulary import RUN_STAGES
+from ..changes import RENAMED
 from .model import Check, Interval, Lane, Mark, Step, Validation
 
 BAD = ("failure", "error")
@@ -115,6 +116,8 @@ class Timeline:
         elif kind == "cluster":
             self._observed = at
             self._cluster.states.enter(at, one["state"], text)
+        elif kind == "host" and one["state"] == RENAMED:
+            self._rename(name, text)
         elif kind == "host":
             self._observed = at
             row = self._host(name)
@@ -176,6 +179,14 @@ class Timeline:
     def _host(self, name: str) -> Row:
         short = name.split(".")[0]  # a host may have its fully qualified name
         return self._hosts.setdefault(short if short in self._hosts else name, Row())
+
+    def _rename(self, old: str, new: str) -> None:
+        if row := self._hosts.pop(old, None):
+            known = self._hosts.pop(new, Row())
+            row.marks = [*known.marks, *row.marks]
+            self._hosts[new] = row
+        for host, name in [key for key in self._validations if key[0] == old]:
+            self._validations[new, name] = {**self._validations.pop((host, name)), "host": new}
 
     def _validation(self, one: Event, at: int) -> None:
         host, name, state = one.get("host", ""), one["subject"], one["state"]
