@@ -28,6 +28,8 @@ TOGETHER = {
 }
 HERE = Path(__file__).parent
 
+os.umask(0o022)  # as the entry points, below which most tests call; those that start a program as a user does take 077
+
 
 def _area(path: Path) -> str:
     return path.relative_to(HERE).parts[0]

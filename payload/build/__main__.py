@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from ...plugins.module_utils.files import usual_umask
 from ...plugins.module_utils.vocabulary import Exit
 from ..images import oci, registry
 from ..machine_os.distro import BuildError
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run a verb; return 0, or 1 with one message on stderr."""
+    usual_umask()
     arguments = _parser().parse_args(argv)
     try:
         return _run(arguments)

@@ -9,6 +9,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ._deps import MissingLibrary, missing
 from .errors import AgentlabError
+from .files import usual_umask
 
 Options = dict[str, dict[str, Any]]
 
@@ -46,6 +47,7 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
     A library's own error (`AgentlabError`, `ValueError`, `OSError`) ends it with that text alone: such texts name what is
     wrong and what would be right. Anything else is a defect, and Ansible shows its traceback.
     """
+    usual_umask()
     try:
         result = function()
     except MissingLibrary as error:

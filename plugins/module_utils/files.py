@@ -26,6 +26,14 @@ _GIB = 1 << 30
 _MIB = 1 << 20
 
 
+def usual_umask() -> None:
+    """Let others enter and read what this process creates without a mode of its own, whatever umask its user has.
+
+    QEMU, dnsmasq and PostgreSQL run as users of their own, and a guest's file system must not depend on who built it.
+    """
+    os.umask(0o022)
+
+
 @contextmanager
 def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Open a file that gets the name `path` if the block succeeds, and is removed otherwise.

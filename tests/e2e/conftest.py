@@ -66,6 +66,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
             [ROOT / "ci/run-job", job, "--artifacts", artifacts, "--cluster", CLUSTER],
             text=True,
             timeout=limit,
+            umask=0o077,  # of a user who keeps their files to themselves
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,

@@ -8,6 +8,7 @@ import sys
 from contextlib import nullcontext
 from typing import NamedTuple
 
+from ..files import usual_umask
 from ..vocabulary import Exit
 from .terminal import say
 
@@ -126,6 +127,7 @@ def main(argv: list[str]) -> int:
         from .completion import complete
 
         complete()
+    usual_umask()
     argv = _verb_first(argv)
     if argv[:1] in (["--version"], ["version"]):
         from .version import main as version

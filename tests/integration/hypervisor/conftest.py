@@ -63,6 +63,7 @@ class Lab:
             timeout=TIMEOUT,
             env=self.environment(),
             cwd=ROOT,
+            umask=0o077,  # of a user who keeps their files to themselves
             check=False,
         )
         assert result.returncode == 0, result.stdout + result.stderr
@@ -91,7 +92,8 @@ class Lab:
 def base() -> Iterator[Path]:
     """A directory that QEMU's user can reach, unlike pytest's."""
     path = Path("/var/tmp") / f"agentlab-test-{os.getpid()}"
-    path.mkdir(mode=0o755)
+    path.mkdir()
+    path.chmod(0o755)
     yield path
     shutil.rmtree(path)
 
