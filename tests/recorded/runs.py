@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,35 @@ def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
     console = run_dir / "report/console/ut_master_1.log"
     console.parent.mkdir()
     console.write_text(f"\x1b[0mBdsDxe: starting\r\n[    1.0] kernel: {text}\r\n")
+    registry = run_dir / "report/services/registry.log"
+    registry.parent.mkdir()
+    registry.write_text("".join(_responses(run_dir, text)))
     (run_dir / "report/summary.txt").write_text(f"First cause: {cause}\n")
     return run_dir
+
+
+def _responses(run_dir: Path, text: str) -> Iterator[str]:
+    """Lines of docker-registry 2.8: master-0 pulls two layers at a time, another manifest is missing."""
+    node = rundir.load_plan(run_dir)["nodes"][0]
+    for at, written, lasted, error in (
+        (90.0, 4 << 20, "2s", ""),
+        (90.5, 2 << 20, "500ms", ""),
+        (120.0, 91, "1.5ms", f"manifest unknown{text}"),
+    ):
+        kind = "manifests" if error else "blobs"
+        fields = {
+            "time": event("run", "", at=START + at)["time"],
+            "level": "error" if error else "info",
+            "msg": "response completed with error" if error else "response completed",
+            **({"err.message": error} if error else {}),
+            "http.request.method": "GET",
+            "http.request.remoteaddr": f"{node['nics'][0]['addresses'][0]['ip']}:4000",
+            "http.request.uri": f"/v2/lab/release/{kind}/sha256:{'0' * 64}",
+            "http.response.duration": lasted,
+            "http.response.status": "404" if error else "200",
+            "http.response.written": str(written),
+        }
+        yield " ".join(f"{key}={json.dumps(value)}" for key, value in fields.items()) + "\n"
 
 
 def _plan(run_dir: Path, profile: str, hosts: int | None) -> list[str]:

@@ -233,7 +233,7 @@ def _registry(
     address = "" if private else in_url(addresses[0])
     config = {
         "version": 0.1,
-        "log": {"level": "warn", "accesslog": {"disabled": True}},
+        "log": {"level": "info", "accesslog": {"disabled": True}},  # a line in logfmt for each response
         "storage": {"filesystem": {"rootdirectory": settings["storage"]}, "delete": {"enabled": True}},
         "http": {
             "addr": f"{address}:{settings['port']}",

@@ -97,6 +97,21 @@ def test_a_failed_run(tmp_path: Path) -> None:
     assert (written(tmp_path)[0]["verdict"]["result"], written(tmp_path)[0]["verdict"]["causes"]) == ("installed", [])
 
 
+def test_pulls_have_rows(tmp_path: Path) -> None:
+    run, __ = written(runs.failed(tmp_path))
+    row = lane(run, "pulls of master-0")
+    start = int((runs.START + 88) * 1000)
+    assert row["group"] == "services" and row["states"] == [
+        {"start": start, "end": start + 2500, "state": "6.0 MiB", "text": "2 blobs, 0 manifests, 2.4 MiB/s"}
+    ]
+    error = f"GET /v2/lab/release/manifests/sha256:{'0' * 64}: 404, manifest unknown"
+    assert row["marks"] == [{"at": int((runs.START + 120) * 1000), "level": "warning", "text": error}]
+    log = next(source for source in run["sources"] if source["name"] == "services registry")
+    assert log["lines"][2]["text"] == error
+    (tmp_path / "report/services/registry.log").write_bytes(b'msg="response completed" time="x"\n\xff' * 3)
+    assert not any(one["group"] == "services" for one in written(tmp_path)[0]["lanes"])
+
+
 def test_what_others_say_is_text(tmp_path: Path) -> None:
     """Hosts, logs and the service may say anything."""
     run, text = written(runs.failed(tmp_path, HOSTILE))
@@ -104,7 +119,8 @@ def test_what_others_say_is_text(tmp_path: Path) -> None:
     outside = re.sub(r'"data">[^<]*<', "", text)
     assert "onerror=alert" not in re.sub(r"&lt;/script&gt;&lt;img src=x onerror=alert\(1\)&gt;", "", outside)
     assert text.count("</script>") == 2
-    for shown in (run["verdict"]["causes"][0]["text"], run["sources"][-1]["lines"][0]["text"]):
+    wait_for = next(source for source in run["sources"] if source["name"] == "wait-for")
+    for shown in (run["verdict"]["causes"][0]["text"], wait_for["lines"][0]["text"]):
         assert "<img" in shown and "\x1b" not in shown and "\u2028" not in shown and "\u202e" not in shown
     copies = [path for path in (tmp_path / "report/run").rglob("*") if path.is_file()]
     assert copies and not any(b"hunter2" in path.read_bytes() for path in copies)
@@ -331,6 +347,6 @@ def test_a_port_that_is_taken(
 def test_the_list_of_lines_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hundreds of logs each has fewer lines: here the last 100, and 100 around the first cause."""
     runs.failed(tmp_path, lines=300)
-    monkeypatch.setattr(document, "ALL_LINES", 500)
+    monkeypatch.setattr(document, "ALL_LINES", 600)
     run, __ = written(tmp_path)
     assert {len(one["lines"]) for one in run["sources"] if "journal" in one["name"]} == {200}

@@ -24,8 +24,8 @@ from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
-from . import logs, timeline
-from .model import Cause, File, Mark, Result, Run, Source, Verdict
+from . import logs, pulls, timeline
+from .model import Cause, File, Lane, Mark, Result, Run, Source, Verdict
 
 LINES = 2000
 """Lines of a log on the page, and as many around the first cause."""
@@ -78,7 +78,7 @@ class Collector:
             "live": self.live,
             "generated": now,
             "verdict": verdict,
-            "lanes": found.lanes(),
+            "lanes": self._lanes(found, plan),
             "validations": found.validations(),
             "checks": list(found.checks.values()),
             "steps": found.steps,
@@ -87,6 +87,17 @@ class Collector:
             "files": files,
             "missing": self.missing,
         }
+
+    def _lanes(self, found: timeline.Timeline, plan: Plan | None) -> list[Lane]:
+        """Return the rows of the timeline, with those of the lab's services after the hosts."""
+        rows = found.lanes()
+        served: list[Lane] = []
+        try:
+            served = list(pulls.lanes(self.report, plan))
+        except OSError as error:
+            self.missing.append(explain(error))
+        after = sum(row["group"] != "operators" for row in rows)
+        return [*rows[:after], *served, *rows[after:]]
 
     def _copy(self) -> None:
         """Copy the logs of the run directory into the report, without secrets; gather's copies are overwritten."""

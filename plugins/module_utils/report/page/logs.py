@@ -15,6 +15,7 @@ from pathlib import Path
 from ...documents import load_json
 from ...redact import Redactor, redact
 from ...state.events import Level, moment, printable
+from . import pulls
 from .model import Line, Source
 
 NEAR = 60_000
@@ -102,7 +103,9 @@ def _lines(raw: list[bytes], year: int) -> Iterator[Line]:
 def _line(text: str, year: int) -> Line:
     text = _ESCAPES.sub("", text.rstrip("\r"))
     at, level, unit = None, None, ""
-    if found := _LOGFMT.match(text):
+    if response := pulls.parse(text):
+        at, text = response.end, str(response)
+    elif found := _LOGFMT.match(text):
         at, level, text = moment(found["time"]), _LEVELS.get(found["level"].lower()), found["text"]
         if text.startswith('"') and text.endswith('"'):
             text = text[1:-1].replace('\\"', '"').replace("\\n", " ").replace("\\t", " ")

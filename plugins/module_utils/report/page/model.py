@@ -79,7 +79,7 @@ class Lane(TypedDict):
 
     name: str
     """Name of the host, the operator, or what is in the row."""
-    group: Literal["run", "hosts", "operators"]
+    group: Literal["run", "hosts", "services", "operators"]
     """The part of the timeline that it is in."""
     states: list[Interval]
     """Its states, one after the other."""

@@ -5,7 +5,7 @@ const KINDS = {
   bad: ["error", "cancelled", "disconnected", "preparing-failed", "failed", "Degraded", "Unavailable"],
   wait: ["insufficient", "pending-for-input", "discovering", "installing-pending-user-action", "interrupted", "stopped"],
 };
-const GROUPS = { run: "Run", hosts: "Hosts", operators: "ClusterOperators" };
+const GROUPS = { run: "Run", hosts: "Hosts", services: "Lab services", operators: "ClusterOperators" };
 const ROWS = 400, STEP = 300, TICKS = 8, OPEN = 12;
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 const kind = state => Object.keys(KINDS).find(name => KINDS[name].includes(state)) || "run";
