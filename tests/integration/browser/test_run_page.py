@@ -70,8 +70,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "hostile": runs.failed(folder / "hostile", HOSTILE),
         "many": runs.good(folder / "many", hosts=200),
     }
-    for run_dir in made.values():
-        page.write(run_dir)
+    manifest = made["failed"] / "openshift/99-extra.yaml"
+    manifest.parent.mkdir(exist_ok=True)
+    manifest.write_text(f"kind: ConfigMap\ndata: {{text: '{HOSTILE}'}}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        for run_dir in made.values():
+            page.write(run_dir)
     return {name: (run_dir / "report/index.html").as_uri() for name, run_dir in made.items()}
 
 
@@ -119,6 +124,17 @@ def test_a_reader_finds_what_failed(browser: Browser, pages: dict[str, str]) -> 
     browser.run("document.querySelector('.cause button').click()")
     assert browser.run("document.querySelector('.lines .here').textContent").startswith("00:02:30")
     assert browser.run("document.activeElement.id") == "lines"
+
+
+def test_what_is_unusual(browser: Browser, pages: dict[str, str]) -> None:
+    """Times stand beside those of former runs; what was given to the last good one is compared."""
+    browser.open(pages["failed"])
+    assert "usually" in browser.run("document.querySelector('#steps .step').innerText")
+    assert "median of 1 installed run of this profile" in browser.run("document.getElementById('steps').innerText")
+    shown = browser.run("document.getElementById('changes').innerText")
+    assert "openshift/99-extra.yaml" in shown and "+kind: ConfigMap" in shown and "<img src=x" in shown
+    browser.open(pages["good"])
+    assert browser.run("document.getElementById('changes').closest('section').hidden")
 
 
 def test_the_keyboard(browser: Browser, pages: dict[str, str]) -> None:

@@ -20,7 +20,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import run_page
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import page
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.page import document, logs
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.page import document, history, logs
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server import Server
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event
 from ansible_collections.agentlab.ocp.tests.recorded import runs
@@ -110,6 +110,27 @@ def test_pulls_have_rows(tmp_path: Path) -> None:
     assert log["lines"][2]["text"] == error
     (tmp_path / "report/services/registry.log").write_bytes(b'msg="response completed" time="x"\n\xff' * 3)
     assert not any(one["group"] == "services" for one in written(tmp_path)[0]["lanes"])
+
+
+def test_former_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Medians are of installed runs of the profile; the last one's inputs are compared; a run is not compared with itself."""
+    monkeypatch.setattr(history, "cache_directory", lambda: tmp_path / "cache")
+    first, __ = written(runs.good(tmp_path / "one"))
+    assert written(tmp_path / "one")[0]["former"] == first["former"] == 0
+    assert all(step["median"] is None for step in first["steps"]) and first["changes"] == []
+    manifest = runs.good(tmp_path / "two") / "openshift/99-extra.yaml"
+    manifest.parent.mkdir(exist_ok=True)
+    manifest.write_text("kind: ConfigMap\ndata: {password: hunter2}\n")
+    second, __ = written(tmp_path / "two")
+    assert second["former"] == 1 and "hunter2" not in json.dumps(second)
+    assert [one["median"] for one in second["steps"]] == [one["end"] - one["start"] for one in first["steps"]]
+    changed = [one["file"] for one in second["changes"]]
+    assert changed == ["openshift/99-extra.yaml"] and "+kind: ConfigMap" in second["changes"][0]["diff"]
+    kept = tmp_path / "cache/history/compact_ipv4.json"
+    assert kept.stat().st_mode & 0o777 == 0o600 and "hunter2" not in kept.read_text()
+    assert written(runs.failed(tmp_path / "three"))[0]["former"] == 2
+    kept.write_text("{")
+    assert written(runs.good(tmp_path / "four"))[0]["former"] == 0
 
 
 def test_what_others_say_is_text(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
-from . import logs, pulls, timeline
+from . import history, logs, pulls, timeline
 from .model import Cause, File, Lane, Mark, Result, Run, Source, Verdict
 
 LINES = 2000
@@ -73,7 +73,7 @@ class Collector:
         verdict = self._verdict(plan, events, found, files)
         verdict["start"], verdict["end"] = min(times, default=None), end
         year = datetime.fromtimestamp((verdict["start"] or now) / 1000, UTC).year
-        return {
+        made: Run = {
             "version": "1",
             "live": self.live,
             "generated": now,
@@ -82,11 +82,18 @@ class Collector:
             "validations": found.validations(),
             "checks": list(found.checks.values()),
             "steps": found.steps,
+            "former": 0,
+            "changes": [],
             "sources": list(self._sources(files, year, verdict["moment"], plan)),
             "topology": drawing.svg(plan, self._ends(plan, found, verdict)) if plan else "",
             "files": files,
             "missing": self.missing,
         }
+        try:
+            history.compare(self.run_dir, made, self.secrets)
+        except OSError as error:
+            self.missing.append(explain(error))
+        return made
 
     def _lanes(self, found: timeline.Timeline, plan: Plan | None) -> list[Lane]:
         """Return the rows of the timeline, with those of the lab's services after the hosts."""

@@ -158,6 +158,17 @@ class Step(TypedDict):
     """When it began."""
     end: int
     """When it ended."""
+    median: int | None
+    """Median of former runs of the profile on this machine in milliseconds; null without any."""
+
+
+class Change(TypedDict):
+    """What differs from the last good run of the profile on this machine."""
+
+    file: str
+    """The file in the run directory; `payload` for the release image."""
+    diff: list[str]
+    """Lines of the unified difference."""
 
 
 class File(TypedDict):
@@ -187,6 +198,10 @@ class Run(TypedDict):
     """What the last validate found."""
     steps: list[Step]
     """Where the time went, in the order of time."""
+    former: int
+    """How many installed runs of the profile on this machine the medians are of."""
+    changes: list[Change]
+    """What differs from the last good run of the profile on this machine: payload, profile, manifests."""
     sources: list[Source]
     """The logs."""
     topology: str

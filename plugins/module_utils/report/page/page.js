@@ -233,9 +233,19 @@ function steps() {
     const bar = el("i", {});
     bar.style.left = `${((one.start - low) / (high - low)) * 100}%`;
     bar.style.width = `${((one.end - one.start) / (high - low)) * 100}%`;
-    return el("div", { class: one.name ? "step task" : "step" }, el("span", {}, one.name || one.stage), el("span", { class: "meter" }, bar), el("span", { class: "number" }, lasting(one.end - one.start)));
+    const usual = one.median === null ? "" : `usually ${lasting(one.median)}`, slow = one.median !== null && one.end - one.start > 1.5 * one.median + 2000;
+    return el("div", { class: one.name ? "step task" : "step" }, el("span", {}, one.name || one.stage), el("span", { class: "meter" }, bar), el("span", { class: "number" }, lasting(one.end - one.start)), el("span", { class: "number " + (slow ? "warning" : "dim") }, usual));
   };
-  $("steps").replaceChildren(...(run.steps.length ? run.steps.map(row) : [el("p", { class: "dim" }, "No stage has begun.")]));
+  const former = run.former ? el("p", { class: "dim" }, `"usually" is the median of ${count(run.former, "installed run")} of this profile on this machine.`) : null;
+  $("steps").replaceChildren(...(run.steps.length ? run.steps.map(row) : [el("p", { class: "dim" }, "No stage has begun.")]), ...(former ? [former] : []));
+}
+function changes() {
+  $("changes").closest("section").hidden = !run.changes.length;
+  const open = [...$("changes").querySelectorAll("details[open]")].map(one => one.dataset.file);
+  $("changes").replaceChildren(...run.changes.map(one => {
+    const signs = { "+": "good-text", "-": "bad-text", "@": "dim" }, lines = one.diff.map(line => el("span", { class: signs[line[0]] }, line + "\n"));
+    return el("details", { "data-file": one.file, open: open.includes(one.file) || run.changes.length < 4 ? "" : null }, el("summary", {}, one.file), el("pre", { tabindex: "0", role: "region", "aria-label": "Difference of " + one.file }, ...lines));
+  }));
 }
 function files() {
   const rows = run.files.map(one => el("tr", {}, el("td", {}, link(one.path)), el("td", { class: "number" }, size(one.size))));
@@ -268,12 +278,13 @@ function build() {
   $("logs").append(el("div", { class: "bar" }, earlier, later, el("span", { id: "known", role: "status" })), el("div", { class: "lines", id: "lines", tabindex: "0", role: "region", "aria-label": "Lines" }));
   panel("topology", "Machines and networks");
   panel("steps", "Where the time went");
+  panel("changes", "Differences from the last good run");
   panel("files", "Files");
 }
 function render(document_) {
   run = document_;
   document.title = `${run.verdict.cluster}: ${run.verdict.result}`;
-  for (const draw of [verdict, timeline, validations, checks, logs, topology, steps, files]) draw();
+  for (const draw of [verdict, timeline, validations, checks, logs, topology, steps, changes, files]) draw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 async function start() {

@@ -163,7 +163,7 @@ class Timeline:
         name, since = self._open
         shown: Interval = {"start": since, "end": max(since, at), "state": name, "text": text or state}
         self._stages.states.done.append(shown)
-        self.steps.append({"stage": name, "name": "", "start": since, "end": shown["end"]})
+        self.steps.append({"stage": name, "name": "", "start": since, "end": shown["end"], "median": None})
         if state == "failed":
             self._stages.marks.append({"at": shown["end"], "level": "error", "text": f"{name} failed: {text}"})
         self._open = None
@@ -173,7 +173,13 @@ class Timeline:
     def _task(self, one: Event, at: int) -> None:
         if seconds := one.get("seconds", 0):
             self.steps.append(
-                {"stage": one.get("stage", ""), "name": one["subject"], "start": at - 1000 * seconds, "end": at}
+                {
+                    "stage": one.get("stage", ""),
+                    "name": one["subject"],
+                    "start": at - 1000 * seconds,
+                    "end": at,
+                    "median": None,
+                }
             )
 
     def _host(self, name: str) -> Row:
@@ -219,7 +225,13 @@ class Timeline:
             row.states.leave(end)
         phases = [one for one in self._cluster.states.done if one["end"] - one["start"] >= 1000]
         self.steps += [
-            {"stage": "wait", "name": f"cluster {one['state']}", "start": one["start"], "end": one["end"]}
+            {
+                "stage": "wait",
+                "name": f"cluster {one['state']}",
+                "start": one["start"],
+                "end": one["end"],
+                "median": None,
+            }
             for one in phases
         ]
         self.steps.sort(key=lambda step: (step["start"], step["name"] != ""))
