@@ -133,6 +133,30 @@ def test_former_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert written(runs.good(tmp_path / "four"))[0]["former"] == 0
 
 
+def test_intervals_for_the_viewers_of_openshift_ci(tmp_path: Path) -> None:
+    run, __ = written(runs.failed(tmp_path))
+    items = json.loads((tmp_path / "report/e2e-timelines_spyglass_agentlab.json").read_text())["items"]
+    assert [item["from"] for item in items] == sorted(item["from"] for item in items)
+    assert len(items) == sum(
+        len(row[part]) for row in run["lanes"] for part in ("states", "stages", "failing", "marks")
+    )
+    error = next(item for item in items if item["message"]["annotations"]["state"] == "error")
+    assert error == {
+        "level": "Error",
+        "display": True,
+        "source": "NodeState",
+        "locator": {"type": "Node", "keys": {"node": "master-1"}},
+        "message": {
+            "reason": "error",
+            "cause": "",
+            "humanMessage": "error: Host lost",
+            "annotations": {"state": "error", "reason": "error"},
+        },
+        "from": "2026-01-01T00:03:20Z",
+        "to": error["to"],
+    }
+
+
 def test_what_others_say_is_text(tmp_path: Path) -> None:
     """Hosts, logs and the service may say anything."""
     run, text = written(runs.failed(tmp_path, HOSTILE))

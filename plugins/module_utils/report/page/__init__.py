@@ -1,4 +1,5 @@
-"""The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`; beside it `report/junit.xml`.
+"""The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`; beside it `report/junit.xml`
+and the intervals of the timeline.
 
 The document is made from the events and the logs of the run (`document`), and the page is a template with one style sheet and one
 script, which draws the document.
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from ...state import write_atomic
 from ..gather import give_to_owner
-from . import junit
+from . import intervals, junit
 from .document import DOCUMENT, JUNIT, LINES, PAGE, REPORT, Collector
 from .html import page
 from .model import Run
@@ -43,6 +44,7 @@ def write(run_dir: Path) -> Run:
     run, text = collect(run_dir)
     folder = run_dir / REPORT
     write_atomic(folder / DOCUMENT, json.dumps(run) + "\n", 0o600)
+    write_atomic(folder / intervals.FILE, json.dumps(intervals.intervals(run)) + "\n", 0o600)
     write_atomic(folder / JUNIT, junit.text(junit.suites(run)), 0o600)
     write_atomic(folder / PAGE, text, 0o600)
     give_to_owner(folder)

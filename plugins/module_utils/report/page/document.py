@@ -24,7 +24,7 @@ from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
-from . import history, logs, pulls, timeline
+from . import history, intervals, logs, pulls, timeline
 from .model import Cause, File, Lane, Mark, Result, Run, Source, Verdict
 
 LINES = 2000
@@ -208,7 +208,7 @@ class Collector:
                 path.is_file()
                 and not path.is_symlink()
                 and inside.isprintable()
-                and inside not in (PAGE, DOCUMENT, JUNIT)
+                and inside not in (PAGE, DOCUMENT, JUNIT, intervals.FILE)
             ):
                 found.append({"path": inside, "size": path.stat().st_size})
         if len(found) > _MOST_FILES:

@@ -42,7 +42,7 @@ class Former(TypedDict):
 def compare(run_dir: Path, run: Run, secrets: Iterable[str]) -> None:
     """Complete a run's document with medians and changes; remember it once it is installed.
 
-    Raises `OSError` when the cache cannot be written. A damaged file is started anew.
+    Raises `OSError` when the cache cannot be written. A damaged file is replaced.
     """
     profile = re.sub(r"[^\w.-]", "_", Path(run["verdict"]["profile"]).stem)
     if not profile:
