@@ -92,11 +92,30 @@ def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
     console = run_dir / "report/console/ut_master_1.log"
     console.parent.mkdir()
     console.write_text(f"\x1b[0mBdsDxe: starting\r\n[    1.0] kernel: {text}\r\n")
+    (run_dir / "logs/cluster.json").write_text(json.dumps({"hosts": [_reports(name, names, text) for name in names]}))
     registry = run_dir / "report/services/registry.log"
     registry.parent.mkdir()
     registry.write_text("".join(_responses(run_dir, text)))
     (run_dir / "report/summary.txt").write_text(f"First cause: {cause}\n")
     return run_dir
+
+
+def _reports(name: str, names: list[str], text: str) -> dict[str, str]:
+    """A host of the service that reaches all others but master-1."""
+    remote = [
+        {
+            "host_id": other,
+            "l2_connectivity": [
+                {"remote_ip_address": f"192.168.111.2{number}{text}", "successful": other != "master-1"}
+            ],
+            "l3_connectivity": [
+                {"remote_ip_address": f"192.168.111.2{number}", "successful": True, "average_rtt_ms": 1.25}
+            ],
+        }
+        for number, other in enumerate(names)
+        if other != name
+    ]
+    return {"id": name, "requested_hostname": name, "connectivity": json.dumps({"remote_hosts": remote})}
 
 
 def _responses(run_dir: Path, text: str) -> Iterator[str]:

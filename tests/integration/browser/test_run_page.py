@@ -126,6 +126,14 @@ def test_a_reader_finds_what_failed(browser: Browser, pages: dict[str, str]) -> 
     assert browser.run("document.activeElement.id") == "lines"
 
 
+def test_the_connections(browser: Browser, pages: dict[str, str]) -> None:
+    browser.open(pages["failed"])
+    assert browser.run("document.querySelectorAll('#connections td.bad-text').length") == 2
+    assert "master-0 to master-1: 192.168.111.21 layer 2: fails" in browser.run(
+        "document.getElementById('connections').innerText"
+    )
+
+
 def test_what_is_unusual(browser: Browser, pages: dict[str, str]) -> None:
     """Times stand beside those of former runs; what was given to the last good one is compared."""
     browser.open(pages["failed"])

@@ -157,6 +157,23 @@ def test_intervals_for_the_viewers_of_openshift_ci(tmp_path: Path) -> None:
     }
 
 
+def test_which_host_reaches_which(tmp_path: Path) -> None:
+    run, __ = written(runs.failed(tmp_path))
+    assert [(one["host"], one["to"], one["ok"]) for one in run["connections"]] == [
+        ("master-0", "master-1", False),
+        ("master-0", "master-2", True),
+        ("master-1", "master-0", True),
+        ("master-1", "master-2", True),
+        ("master-2", "master-0", True),
+        ("master-2", "master-1", False),
+    ]
+    assert run["connections"][0]["text"] == "192.168.111.21 layer 2: fails, 192.168.111.21 layer 3: ok 1.2 ms"
+    for damaged in ("[]", '{"hosts": [1, {"connectivity": "{}"}, {"connectivity": 5}]}', "{"):
+        (tmp_path / "logs/cluster.json").write_text(damaged)
+        run, __ = written(tmp_path)
+        assert run["connections"] == [] and (damaged == "{") == any("connectivity" in one for one in run["missing"])
+
+
 def test_what_others_say_is_text(tmp_path: Path) -> None:
     """Hosts, logs and the service may say anything."""
     run, text = written(runs.failed(tmp_path, HOSTILE))

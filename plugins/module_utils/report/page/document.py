@@ -24,8 +24,8 @@ from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
-from . import history, intervals, logs, pulls, timeline
-from .model import Cause, File, Lane, Mark, Result, Run, Source, Verdict
+from . import connectivity, history, intervals, logs, pulls, timeline
+from .model import Cause, Connection, File, Lane, Mark, Result, Run, Source, Verdict
 
 LINES = 2000
 """Lines of a log on the page, and as many around the first cause."""
@@ -80,6 +80,7 @@ class Collector:
             "verdict": verdict,
             "lanes": self._lanes(found, plan),
             "validations": found.validations(),
+            "connections": self._connections(),
             "checks": list(found.checks.values()),
             "steps": found.steps,
             "former": 0,
@@ -105,6 +106,15 @@ class Collector:
             self.missing.append(explain(error))
         after = sum(row["group"] != "operators" for row in rows)
         return [*rows[:after], *served, *rows[after:]]
+
+    def _connections(self) -> list[Connection]:
+        try:
+            return list(connectivity.connections(self.run_dir, self.report))
+        except OSError as error:
+            self.missing.append(explain(error))
+        except ValueError as error:
+            self.missing.append(_line(f"connectivity: {error}"))
+        return []
 
     def _copy(self) -> None:
         """Copy the logs of the run directory into the report, without secrets; gather's copies are overwritten."""

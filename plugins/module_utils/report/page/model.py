@@ -108,6 +108,19 @@ class Validation(TypedDict):
     """Its last message."""
 
 
+class Connection(TypedDict):
+    """What a host has found out about its connection to another one."""
+
+    host: str
+    """Name of the host that reports."""
+    to: str
+    """Name of the other host."""
+    ok: bool
+    """Whether each address of the other host was reached, in layers 2 and 3."""
+    text: str
+    """The result for each address, with round-trip time and loss."""
+
+
 class Check(TypedDict):
     """A check of `agentlab validate`."""
 
@@ -194,6 +207,8 @@ class Run(TypedDict):
     """Rows of the timeline, from top to bottom."""
     validations: list[Validation]
     """Every validation that was reported, by host."""
+    connections: list[Connection]
+    """Which host reaches which; of more than 20 hosts only what fails."""
     checks: list[Check]
     """What the last validate found."""
     steps: list[Step]

@@ -153,6 +153,19 @@ function validations() {
     ids.length ? el("p", { class: "dim" }, "✓ passes, ✓* failed before, ✗ fails, … pending, – disabled.") : null].filter(part => part));
 }
 
+function connections() {
+  $("connections").closest("section").hidden = !run.connections.length;
+  const from = [...new Set(run.connections.map(one => one.host))].sort(byName), to = [...new Set(run.connections.map(one => one.to))].sort(byName);
+  const cells = new Map(run.connections.map(one => [`${one.host}\n${one.to}`, one]));
+  const cell = (host, other) => {
+    const one = cells.get(`${host}\n${other}`), text = one && `${host} to ${other}: ${one.text}`;
+    return one ? el("td", { class: one.ok ? "good-text" : "bad-text", title: text }, one.ok ? "✓" : "✗", el("span", { hidden: "" }, text)) : el("td", {});
+  };
+  const bad = run.connections.filter(one => !one.ok);
+  $("connections").replaceChildren(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Connections between hosts" }, el("table", { class: "matrix" },
+    el("thead", {}, el("tr", {}, el("th", {}, "from \\ to"), ...to.map(name => el("th", { scope: "col" }, name)))), el("tbody", {}, ...from.map(host => el("tr", {}, el("th", { scope: "row" }, host), ...to.map(other => cell(host, other))))))),
+    ...bad.slice(0, 50).map(one => el("p", { class: "bad-text" }, `${one.host} to ${one.to}: ${one.text}`)));
+}
 function checks() {
   $("checks").closest("section").hidden = !run.checks.length;
   const rows = [...run.checks].sort((a, b) => a.ok - b.ok).map(one => el("tr", {}, el("td", { class: one.ok ? "good-text" : "bad-text" }, one.ok ? "✓ ok" : "✗ failed"), el("td", {}, one.name), el("td", {}, one.found)));
@@ -266,6 +279,7 @@ function build() {
   $("timeline").addEventListener("click", event => { if (event.target.said) openLog(event.target.said.at, event.target.said.host); });
   $("timeline").addEventListener("wheel", event => { if (event.ctrlKey) { event.preventDefault(); zoom(event.deltaY < 0 ? 1.5 : 1 / 1.5); } }, { passive: false });
   panel("validations", "Validations", el("div", { class: "bar" }, labelled("Also those that never failed", all)));
+  panel("connections", "Connections between hosts");
   panel("checks", "Checks of the installed cluster");
   const choose = id => { const made = el("select", { id }); made.addEventListener("change", () => filter()); return made; };
   const severity = choose("severity"), text = el("input", { id: "text", type: "search" });
@@ -284,7 +298,7 @@ function build() {
 function render(document_) {
   run = document_;
   document.title = `${run.verdict.cluster}: ${run.verdict.result}`;
-  for (const draw of [verdict, timeline, validations, checks, logs, topology, steps, changes, files]) draw();
+  for (const draw of [verdict, timeline, validations, connections, checks, logs, topology, steps, changes, files]) draw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 async function start() {
