@@ -23,6 +23,7 @@ from ....plugins.module_utils.documents import load_json
 from .. import protocol
 from ..protocol import API, Conversation, Dispatch, Freeze, Identity, Request, Response, Wait
 from . import hub, install, noop
+from .download import DownloadError, Downloads
 from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
 from .install import Pace
 from .settings import STEP_SECONDS, Settings, Stopped, SwarmError
@@ -67,6 +68,7 @@ class Swarm:
         self._stop = asyncio.Event()
         self.stopped = False
         self._session: aiohttp.ClientSession
+        self._downloads: Downloads
 
     # Requests
 
@@ -186,6 +188,8 @@ class Swarm:
         stats.active += 1
         stats.peak_active = max(stats.peak_active, stats.active)
         try:
+            for kind in self.settings.download:
+                await self._downloads.fetch(kind, host.cluster.infra_env_id)
             while True:
                 command = await self.talk(protocol.register(host.me), host.me, host)
                 protocol.runner_request(command)
@@ -198,7 +202,7 @@ class Swarm:
                 if host.failure == "vanish":
                     host.silent = True
                     return
-        except (Frozen, ValueError) as error:  # refused permanently, or an invalid reply to register
+        except (Frozen, DownloadError, ValueError) as error:  # refused for good, or an invalid reply to register
             host.gone = True
             stats.gave_up[str(error)[:200]] += 1
         finally:
@@ -275,6 +279,7 @@ class Swarm:
         async with aiohttp.ClientSession(
             connector=connector, timeout=timeout, json_serialize=protocol_dumps
         ) as self._session:
+            self._downloads = Downloads(self._session, settings, self.stats)
             self._certificate = self_signed() if settings.install else ""
             self.stats.baseline_bytes = resident_bytes()
             samples = asyncio.get_running_loop().create_task(self._sample())

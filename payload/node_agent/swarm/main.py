@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ....plugins.module_utils.vocabulary import Exit
-from .settings import FAILURES, PROFILES, Settings, Stopped, SwarmError, kinds, part_of, shares
+from .settings import DOWNLOADS, FAILURES, PROFILES, Settings, Stopped, SwarmError, kinds, part_of, shares
 
 LINE_SECONDS = 10.0
 
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
             (
                 table("topologies", {name: shape.text for name, shape in kinds().items()}),
                 table("failures", FAILURES),
+                table("downloads", DOWNLOADS),
                 table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
                 "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do).",
                 "merge combines the reports of several machines; pack writes the swarm as one executable file,\n"
@@ -101,6 +102,9 @@ def parser() -> argparse.ArgumentParser:
     )
     word("--agent-version", "agent image reported by the simulated hosts; default: the service's own", "PULLSPEC")
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
+    group.add_argument(
+        "--download", default="", metavar="NAME,...", help="what each host downloads before it registers (REST mode)"
+    )
     group.add_argument(
         "--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters"
     )
@@ -185,6 +189,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     else:
         values["template"] = {}
     values["operators"] = tuple(filter(None, values["operators"].split(",")))
+    values["download"] = tuple(filter(None, values["download"].split(",")))
     values["topology"] = shares(values["topology"], "--topology")
     values["part"] = part_of(values["part"])
     values["failures"] = shares(values["failures"], "--failures")

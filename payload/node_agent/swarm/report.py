@@ -101,6 +101,7 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
     tables: dict[str, dict[str, Histogram]] = {}
     for report in reports:
         for table, named in report["histograms"].items():
+            tables.setdefault(table, {})
             for name, raw in named.items():
                 tables.setdefault(table, {}).setdefault(name, Histogram()).take(raw)
     messages: Counter[tuple[str, str]] = Counter()
@@ -130,6 +131,7 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "failed": [row for report in reports for row in report["failed"]],
         "gave_up": summed(report["gave_up"] for report in reports),
         "lost_on_purpose": sum(report["lost_on_purpose"] for report in reports),
+        "downloaded_bytes": summed(report.get("downloaded_bytes", {}) for report in reports),
         **summaries(tables),
         "errors": summed(report["errors"] for report in reports),
         "messages": [
@@ -369,6 +371,10 @@ def page(report: dict[str, Any]) -> str:
         ("Polls", f"delay {late['p99_ms']:,} ms at the 99th percentile, {late['max_ms']:,} ms at most", ""),
         ("Memory", f"{used['peak_rss_mib']:,} MiB at most: {used['baseline_mib']:,} MiB of the program, {used['kib_per_agent']:,} KiB per agent; "
          f"{used['agents_per_gib']:,} agents per GiB", ""),
+        *(
+            (f"Downloads of {kind}", f"{size / 2**20:,.0f} MiB, {size / 2**20 / report['seconds']:,.1f} MiB/s", "")
+            for kind, size in report.get("downloaded_bytes", {}).items()
+        ),
         ("CPU", f"{used['cpu_seconds']:,} s; {used['agents_per_core']:,} agents per core", ""),
     ]  # fmt: skip
     parts = [
@@ -385,6 +391,7 @@ def page(report: dict[str, Any]) -> str:
               "None."),
         texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
         grid("Operations, milliseconds", "Operation", report["operations"].items()),
+        grid("Time to download a file, seconds", "File", report.get("time_to_download", {}).items(), seconds=True),
         grid("Time from registration to a host's status, seconds", "Status", report["time_to_host_status"].items(), seconds=True),
         grid("Time from registration to a host's stage, seconds", "Stage", report["time_to_host_stage"].items(), seconds=True),
         grid("Time from the start to a cluster's status, seconds", "Status", report["time_to_cluster_status"].items(), seconds=True),

@@ -100,6 +100,12 @@ FAILURES = {
     "lossy": "every tenth request of the host is lost",
 }
 
+DOWNLOADS = {
+    "iso": "the discovery ISO, in ranges as virtual media are read",
+    "rootfs": "the live system's root file system, as its initramfs fetches it",
+    "ignition": "the discovery Ignition config",
+}
+
 # Seconds that the steps and stages of a real host take; multiplied by `think_time`.
 STEP_SECONDS = {
     "inventory": 1.5, "connectivity-check": 10.0, "free-network-addresses": 5.0, "verify-vips": 2.0, "ntp-synchronizer": 0.5,
@@ -148,6 +154,7 @@ class Settings:
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
     `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
+    `download`: what each host downloads before it registers, of `DOWNLOADS`.
     `operators`: OLM operators that each cluster is registered with. `stall`: a cluster of which nothing changes for so long is given up.
     """
 
@@ -182,6 +189,7 @@ class Settings:
     installer_poll: float = 5.0
     register_interval: float = 60.0
     poll_limit: float = 0.0
+    download: tuple[str, ...] = ()
     write_reports: int = 20
     logs_kib: int = 64
     install: bool = True
@@ -223,6 +231,10 @@ class Settings:
             raise SwarmError(f"--failures: the shares add up to {sum(self.failures.values()):g}, the limit is 1")
         if self.template and (self.discover or not self.kubeconfig):
             raise SwarmError("--template: requires --kubeconfig, and cannot be used with --discover")
+        if self.download:
+            of_kind("--download", dict.fromkeys(self.download, 1.0), DOWNLOADS)
+        if self.download and self.kubeconfig:
+            raise SwarmError("--download: cannot be used with --kubeconfig")
         if self.operators and (self.discover or self.kubeconfig):
             raise SwarmError("--operators: cannot be used with --kubeconfig or --discover")
 

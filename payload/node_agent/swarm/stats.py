@@ -106,6 +106,8 @@ class Stats:
     host_times: dict[str, Histogram] = field(default_factory=dict)
     cluster_times: dict[str, Histogram] = field(default_factory=dict)
     stage_times: dict[str, Histogram] = field(default_factory=dict)
+    download_times: dict[str, Histogram] = field(default_factory=dict)
+    downloaded_bytes: Counter[str] = field(default_factory=Counter)
     clusters: int = 0
     ends: Counter[str] = field(default_factory=Counter)
     failed: list[dict[str, Any]] = field(default_factory=list)
@@ -158,6 +160,11 @@ class Stats:
             }
         )
 
+    def downloaded(self, kind: str, size: int, seconds: float) -> None:
+        """Count a file of `size` bytes that a host downloaded."""
+        self.downloaded_bytes[kind] += size
+        self.reached(self.download_times, kind, seconds)
+
     def late(self, seconds: float) -> None:
         self.lateness.add(seconds)
         self._recent_late.add(seconds)
@@ -202,6 +209,7 @@ class Stats:
         tables = {
             "operations": dict(sorted(self.operations.items())),
             "poll_lateness": {"": self.lateness},
+            "time_to_download": self.download_times,
             "time_to_host_status": self.host_times,
             "time_to_host_stage": self.stage_times,
             "time_to_cluster_status": self.cluster_times,
@@ -214,6 +222,7 @@ class Stats:
             "failed": self.failed,
             "gave_up": dict(self.gave_up),
             "lost_on_purpose": self.lost,
+            "downloaded_bytes": dict(self.downloaded_bytes),
             **summaries(tables),
             "errors": errors,
             "messages": [

@@ -124,7 +124,7 @@ class FakeAssisted:
             self.requests.append((request.method, request.path_qs))
             self.headers.append({name.lower(): value for name, value in request.headers.items()})
         for part, answer in self.instead.items():
-            if part in request.path:
+            if part in request.path_qs:
                 return answer()
         if self.answers and "/hosts" in request.path:
             status = self.answers.pop(0)
