@@ -26,7 +26,7 @@ from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
 from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, Component
 from ..images import base, code, components, oci, release
-from ..machine_os import bootloader, debs, initrd, iso, kernel, packages, rootfs
+from ..machine_os import bootloader, checkout, debs, initrd, iso, kernel, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
 
 
@@ -471,7 +471,7 @@ def _digest_path(path: Path) -> str:
 
 def _digest_files(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return _hash([(str(path.relative_to(folder)), path.stat().st_mode & 0o111, _digest_path(path)) for path in files])
+    return _hash([(str(path.relative_to(folder)), checkout.mode(path), _digest_path(path)) for path in files])
 
 
 def _source_digest(name: str, source: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from ..machine_os import checkout
 from ..machine_os.distro import Distro
 from . import base
 from .components import PACKAGE, Component
@@ -50,9 +51,7 @@ def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> 
     package = work / PREFIX / PACKAGE.replace(".", "/")
     shutil.rmtree(work, ignore_errors=True)
     for relative in sources(root):
-        (package / relative).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / relative, package / relative)
-        (package / relative).chmod(0o755 if (root / relative).stat().st_mode & 0o100 else 0o644)
+        checkout.copy(root / relative, package / relative)
     base.python(
         distro,
         python_tree,

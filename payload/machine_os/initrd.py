@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from . import cpio, kernel, packages
+from . import checkout, cpio, kernel, packages
 from .distro import Distro, run
 
 # Programs that Ignition calls; they run in the root file system.
@@ -70,7 +70,7 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
     (work / "etc/coreos-live-initramfs").write_text(stamp + "\n")
     (work / "etc/initrd-release").write_text('NAME="machine-os initrd"\nID=machine-os\n')
 
-    shutil.copy2(FILES / "base.ign", work / "usr/lib/ignition/base.d/00-core.ign")
+    checkout.copy(FILES / "base.ign", work / "usr/lib/ignition/base.d/00-core.ign")
 
     values = {"@LOADER@": distro.loader, "@LIBDIR@": f"usr/lib/{distro.triplet}"}
     _script("init", work / "init", values)

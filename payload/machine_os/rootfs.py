@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import packages
+from . import checkout, packages
 from .distro import BuildError, Distro, run
 
 FILES = Path(__file__).parent / "files/rootfs"
@@ -105,7 +105,7 @@ def finish(distro: Distro, root: Path, version: str, volume_id: str) -> None:
         if link.is_symlink():
             link.unlink()
     _links(root)
-    run("cp", "-a", "--no-preserve=ownership", f"{FILES}/.", root)
+    checkout.copy_tree(FILES, root)
     _identity(root, distro, version, volume_id)
     _accounts(root)
 

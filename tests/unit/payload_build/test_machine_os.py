@@ -13,7 +13,15 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.machine_os import bootloader, cpio, initrd, iso, kernel, packages
+from ansible_collections.agentlab.ocp.payload.machine_os import (
+    bootloader,
+    checkout,
+    cpio,
+    initrd,
+    iso,
+    kernel,
+    packages,
+)
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import miniso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.cpio import entries, read_files
@@ -50,6 +58,23 @@ def test_iso_is_coreos(live_iso: Path) -> None:
         assert image.kargs.default == image.kargs.current == iso.default_kargs("lab-os-1")
         assert len(image.kargs.areas) == 2
         assert image.features == {"live-initrd-network": True}
+
+
+def test_modes_of_a_clone_do_not_matter(tmp_path: Path) -> None:
+    """With the umask 077 git makes directories that only their owner may enter."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "etc/conf.d").mkdir(parents=True)
+    for name, mode in (("etc/conf.d/one.conf", 0o600), ("etc/run", 0o700)):
+        (source / name).write_text(name)
+        (source / name).chmod(mode)
+    for folder in (source, source / "etc", source / "etc/conf.d"):
+        folder.chmod(0o700)
+    (target / "etc").mkdir(parents=True)
+    (target / "etc/run").symlink_to("/nonexistent/elsewhere")
+    checkout.copy_tree(source, target)
+    modes = {str(path.relative_to(target)): path.lstat().st_mode & 0o777 for path in target.rglob("*")}
+    assert modes == {"etc": 0o755, "etc/conf.d": 0o755, "etc/conf.d/one.conf": 0o644, "etc/run": 0o755}
+    assert target.stat().st_mode & 0o777 == 0o755 and (target / "etc/run").read_text() == "etc/run"
 
 
 def test_iso_takes_a_config_and_kargs(live_iso: Path, tmp_path: Path) -> None:
