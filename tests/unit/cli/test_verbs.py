@@ -89,7 +89,11 @@ def test_a_fault_that_lasts(runs: Path, acts: list[Any], monkeypatch: pytest.Mon
     monkeypatch.setattr(fault.time, "sleep", lambda __: None)
     assert fault.main(["registry", "service_down", "--seconds", "5", *LAB]) == 0
     monkeypatch.setattr(fault.time, "sleep", lambda __: os.kill(os.getpid(), signal.SIGHUP))
-    assert fault.main(["master-0", "pause", "--seconds", "5", *LAB]) == 130
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup it is ignored
+    try:
+        assert fault.main(["master-0", "pause", "--seconds", "5", *LAB]) == 130
+    finally:
+        signal.signal(signal.SIGHUP, before)
     assert [act[:2] for act in acts if act[0] == "end"] == [("end", "service_down"), ("end", "pause")]
 
 
