@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ....plugins.module_utils.vocabulary import Exit
-from .settings import DOWNLOADS, FAILURES, PROFILES, Settings, Stopped, SwarmError, kinds, part_of, shares
+from .settings import DOWNLOADS, FAILURES, PROFILES, THRESHOLDS, Settings, Stopped, SwarmError, kinds, part_of, shares
+from .verdict import exceeded, problems
 
 LINE_SECONDS = 10.0
 
@@ -27,12 +28,13 @@ def parser() -> argparse.ArgumentParser:
                 table("topologies", {name: shape.text for name, shape in kinds().items()}),
                 table("failures", FAILURES),
                 table("downloads", DOWNLOADS),
+                table("thresholds", THRESHOLDS),
                 table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
                 "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do).",
                 "merge combines the reports of several machines; pack writes the swarm as one executable file,\n"
                 "for machines with Python 3.11, aiohttp and cryptography.",
-                "Exit code 0: every cluster was installed (with --allow-unfinished or --no-install: none failed); 1: some were not, or\n"
-                "could not be removed;\n"
+                "Exit code 0: every cluster was installed (with --allow-unfinished or --no-install: none failed) and no threshold\n"
+                "was exceeded; 1: some were not, or could not be removed, or a threshold was exceeded;\n"
                 "2: it could not start; 130: it was stopped.",
             )
         ),
@@ -132,6 +134,13 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="do not fail if clusters are not installed when --duration is over",
     )
+    group.add_argument(
+        "--threshold",
+        dest="thresholds",
+        default="",
+        metavar="NAME=MOST,...",
+        help="figures that make the run fail when they are exceeded",
+    )
     number("--stall", "give up a cluster after this time without a change")
     number("--seed", "seed of the random numbers, to repeat a run", int, "N")
 
@@ -189,6 +198,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     else:
         values["template"] = {}
     values["operators"] = tuple(filter(None, values["operators"].split(",")))
+    values["thresholds"] = shares(values["thresholds"], "--threshold")
     values["download"] = tuple(filter(None, values["download"].split(",")))
     values["topology"] = shares(values["topology"], "--topology")
     values["part"] = part_of(values["part"])
@@ -258,12 +268,12 @@ def conclude(report: dict[str, Any]) -> int:
         + f"; {report['seconds']} s; poll delay p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB per agent,  "
         f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
     )
+    found = problems(report)
+    for line in exceeded(report):
+        print(f"agentlab swarm: {line}", file=sys.stderr)
     if report["stopped"]:
         return Exit.INTERRUPTED
-    settings = report["settings"]
-    if settings.get("allow_unfinished") or not settings.get("install", True):
-        others.pop("unfinished", None)
-    return Exit.FAILED if others or gave_up or report["left"] else Exit.OK
+    return Exit.FAILED if found else Exit.OK
 
 
 def main(argv: list[str] | None = None) -> int:

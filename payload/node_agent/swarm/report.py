@@ -18,6 +18,7 @@ from typing import Any
 from ....plugins.module_utils.documents import load_json, read_file
 from .settings import SwarmError
 from .stats import Histogram, density, summaries
+from .verdict import problems
 
 # By meaning, so that plots of the same thing look the same; other series take the remaining colours in turn.
 COLOURS = {
@@ -361,7 +362,9 @@ def page(report: dict[str, Any]) -> str:
     ends += [f"{count} hosts gave up: {reason}" for reason, count in report["gave_up"].items()]
     ends += ["stopped early"] * report["stopped"] + [f"could not be removed: {name}" for name in report["left"]]
     well = len(ends) == 1 and not report["errors"]
+    bad = problems(report)
     facts = [
+        ("Verdict", "; ".join(bad) or "passed", "bad" if bad else ""),
         ("Against", f"{settings['url']}{machines}", ""),
         ("What", f"{used['peak_agents']:,} hosts at a time, clusters: {report['clusters']:,} ({shapes})", ""),
         ("When", f"{began:%Y-%m-%d %H:%M:%S} UTC, for {report['seconds']:,} s", ""),

@@ -100,6 +100,14 @@ FAILURES = {
     "lossy": "every tenth request of the host is lost",
 }
 
+THRESHOLDS = {
+    "errors": "responses that were errors",
+    "error-share": "percentage of requests that were errors",
+    "poll-delay": "delay of polls in milliseconds, 99th percentile",
+    "latency": "latency of the slowest operation in milliseconds, 99th percentile",
+    "installed": "seconds to an installed cluster, 95th percentile",
+    "memory": "KiB of memory per agent",
+}
 DOWNLOADS = {
     "iso": "the discovery ISO, in ranges as virtual media are read",
     "rootfs": "the live system's root file system, as its initramfs fetches it",
@@ -155,6 +163,7 @@ class Settings:
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
     `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
     `download`: what each host downloads before it registers, of `DOWNLOADS`.
+    `thresholds`: name of a figure of `THRESHOLDS` -> the most it may be.
     `operators`: OLM operators that each cluster is registered with. `stall`: a cluster of which nothing changes for so long is given up.
     """
 
@@ -196,6 +205,7 @@ class Settings:
     keep: bool = False
     duration: float = 0.0
     allow_unfinished: bool = False
+    thresholds: dict[str, float] = field(default_factory=dict)
     stall: float = 3600.0
     connections: int = 512
     seed: int = 1
@@ -231,6 +241,11 @@ class Settings:
             raise SwarmError(f"--failures: the shares add up to {sum(self.failures.values()):g}, the limit is 1")
         if self.template and (self.discover or not self.kubeconfig):
             raise SwarmError("--template: requires --kubeconfig, and cannot be used with --discover")
+        unknown = sorted(self.thresholds.keys() - THRESHOLDS.keys())
+        if unknown or not all(0 <= most < math.inf for most in self.thresholds.values()):
+            raise SwarmError(
+                f"--threshold {', '.join(unknown or self.thresholds)}: must be NAME=NUMBER, with a name of {', '.join(THRESHOLDS)}"
+            )
         if self.download:
             of_kind("--download", dict.fromkeys(self.download, 1.0), DOWNLOADS)
         if self.download and self.kubeconfig:
