@@ -77,9 +77,12 @@ unit: environment ## unit tests
 benchmark: environment ## measure
 	@$(PYTEST) -s tests/benchmark
 
-docs: environment ## write the reference of plugins and roles to build/docs
-	@mkdir -p build/docs
-	@$(BIN)/antsibull-docs collection --use-current --squash-hierarchy --dest-dir build/docs agentlab.ocp
+docs: environment ## build the documentation site in build/docs/html
+	@rm -rf build/docs && mkdir -p build/docs/source/reference
+	@git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t build/docs/source
+	@PATH=$(BIN):$$PATH $(BIN)/antsibull-docs collection --use-current --squash-hierarchy --dest-dir build/docs/source/reference agentlab.ocp
+	@$(BIN)/sphinx-build -q -W --keep-going -b html -c ci/site build/docs/source build/docs/html
+	@echo build/docs/html/ci/site/index.html
 
 build: environment ## build the collection's archive in build/
 	@mkdir -p build

@@ -38,9 +38,9 @@ def test_shellcheck() -> None:
 
 
 def test_documentation(tree: Path, tmp_path: Path) -> None:
-    """It is well-formed, refers to what exists, and becomes a page for each plugin and role."""
+    """It is well-formed, refers to what exists, becomes a page for each plugin and role, and all of it a site without dead links."""
     run(["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--validate-collection-refs=self", "."], tree)
-    pages = tmp_path / "pages"
+    pages = tree / "reference"
     pages.mkdir()
     command = [
         "antsibull-docs",
@@ -56,6 +56,9 @@ def test_documentation(tree: Path, tmp_path: Path) -> None:
     wanted = {f"{path.stem}_module.rst" for path in (ROOT / "plugins/modules").glob("*.py")}
     wanted |= {f"{path.name}_role.rst" for path in (ROOT / "roles").iterdir()}
     assert wanted <= {path.name for path in pages.iterdir()}
+    run(["sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "-c", "ci/site", ".", tmp_path / "html"], tree)
+    listed = {path.name for path in (ROOT / "docs").rglob("*.md")}
+    assert listed <= {path.with_suffix(".md").name for path in (tmp_path / "html/docs").rglob("*.html")}
 
 
 def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ _HEAD = """\
 <!-- Made by `ci/generate.py` from plugins/module_utils/plan/options.py; change it there. -->
 # Profiles
 
-A profile is a YAML file that says how a cluster differs from the defaults; an empty one is a single node. Those in
-[config_examples](../config_examples) are examples. `agentlab plan PROFILE --format profile` shows one with every
+A profile is a YAML file that says how a cluster differs from the defaults; an empty one is a single node. Examples are
+in `config_examples`, such as [compact_ipv4.yml](../config_examples/compact_ipv4.yml).
+`agentlab plan PROFILE --format profile` shows one with every
 default, and `agentlab plan --format schema` prints the JSON schema, which is also in
 [profile.schema.json](../config_examples/profile.schema.json). Editors with the YAML language server complete and check
 a profile that has this line:
