@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -111,25 +110,7 @@ class Local:
 
 def make_tokens(claims: Mapping[str, Any] | None = None) -> tuple[str, dict[str, str]]:
     """Generate a key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme with additional claims."""
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+    from ...plugins.module_utils.installer.credentials import TokenSigner
 
-    def encode(data: bytes) -> str:
-        return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    body = base64.encodebytes(der).decode()
-    pem = f"-----BEGIN EC PUBLIC KEY-----\n{body}-----END EC PUBLIC KEY-----\n"
-    tokens = {}
-    for scheme in HEADERS:
-        text = (
-            encode(b'{"alg":"ES256","typ":"JWT"}')
-            + "."
-            + encode(json.dumps({"auth_scheme": scheme, **(claims or {})}).encode())
-        )
-        r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
-        tokens[scheme] = f"{text}.{encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
-    return base64.b64encode(pem.encode()).decode(), tokens
+    signer = TokenSigner()
+    return signer.public(), {scheme: signer.token({"auth_scheme": scheme, **(claims or {})}) for scheme in HEADERS}

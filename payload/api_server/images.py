@@ -5,7 +5,6 @@ The service creates no ISO: it returns the URL at which the image service would 
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import re
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.ignition.config import Config
 from . import inventory as inv
 from . import prepare, releases
 from .aside import QUICK_YAML, aside, in_pieces
@@ -271,10 +271,6 @@ def _initrd(infra_env: Mapping[str, Any]) -> bytes:
 # -- discovery.ign ----------------------------------------------------------------------------------------------------
 
 
-def _source(text: str) -> str:
-    return "data:text/plain;charset=utf-8;base64," + base64.b64encode(text.encode()).decode()
-
-
 def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[str, Any]:
     """Ignition config (3.1) of the live system that runs the agent of an infra-env, with the user's override."""
     image, url = e.config.get("AGENT_DOCKER_IMAGE"), e.config.get("SERVICE_BASE_URL").rstrip("/")
@@ -288,53 +284,30 @@ def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[st
         f"ExecStart=/usr/local/bin/agent --url {url} --infra-env-id {infra_env['id']} --agent-version {quoted} --insecure=true\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
-    files = {
-        "/etc/motd": (
-            0o644,
-            "\n  This host is being installed by the assisted installer. `journalctl -u agent` shows what its agent does.\n\n",
-        ),
-        "/root/.docker/config.json": (0o644, str(infra_env.get("_pull_secret", ""))),
-        "/etc/NetworkManager/conf.d/01-ipv6.conf": (0o644, "[connection]\nipv6.dhcp-iaid=mac\nipv6.dhcp-duid=ll\n"),
-    }
-    units: list[dict[str, Any]] = [{"name": "agent.service", "enabled": True, "contents": agent}]
+    made = Config()
+    keys = [line for line in str(infra_env.get("ssh_authorized_key") or "").splitlines() if line.strip()]
+    made.user("core", keys)
+    motd = "\n  This host is being installed by the assisted installer. `journalctl -u agent` shows what its agent does.\n\n"
+    made.file("/etc/motd", motd, 0o644)
+    made.file("/root/.docker/config.json", str(infra_env.get("_pull_secret", "")), 0o644)
+    made.file("/etc/NetworkManager/conf.d/01-ipv6.conf", "[connection]\nipv6.dhcp-iaid=mac\nipv6.dhcp-duid=ll\n", 0o644)
+    made.unit("agent.service", agent, enabled=True)
     if infra_env.get("additional_trust_bundle"):
-        files[prepare.TRUST_ANCHOR] = (0o644, str(infra_env["additional_trust_bundle"]))
+        made.file(prepare.TRUST_ANCHOR, str(infra_env["additional_trust_bundle"]), 0o644)
     if sources:
         lines = "".join(
             f"server {name.strip()} iburst\n" for name in sources.split(",") if _WORD.fullmatch(name.strip())
         )
-        files["/etc/chrony.d/assisted.conf"] = (0o644, lines)
+        made.file("/etc/chrony.d/assisted.conf", lines, 0o644)
     lines = _proxy_lines(infra_env).replace("[Service]", "[Manager]").replace("Environment=", "DefaultEnvironment=")
     if lines:
-        files["/etc/systemd/system.conf.d/10-default-env.conf"] = (0o644, lines)
+        made.file("/etc/systemd/system.conf.d/10-default-env.conf", lines, 0o644)
     if iso_type == "full-iso" and infra_env.get("static_network_config"):
-        files |= {f"{_NETWORK}/{path}": (0o600, text) for path, text in network_files(infra_env).items()}
-        files[f"/usr/local/bin/{_NETWORK_SCRIPT}"] = (0o755, (_LIVE / _NETWORK_SCRIPT).read_text(encoding="utf-8"))
-        units.append(
-            {
-                "name": _NETWORK_UNIT,
-                "enabled": True,
-                "contents": (_LIVE / "units" / _NETWORK_UNIT).read_text(encoding="utf-8"),
-            }
-        )
-    keys = [line for line in str(infra_env.get("ssh_authorized_key") or "").splitlines() if line.strip()]
-    config: dict[str, Any] = {
-        "ignition": {"version": "3.1.0"},
-        "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": keys}]},
-        "storage": {
-            "files": [
-                {
-                    "path": path,
-                    "mode": mode,
-                    "overwrite": True,
-                    "user": {"name": "root"},
-                    "contents": {"source": _source(text)},
-                }
-                for path, (mode, text) in files.items()
-            ]
-        },
-        "systemd": {"units": units},
-    }
+        for path, keyfile in network_files(infra_env).items():
+            made.file(f"{_NETWORK}/{path}", keyfile, 0o600)
+        made.file(f"/usr/local/bin/{_NETWORK_SCRIPT}", (_LIVE / _NETWORK_SCRIPT).read_bytes(), 0o755)
+        made.unit(_NETWORK_UNIT, (_LIVE / "units" / _NETWORK_UNIT).read_text(encoding="utf-8"), enabled=True)
+    config = made.to_dict("3.1.0")
     text = infra_env.get("ignition_config_override")
     merged: dict[str, Any] = (
         load_json(prepare.override(json.dumps(config).encode(), text), name="ignition_config_override")

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json, load_yaml
+from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import Port
 from . import operators
 from .models import MODELS, Invalid
@@ -80,7 +81,7 @@ def _json(value: Any) -> bytes:
 def _configs(task: Job) -> dict[str, dict[str, Any]]:
     if task.dummy:
         return {
-            f"{role}.ign": {"ignition": {"version": "3.2.0"}} for role in ("bootstrap", "master", "arbiter", "worker")
+            f"{role}.ign": {"ignition": {"version": VERSION}} for role in ("bootstrap", "master", "arbiter", "worker")
         }
     from ..cluster import ignition
 
@@ -106,9 +107,7 @@ def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[st
     """Return an Ignition config with a file added; a file with the same path is replaced."""
     storage = dict(config.get("storage") or {})
     others = [entry for entry in storage.get("files") or [] if entry.get("path") != path]
-    source = "data:;base64," + base64.b64encode(text.encode()).decode()
-    entry = {"path": path, "overwrite": True, "mode": mode, "contents": {"source": source}}
-    return {**config, "storage": {**storage, "files": [*others, entry]}}
+    return {**config, "storage": {**storage, "files": [*others, data_file(path, text.encode(), mode)]}}
 
 
 def host_config(config: dict[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -181,7 +180,7 @@ def day2_ignition(cluster: Mapping[str, Any], host: Mapping[str, Any], networks:
     except (ValueError, KeyError, TypeError):
         name = str(cluster.get("api_vip_dns_name", ""))
         url = f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
-        config = {"ignition": {"version": "3.2.0", "config": {"merge": [{"source": url}]}}}
+        config = {"ignition": {"version": VERSION, "config": {"merge": [{"source": url}]}}}
     return _json(host_config(config, host, load_json(networks, name="static_network_config")))
 
 

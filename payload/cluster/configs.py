@@ -1,10 +1,8 @@
-"""Ignition configs as dictionaries: merging them, and files in them. Kept small, because the installer imports it."""
+"""Ignition configs as dictionaries: merging them, as the machine-config operator does. Kept small, because the installer imports it."""
 
 from __future__ import annotations
 
-import base64
 import copy
-import gzip
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,13 +27,3 @@ def merge(base: Config, *others: Mapping[str, Any]) -> Config:
                         dict(entry) for entry in entries
                     ]
     return merged
-
-
-def data_file(path: str, data: bytes, mode: int, compress: bool = False) -> Config:
-    """Return a file with content `data` for an Ignition config."""
-    contents = {
-        "source": "data:;base64," + base64.b64encode(gzip.compress(data, mtime=0) if compress else data).decode()
-    }
-    if compress:
-        contents["compression"] = "gzip"
-    return {"path": path, "overwrite": True, "mode": mode, "contents": contents}

@@ -20,12 +20,13 @@ from pathlib import Path
 from aiohttp import web
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
+from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.vocabulary import Port
 from . import assisted, machine_config_server, replication
 from . import facts as cluster_facts
 from . import nodes as node_list
 from .apiserver import Access, Api, User
-from .configs import data_file, merge
+from .configs import merge
 from .controllers import Controllers
 from .ignition import CA_BUNDLE, STORE
 from .keepalived import Instance, Keepalived

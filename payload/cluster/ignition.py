@@ -19,9 +19,10 @@ from typing import Any
 import yaml
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
+from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import Component, Port
 from . import machine_config_daemon, seed
-from .configs import Config, data_file, merge
+from .configs import Config, merge
 from .facts import ClusterFacts, build, single_node
 from .pki import Signer
 
@@ -408,8 +409,8 @@ def _machine_configs(documents: list[Config], role: str) -> list[Config]:
 
 
 def _config(files: list[Config], units: list[Config]) -> Config:
-    return {"ignition": {"version": "3.2.0"}, "storage": {"files": files}, "systemd": {"units": units}}
+    return {"ignition": {"version": VERSION}, "storage": {"files": files}, "systemd": {"units": units}}
 
 
 def _file(path: str, text: str, mode: int, compress: bool = False) -> Config:
-    return data_file(path, text.encode(), mode, compress)
+    return data_file(path, text.encode(), mode, compress=compress)

@@ -8,8 +8,6 @@ the standard library and the modules in `_PARTS`.
 from __future__ import annotations
 
 import argparse
-import base64
-import gzip
 import io
 import os
 import shlex
@@ -18,7 +16,6 @@ import subprocess
 import sys
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 import zipfile
 from collections.abc import Callable
@@ -26,6 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...plugins.module_utils.bounded import LIMITS, load_json
+from ...plugins.module_utils.ignition.resources import read_data_url
 
 NODE_CONFIG = Path("/etc/kubernetes/machine-config.json")
 ANCHORS = "/etc/pki/ca-trust/source/anchors/"
@@ -33,7 +31,11 @@ RETRY_SECONDS = 5
 _ENTER = "nsenter --target 1 --mount --"
 _ROOT = Path(__file__).parents[2]
 # As in the collection, so that relative imports are the same.
-_PARTS = ("payload/cluster/machine_config_daemon.py", "plugins/module_utils/bounded.py")
+_PARTS = (
+    "payload/cluster/machine_config_daemon.py",
+    "plugins/module_utils/bounded.py",
+    "plugins/module_utils/ignition/resources.py",
+)
 _MAIN = "import sys\nfrom agentlab.payload.cluster.machine_config_daemon import main\nsys.exit(main())\n"
 Run = Callable[[list[str]], object]
 
@@ -52,12 +54,7 @@ def program() -> bytes:
 
 def decode(contents: dict[str, Any]) -> bytes:
     """Return the bytes of an Ignition resource, which must be a data URL."""
-    source = contents.get("source") or "data:,"
-    kind, comma, data = source.partition(",")
-    if not (kind.startswith("data:") and comma):
-        raise ValueError(f"source {source[:60]!r} is not a data URL")
-    raw = base64.b64decode(data) if kind.endswith(";base64") else urllib.parse.unquote_to_bytes(data)
-    return gzip.decompress(raw) if contents.get("compression") == "gzip" else raw
+    return read_data_url(contents.get("source") or "data:,", contents.get("compression"))
 
 
 def write(path: Path, data: bytes, mode: int) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from aiohttp import web
 
 from ...plugins.module_utils.addresses import in_url
+from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.vocabulary import Port
-from .configs import data_file
 from .store import Object, Store
 
 PORT = Port.MACHINE_CONFIG

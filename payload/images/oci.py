@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from ...plugins.module_utils.documents import load_json, read_file
+from ...plugins.module_utils.release import content
 from ..machine_os.distro import run
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -37,13 +38,10 @@ class ImageError(Exception):
     """An image or a layout is invalid; the message names it."""
 
 
-@dataclass(frozen=True)
-class Descriptor:
-    """A blob: media type, digest ("sha256:..."), size in bytes; for a layer also the digest of its uncompressed tar archive."""
+@dataclass(frozen=True, slots=True)
+class Descriptor(content.Descriptor):
+    """A blob; for a layer also the digest of its uncompressed tar archive."""
 
-    media_type: str
-    digest: str
-    size: int
     diff_id: str = ""
 
     def json(self, **annotations: str) -> dict[str, Any]:
@@ -211,13 +209,13 @@ def _entries(document: Mapping[str, Any], name: str, where: object) -> list[dict
 
 def _descriptor(value: object, where: str) -> Descriptor:
     """A descriptor of an index or a manifest that another program wrote."""
-    fields = value if isinstance(value, dict) else {}
-    media_type, digest, size = fields.get("mediaType", ""), fields.get("digest"), fields.get("size")
-    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise ImageError(f"{where}.digest is {str(digest)[:100]!r}: must be sha256:<64 hexadecimal digits>")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise ImageError(f"{where}.size is {str(size)[:100]!r}: must be a number of bytes")
-    return Descriptor(str(media_type), digest, size)
+    try:
+        found = content.Descriptor.of(value, where)
+    except content.RegistryError as error:
+        raise ImageError(str(error)) from None
+    if not _DIGEST.fullmatch(found.digest):
+        raise ImageError(f"{where}.digest is {found.digest[:100]!r}: must be sha256:<64 hexadecimal digits>")
+    return Descriptor(found.media_type, found.digest, found.size)
 
 
 class _Hashing(io.RawIOBase):

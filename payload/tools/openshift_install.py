@@ -20,12 +20,12 @@ from typing import Any
 import yaml
 
 from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all, read_file
+from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.installer import credentials
 from ...plugins.module_utils.installer.credentials import SIGNERS
 from ..api_server.prepare import TRUST_ANCHOR, kubeconfig, password
 from ..api_server.release import component_images, release_version
 from ..cluster import ignition
-from ..cluster.configs import data_file
 from ..cluster.facts import topology
 
 STATE = ".openshift_install_state.json"

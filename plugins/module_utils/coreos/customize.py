@@ -6,8 +6,6 @@ system on disk as `/etc/coreos/dest.ign`, hooks as units. Network keyfiles go be
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import os
 import re
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
 from ..documents import DocumentError, load_json, load_yaml
+from ..ignition.resources import resource
 from .errors import CoreosError
 from .iso import IGNITION_PATH, NETWORK_DIR
 
@@ -116,14 +115,16 @@ class _Ignition:
     def render(self) -> bytes:
         ignition: dict[str, Any] = {"version": _SPEC}
         if self.merge:
-            ignition["config"] = {"merge": [_resource(data) for data in self.merge]}
+            ignition["config"] = {"merge": [resource(data, compress=True) for data in self.merge]}
         if self.authorities:
-            ignition["security"] = {"tls": {"certificateAuthorities": [_resource(data) for data in self.authorities]}}
+            ignition["security"] = {
+                "tls": {"certificateAuthorities": [resource(data, compress=True) for data in self.authorities]}
+            }
         config: dict[str, Any] = {"ignition": ignition}
         if self.files:
             config["storage"] = {
                 "files": [
-                    {"path": path, "contents": _resource(data), "mode": mode}
+                    {"path": path, "contents": resource(data, compress=True), "mode": mode}
                     for path, (data, mode) in self.files.items()
                 ]
             }
@@ -131,11 +132,6 @@ class _Ignition:
             units = [{"name": name, "contents": text, "enabled": True} for name, text in self.units.items()]
             config["systemd"] = {"units": units}
         return json.dumps(config, separators=(",", ":")).encode() + b"\n"
-
-
-def _resource(data: bytes) -> dict[str, str]:
-    packed = base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
-    return {"source": f"data:;base64,{packed}", "compression": "gzip"}
 
 
 def read_file(path: str) -> bytes:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import re
-import urllib.parse
 from typing import Any
 
 from . import rules
-
-VERSION = "3.2.0"
-
-
-class IgnitionError(ValueError):
-    """A config breaks the specification; the text has one line for each finding."""
+from .resources import VERSION, IgnitionError, data_url, read_data_url
 
 
 class Config:
@@ -54,9 +46,9 @@ class Config:
             entry["contents"] = contents
         self._units[name] = entry
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, version: str = VERSION) -> dict[str, Any]:
         """The config as JSON-able data."""
-        config: dict[str, Any] = {"ignition": {"version": VERSION}}
+        config: dict[str, Any] = {"ignition": {"version": version}}
         if self._users:
             config["passwd"] = {"users": self._users}
         storage = {}
@@ -74,21 +66,6 @@ class Config:
 def dumps(config: dict[str, Any]) -> bytes:
     """The config as the bytes that go into an image."""
     return json.dumps(config, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def data_url(content: str | bytes) -> str:
-    """`content` as the kind of data URL that the installer writes."""
-    raw = content.encode() if isinstance(content, str) else content
-    return "data:text/plain;charset=utf-8;base64," + base64.b64encode(raw).decode()
-
-
-def read_data_url(url: str, compression: str | None = None) -> bytes:
-    """The content of a data URL (RFC 2397). Raises `IgnitionError`."""
-    if not url.startswith("data:") or "," not in url:
-        raise IgnitionError(f"no data URL: {url[:60]}")
-    head, __, body = url.partition(",")
-    raw = base64.b64decode(body, validate=True) if head.endswith(";base64") else urllib.parse.unquote_to_bytes(body)
-    return gzip.decompress(raw) if compression == "gzip" else raw
 
 
 def files_of(config: dict[str, Any]) -> dict[str, bytes]:

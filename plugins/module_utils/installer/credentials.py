@@ -170,7 +170,7 @@ NO_TOKENS = {
 """Result of `tokens` for a service without authentication."""
 
 
-class _Signer:
+class TokenSigner:
     """A P-256 key that signs JWTs and is then forgotten."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class _Signer:
 
 def infra_env_token(infra_env_id: str) -> dict[str, str]:
     """As `tokens`, for releases with one JWT, which names the infra-env, for all personas."""
-    signer = _Signer()
+    signer = TokenSigner()
     token = signer.token({"infra_env_id": infra_env_id})
     return {
         "AuthType": "agent-installer-local",
@@ -213,7 +213,7 @@ def tokens(expires: datetime | None = None) -> dict[str, str]:
     AuthTokenExpiry (RFC 3339 or "").
     The private half is forgotten.
     """
-    signer = _Signer()
+    signer = TokenSigner()
 
     def token(scheme: str) -> str:
         claims: dict[str, Any] = {"auth_scheme": scheme}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..coreos.iso import LiveIso
 from ..documents import load_json
-from ..ignition.config import data_url, dumps, read_data_url
+from ..ignition.config import dumps
+from ..ignition.resources import data_url, read_data_url
 from .credentials import tokens
 from .errors import InstallerError
 

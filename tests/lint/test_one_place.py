@@ -1,0 +1,32 @@
+"""What is written in one place only: a format, a protocol or a policy that a second file would write differently one day."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = "plugins/module_utils"
+FILES = [
+    path for top in ("plugins", "payload", "ci") for path in (ROOT / top).rglob("*.py") if "/files/" not in str(path)
+]
+# What only its own places may have in their code.
+PLACES = {
+    "descriptors of the OCI image specification": (
+        r"class Descriptor\b(?!\(content)",
+        {f"{LIBRARIES}/release/content.py"},
+    ),
+    "data URLs in base64 (resources of Ignition)": (r"data:[^\s\"]*;base64,", {f"{LIBRARIES}/ignition/resources.py"}),
+    "members of newc cpio archives": (r"b\"070701\" \+", {f"{LIBRARIES}/coreos/cpio.py"}),
+    "tokens of the assisted service": (r"\"typ\": ?\"JWT\"", {f"{LIBRARIES}/installer/credentials.py"}),
+    "JSON patch (RFC 6902)": (r"import jsonpatch", {"payload/cluster/patch.py"}),
+}
+
+
+@pytest.mark.parametrize("what", PLACES)
+def test_one_place(what: str) -> None:
+    pattern, places = PLACES[what]
+    found = {str(path.relative_to(ROOT)) for path in FILES if re.search(pattern, path.read_text(encoding="utf-8"))}
+    assert found == places, f"{what}: import them"
