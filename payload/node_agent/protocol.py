@@ -61,11 +61,12 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """HTTP status (0 without a response), the decoded JSON or raw bytes, and an error message."""
+    """HTTP status (0 without a response), the decoded JSON or raw bytes, an error message, and the body's media type."""
 
     status: int
     body: Any = None
     error: str = ""
+    kind: str = ""
 
     @property
     def ok(self) -> bool:

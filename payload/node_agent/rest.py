@@ -142,7 +142,7 @@ def send(
         proxies = {scheme: proxy} if proxy else {}
         request = urllib.request.Request(url, data=body, headers=headers, method=method)  # type: ignore[arg-type]
         with opener(proxies, context).open(request, timeout=timeout) as answer:
-            return Response(answer.status, read(answer, url))
+            return Response(answer.status, read(answer, url), kind=answer.headers.get("Content-Type", ""))
     except urllib.error.HTTPError as error:
         with error:
             return Response(error.code, error.read(MOST_ERROR), str(error)[:512])
@@ -160,6 +160,19 @@ def decoded(response: Response) -> Response:
         return response._replace(body=load_json(text, name="the answer") if text.strip() else None)
     except ValueError:
         return response._replace(body=None if response.ok else {"code": response.status, "reason": text[:512]})
+
+
+def reason(response: Response, request: str = "") -> str:
+    """Return why a response is not `ok`: what the service's two formats of errors say, its text, or why there is none.
+
+    `request` is what a caller's message names already: it is left out.
+    """
+    found = decoded(response).body
+    if isinstance(found, dict) and (text := found.get("reason") or found.get("message")):
+        return str(text)
+    if isinstance(response.body, bytes):
+        return response.body.decode(errors="replace")[:500]
+    return response.error.removeprefix(request)
 
 
 @dataclass(slots=True)

@@ -8,20 +8,18 @@ import logging
 import random
 import ssl
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
+from ..node_agent import rest
 
 PREFIX = "/api/assisted-install"
 # Upstream's rules: 10 retries for missing objects, 360 for a busy or unreachable service (the controller: 15).
 NOT_YET, BUSY = frozenset({404, 423, 425}), frozenset({0, 408, 429, *range(500, 600)})
 NOT_YET_RETRIES = 10
 INSTALLER_RETRIES, CONTROLLER_RETRIES = 360, 15
-TIMEOUT_SECONDS = 60
 log = logging.getLogger("service")
 
 
@@ -98,20 +96,11 @@ class Service:
         headers = {"X-Secret-Key": self.token, "X-Request-Id": str(uuid.uuid4())}
         if content_type:
             headers["Content-Type"] = content_type
-        request = urllib.request.Request(self._base + path, data=body, method=method, headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=self._tls) as answer:
-                data: bytes = answer.read()
-                return data
-        except urllib.error.HTTPError as error:
-            raise ServiceError(error.code, f"{error.code} {_reason(error.read())}") from None
-        except OSError as error:
-            raise ServiceError(0, f"{self._base} does not answer: {getattr(error, 'reason', error)}") from None
-
-
-def _reason(body: bytes) -> str:
-    try:
-        answer = load_json(body, name="the answer")
-        return str(answer.get("reason") or answer.get("message") or body.decode())
-    except (ValueError, AttributeError):
-        return body.decode(errors="replace")[:500]
+        answer = rest.send(method, self._base + path, headers, body, self._tls)
+        if not answer.status:
+            why = rest.reason(answer, f"{method} {self._base}{path}: ")
+            raise ServiceError(0, f"{self._base} does not answer: {why}")
+        if not answer.ok:
+            raise ServiceError(answer.status, f"{answer.status} {rest.reason(answer)}")
+        data: bytes = answer.body
+        return data

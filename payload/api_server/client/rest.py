@@ -1,13 +1,12 @@
-"""The few REST calls of the client, with the standard library."""
+"""The REST calls of the client: the agent's transport, without a proxy and without retries, which its callers decide on."""
 
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from typing import Any
 
 from ....plugins.module_utils.documents import load_json
+from ...node_agent import rest
 
 
 class RestError(Exception):
@@ -24,8 +23,6 @@ class Rest:
     def __init__(self, base_url: str, token: str) -> None:
         self._base = base_url.rstrip("/") + "/api/assisted-install/v2"
         self._token = token
-        # The service is on the local network: do not use a proxy from the environment.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Return the response as JSON, as bytes if it is not JSON, or None if it is empty. RestError on failure."""
@@ -33,23 +30,10 @@ class Rest:
         if self._token:
             headers["Authorization"] = self._token
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self._base + path, data, headers, method=method)
-        try:
-            with self._opener.open(request, timeout=60) as answer:
-                raw = answer.read()
-                kind = answer.headers.get("Content-Type", "")
-        except urllib.error.HTTPError as err:
-            raise RestError(method, path, err.code, _reason(err.read())) from None
-        except (urllib.error.URLError, OSError) as err:
-            raise RestError(method, path, 0, str(getattr(err, "reason", err))) from None
-        if not raw:
+        # The service is on the local network: do not use a proxy from the environment.
+        answer = rest.send(method, self._base + path, headers, data, direct=True)
+        if not answer.ok:
+            raise RestError(method, path, answer.status, rest.reason(answer, f"{method} {self._base}{path}: "))
+        if not answer.body:
             return None
-        return load_json(raw, name="the answer") if kind.startswith("application/json") else raw
-
-
-def _reason(raw: bytes) -> str:
-    try:
-        value = load_json(raw, name="the answer")
-        return str(value.get("reason") or value.get("message") or raw.decode())
-    except (ValueError, AttributeError):
-        return raw.decode("utf-8", "replace")[:500]
+        return load_json(answer.body, name="the answer") if answer.kind.startswith("application/json") else answer.body

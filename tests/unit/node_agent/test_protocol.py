@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.node_agent import protocol
+from ansible_collections.agentlab.ocp.payload.node_agent import protocol, rest
 from ansible_collections.agentlab.ocp.payload.node_agent.protocol import (
     Dispatch,
     Freeze,
@@ -138,3 +138,18 @@ def test_restart_after_upgrade() -> None:
     assert protocol.wants_restart("upgrade-agent", Result('{"agent_image":"x","result":"success"}'))
     assert not protocol.wants_restart("upgrade-agent", Result('{"agent_image":"x","result":"failure"}'))
     assert not protocol.wants_restart("inventory", Result("{}"))
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        (Response(409, b'{"reason": "a", "message": "b"}'), "a"),
+        (Response(409, b'{"code": 409, "message": "b"}'), "b"),
+        (Response(502, b"<html>"), "<html>"),
+        (Response(400, b'["a"]'), '["a"]'),
+        (Response(500, b"{}", "HTTP Error 500"), "{}"),
+        (Response(0, None, "GET http://a/b: refused"), "refused"),
+    ],
+)
+def test_the_reason_of_a_response(response: Response, why: str) -> None:
+    assert rest.reason(response, "GET http://a/b: ") == why
