@@ -51,7 +51,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
             LOG.info("the rendezvous host reboots; the service stops in %.0f s", delay)
             loop.call_later(delay, done.set)
 
-        engine.on_bootstrap_reboot = ended  # type: ignore[assignment]
+        engine.on_bootstrap_reboot = ended
     # Documents are long-lived: garbage collection over them would delay requests by tens of milliseconds.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)

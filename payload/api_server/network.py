@@ -73,4 +73,4 @@ def overlapping(cidrs: Iterable[str]) -> list[tuple[str, str]]:
     nets.sort(key=lambda net: (net.version, net.network_address, net.prefixlen))
     return [
         (str(a), str(b)) for i, a in enumerate(nets) for b in nets[i + 1 :] if a.version == b.version and a.overlaps(b)
-    ]  # type: ignore[arg-type]
+    ]

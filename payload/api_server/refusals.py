@@ -522,7 +522,7 @@ def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno:
             ]
         for one, two, what in pairs:
             a, b = network(one), network(two)
-            if a is not None and b is not None and a.version == b.version and a.overlaps(b):  # type: ignore[arg-type]
+            if a is not None and b is not None and a.version == b.version and a.overlaps(b):
                 raise ApiError(400, f"{what}: CIDRS {one} and {two} overlap")
 
 

@@ -246,12 +246,12 @@ def write_layer(
     with temporary.open("wb") as stream:
         packed = _Hashing(stream)
         zipped = (
-            gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=packed, mtime=0)  # type: ignore[arg-type]
+            gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=packed, mtime=0)
             if compression == "gzip"
             else None
         )
         plain = _Hashing(zipped or packed)  # type: ignore[arg-type]
-        with tarfile.open(fileobj=plain, mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20) as archive:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=plain, mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20) as archive:
             for name, node in sorted(_with_parents(nodes).items()):
                 _add(archive, name, node)
         if zipped is not None:
@@ -259,7 +259,7 @@ def write_layer(
     if compression == "zstd":
         run("zstd", "-q", "-f", "-15", "--rm", temporary, "-o", out)
         with out.open("rb") as result:
-            packed.hash, packed.size = hashlib.file_digest(result, "sha256"), out.stat().st_size  # type: ignore[assignment]
+            packed.hash, packed.size = hashlib.file_digest(result, "sha256"), out.stat().st_size
     else:
         os.replace(temporary, out)
     suffix = f"+{compression}" if compression else ""

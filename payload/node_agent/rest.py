@@ -140,7 +140,7 @@ def send(
     try:
         proxy = "" if direct else proxy_of(url, os.environ)
         proxies = {scheme: proxy} if proxy else {}
-        request = urllib.request.Request(url, data=body, headers=headers, method=method)  # type: ignore[arg-type]
+        request = urllib.request.Request(url, data=body, headers=headers, method=method)
         with opener(proxies, context).open(request, timeout=timeout) as answer:
             return Response(answer.status, read(answer, url), kind=answer.headers.get("Content-Type", ""))
     except urllib.error.HTTPError as error:

@@ -38,7 +38,7 @@ _GATHER = "gather"
 _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
 
-class CallbackModule(CallbackBase):  # type: ignore[misc]
+class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
     CALLBACK_NAME = "agentlab.ocp.run_state"

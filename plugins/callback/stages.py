@@ -95,7 +95,7 @@ class _Follower(threading.Thread):
                 self.show(match[1], load_json(text, name="log") if text.startswith('"') else text)
 
 
-class CallbackModule(CallbackBase):  # type: ignore[misc]
+class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
     CALLBACK_NAME = "agentlab.ocp.stages"

@@ -65,7 +65,7 @@ class Connection(LocalConnection):
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
         """Run `cmd` by the sandbox's `/bin/sh`."""
-        return super().exec_command(shlex.join([*self._enter(), "/bin/sh", "-c", cmd]), in_data, sudoable)  # type: ignore[no-any-return]
+        return super().exec_command(shlex.join([*self._enter(), "/bin/sh", "-c", cmd]), in_data, sudoable)
 
     def put_file(self, in_path: str, out_path: str) -> None:
         """Copy a file; as root, because the directory of a task's files is root's."""

@@ -121,4 +121,4 @@ async def off_loop(
     text = decoded(data, name=name, limits=limits)
     if is_quick(text):
         return load(text, name=name, limits=limits)
-    return await asyncio.to_thread(load_json_in_steps, text, name=name, limits=limits)  # type: ignore[arg-type]
+    return await asyncio.to_thread(load_json_in_steps, text, name=name, limits=limits)

@@ -54,7 +54,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
     try:
         with os.fdopen(fd, "w+b", buffering=0) as file:
             try:
-                yield file  # type: ignore[misc]
+                yield file
             except OSError as error:
                 raise _full(error, target) from error
             with _naming(target):

@@ -134,7 +134,7 @@ def main() -> None:
             return {"changed": False, "exit_code": 0, "seconds": 0.0}
         params, start = module.params, time.monotonic()
         plan = checked(params["plan"]) if params["plan"] else None
-        watch = {"diagnose": Probe(plan, Path(params["dir"]))} if plan else {}
+        watch: dict[str, Any] = {"diagnose": Probe(plan, Path(params["dir"]))} if plan else {}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))

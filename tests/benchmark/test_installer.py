@@ -38,7 +38,15 @@ def test_cluster_manifests_of_250_hosts(inputs: ModuleType, tmp_path: Path) -> N
         (folder / "install-config.yaml").write_text(yaml.safe_dump(config))
         (folder / "agent-config.yaml").write_text(yaml.safe_dump(agent))
         start = time.perf_counter()
-        command = [ROOT / "bin/agentlab", "create", "cluster-manifests", "--dir", folder, "--log-level", "error"]
+        command: list[str | Path] = [
+            ROOT / "bin/agentlab",
+            "create",
+            "cluster-manifests",
+            "--dir",
+            folder,
+            "--log-level",
+            "error",
+        ]
         child = subprocess.Popen(command, env=environment)
         __, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)

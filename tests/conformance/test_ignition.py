@@ -207,7 +207,7 @@ def test_discovery(kind: str) -> None:
         "SERVICE_BASE_URL": "http://192.0.2.2:8090",
         "PULL_SECRET_TOKEN": "t",
     }
-    assert_valid(images.discovery(SimpleNamespace(config=settings), infra_env, kind))  # type: ignore[arg-type]
+    assert_valid(images.discovery(SimpleNamespace(config=settings), infra_env, kind))
 
 
 # --- coreos-installer's ---------------------------------------------------------------------

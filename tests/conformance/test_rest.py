@@ -18,7 +18,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -135,11 +134,11 @@ def replay(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[tupl
     """(recorded request and answer, our status, our answer) for each request, in order."""
     monkeypatch.syspath_prepend(str(CASES))
     monkeypatch.delitem(sys.modules, "core", raising=False)
-    core: ModuleType = __import__("core")
+    core: Any = __import__("core")
     recorded = json.loads(lzma.decompress((CASES / "real-answers.json.xz").read_bytes()))
     found: list[tuple[dict[str, Any], int, Any]] = []
 
-    class Run(core.Run):  # type: ignore[misc,name-defined]
+    class Run(core.Run):
         """Plays the script to our service alone, the recording in the place of the other."""
 
         def __init__(self, real: Any, ours: Any, out: str) -> None:
@@ -173,7 +172,7 @@ def replay(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[tupl
     ) -> tuple[int, Any]:
         status, __, answer = service.call(method, path, body, headers, raw, root)
         try:
-            value = json.loads(answer) if answer else None
+            value: Any = json.loads(answer) if answer else None
         except ValueError:
             value = f"<{len(answer)} bytes>" if binary else answer.decode("utf-8", "replace")
         for name, field in (save or {}).items() if status < 300 else ():

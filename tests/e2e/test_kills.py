@@ -15,7 +15,7 @@ KILLS = os.environ.get("AGENTLAB_LAB_KILLS", "10")
 
 @pytest.mark.long
 def test_ten_kills() -> None:
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         ROOT / "ci/kills.py",
         "--kills",

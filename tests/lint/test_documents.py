@@ -65,7 +65,7 @@ def readers(tree: ast.AST) -> Iterator[str]:
                 and isinstance(attribute, ast.Constant)
                 and attribute.value in READERS.get(name.id, ())
             ):
-                yield f"{name.id}.{attribute.value}"
+                yield f"{name.id}.{attribute.value!s}"
 
 
 def of(path: Path) -> set[str]:

@@ -124,6 +124,8 @@ def test_one_adapter_imports_ansible() -> None:
         if folder(name) in ADAPTER | PLUGINS:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             found += [

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ ISSUE_FORMS = [str(path.relative_to(ROOT)) for path in sorted((ROOT / ".github/I
 COMMANDS = {
     "sanity": [sys.executable, "ci/sanity.py"],
     "ansible-lint": ["ansible-lint", "--offline", "-q"],
-    "mypy": ["mypy"],
+    "mypy": [sys.executable, "ci/typecheck.py"],
     "ruff": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
     "changelog": ["antsibull-changelog", "lint"],
@@ -42,7 +43,7 @@ def test_documentation(tree: Path, tmp_path: Path) -> None:
     run(["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--validate-collection-refs=self", "."], tree)
     pages = tree / "reference"
     pages.mkdir()
-    command = [
+    command: list[str | Path] = [
         "antsibull-docs",
         "collection",
         "--use-current",
@@ -74,7 +75,7 @@ def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
     assert not {"tests", "ci", "molecule", ".config"} & {path.name for path in installed.iterdir()}
     variables = ["-e", "agentlab_profile=compact_dualstack", "-e", f"agentlab_run_dir={tmp_path / 'run'}"]
     for playbook in ("plan", "configure"):
-        command = [venv / "bin/ansible-playbook", *variables, f"agentlab.ocp.{playbook}"]
+        command: list[str | Path] = [venv / "bin/ansible-playbook", *variables, f"agentlab.ocp.{playbook}"]
         run(command, tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections))
     assert (tmp_path / "run/agent-config.yaml").exists()
 
@@ -142,7 +143,7 @@ def is_shell(path: Path) -> bool:
     return first.startswith(b"#!") and first.split()[-1].endswith(b"sh")
 
 
-def run(command: list[str | Path], folder: Path, stdin: str = "", **environment: str) -> None:
+def run(command: Sequence[str | Path], folder: Path, stdin: str = "", **environment: str) -> None:
     settings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "NO_COLOR": "1", **environment}
     done = subprocess.run(
         command, cwd=folder, env=settings, input=stdin, capture_output=True, text=True, timeout=LIMIT, check=False

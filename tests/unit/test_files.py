@@ -47,7 +47,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         def refuse(path: object, flags: int, *more: int, **options: int) -> int:
             if flags & os.O_TMPFILE == os.O_TMPFILE:
                 raise OSError(errno.EOPNOTSUPP, "not here")
-            return real(path, flags, *more, **options)  # type: ignore[arg-type]
+            return real(path, flags, *more, **options)
 
         monkeypatch.setattr(files.os, "open", refuse)
     return str(request.param)

@@ -210,7 +210,7 @@ def extract(
             _write(recipe, iso.fd, stack.enter_context(image.new_file(output)), rootfs_url)
             return
         temporary = stack.enter_context(tempfile.TemporaryFile(buffering=0))
-        _write(recipe, iso.fd, temporary, rootfs_url)  # type: ignore[arg-type]
+        _write(recipe, iso.fd, temporary, rootfs_url)
         for data in image.blocks(temporary.fileno(), 0, os.fstat(temporary.fileno()).st_size):
             output.write(data)
         output.flush()

@@ -223,7 +223,7 @@ def _provisioning_network(config: dict[str, Any], section: dict[str, Any], path:
         errors.invalid(at, text, "provisioningNetworkCIDR mask must be greater than or equal to 64 for IPv6 networks")
     for entry in config["networking"]["machineNetwork"]:
         machine = check.network(entry.get("cidr"))
-        if machine is not None and machine.version == net.version and machine.overlaps(net):  # type: ignore[arg-type]
+        if machine is not None and machine.version == net.version and machine.overlaps(net):
             one, other = (net, machine) if machine.prefixlen < net.prefixlen else (machine, net)
             errors.invalid(at, text, f"cannot overlap with machine network: {one} overlaps with {other}")
             break

@@ -276,7 +276,7 @@ def _entries(kind: str, texts: list[str], field: str) -> list[_Entry]:
 
 
 def _touch(one: check.Network | None, other: check.Network | None) -> bool:
-    return one is not None and other is not None and one.version == other.version and one.overlaps(other)  # type: ignore[arg-type]
+    return one is not None and other is not None and one.version == other.version and one.overlaps(other)
 
 
 def join_subnet(networking: dict[str, Any]) -> str:

@@ -189,7 +189,7 @@ def hosts(plan: Plan, run_dir: Path) -> list[dict[str, Any]]:
 def dump(data: Any) -> str:
     """Return readable YAML: in the order of the data, without aliases."""
 
-    class Dumper(yaml.SafeDumper):  # type: ignore[misc,name-defined]
+    class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: Any) -> bool:
             return True
 

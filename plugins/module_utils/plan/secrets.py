@@ -77,8 +77,8 @@ def into(plan: Plan, found: Secrets) -> Plan:
     """Return the plan with its passwords."""
     made = copy.deepcopy(plan)
     for name in ("bmc", "registry"):
-        service = cast(dict[str, Any], made["services"][name])  # type: ignore[literal-required]
-        service["password"] = service["password"] or found[name]  # type: ignore[literal-required]
+        service = cast(dict[str, Any], made["services"][name])
+        service["password"] = service["password"] or found[name]
     for node in made["nodes"]:
         node["bmc"]["password"] = node["bmc"]["password"] or found["nodes"].get(node["name"]) or found["bmc"]
     return made

@@ -91,7 +91,7 @@ def event(
     when = datetime.datetime.now(datetime.UTC) if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC)
     stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     always: _Always = {"time": stamp, "kind": kind, "level": level, "subject": subject, "state": state, "text": text}
-    return {**always, **more}  # type: ignore[typeddict-item]  # mypy forgets what More has
+    return {**always, **more}  # mypy forgets what More has
 
 
 def level_of(name: str) -> Level:

@@ -294,7 +294,7 @@ def main(base: Path, seed: str, number: int) -> None:
     chance = random.Random(seed)
     for index in range(number):
         world = World(base, index, chance)
-        remove.connect = connect  # type: ignore[assignment]
+        remove.connect = connect
         finders = {method: kind for kind, method in remove.FINDERS.items()}
 
         def lookup(

@@ -269,10 +269,8 @@ async def test_import(tmp_path: Path, environment: dict[str, str]) -> None:
         await run(lab, "registerInfraEnv", {**environment, "WORKFLOW_TYPE": "addnodes"})
         [infra_env] = await lab.call("GET", "/infra-envs")
         agent = Agent(lab, infra_env["id"], 7, final="Rebooting")
-        agent.do_api_vip_connectivity_check = lambda args: {
-            "is_success": True,
-            "ignition": '{"ignition":{"version":"3.2.0"}}',
-        }  # type: ignore[attr-defined]
+        answer = {"is_success": True, "ignition": '{"ignition":{"version":"3.2.0"}}'}
+        agent.do_api_vip_connectivity_check = lambda args: answer  # type: ignore[attr-defined]
         await agent.register()
         task = asyncio.create_task(agent.run())
         await lab.until(agent.path, lambda found: found["status"] == "known")

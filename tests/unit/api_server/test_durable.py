@@ -222,7 +222,7 @@ async def test_a_refused_request_is_not_done_later(tmp_path: Path) -> None:
         def full() -> None:
             raise stores.sqlite3.OperationalError("database or disk is full")
 
-        store._write = full  # type: ignore[method-assign]
+        store._write = full
         await unavailable(lab, "PATCH", path, {"name": "refused"})
         await unavailable(
             lab, "POST", "/clusters", {"name": "refused", "openshift_version": "4.22.0-lab", "pull_secret": PULL_SECRET}
@@ -233,7 +233,7 @@ async def test_a_refused_request_is_not_done_later(tmp_path: Path) -> None:
         await unavailable(lab, "POST", f"/infra-envs/{infra_env['id']}/hosts", {"host_id": str(uuid.uuid4())})
         await unavailable(lab, "DELETE", path)
         assert (await lab.call("GET", path))["name"] == before["name"], "reading continues"
-        store._write = real  # type: ignore[method-assign]
+        store._write = real
         await lab.call("PATCH", path, {"base_dns_domain": "other.example"})
         found = await lab.call("GET", path)
         assert found["name"] == before["name"] and len(found["hosts"]) == 1

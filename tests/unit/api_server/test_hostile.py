@@ -304,7 +304,7 @@ async def test_logs_of_upstream(tmp_path: Path) -> None:
         )
         assert code == 200 and len(headers["Content-Disposition"]) < 300
     with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
-        found = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+        found = {member.name: archive.extractfile(member).read() for member in archive}
     assert "cluster_registration_succeeded" in str(json.loads(found.pop("cluster_events.json")))
     assert sorted(found.values()) == [b"logs of %d" % index for index in range(4)]
     assert all(len(name) < 256 and "/" not in name for name in found)

@@ -10,7 +10,7 @@ import pytest
 
 from .lab import Agent, Lab
 
-VIPS = {"api_vips": [{"ip": "192.168.111.5"}], "ingress_vips": [{"ip": "192.168.111.4"}]}
+VIPS: dict[str, Any] = {"api_vips": [{"ip": "192.168.111.5"}], "ingress_vips": [{"ip": "192.168.111.4"}]}
 
 
 async def drive(

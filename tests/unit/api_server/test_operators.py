@@ -140,8 +140,8 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
 def test_host_validation(name: str, cluster: dict[str, Any], inventory: dict[str, Any], status: str, text: str) -> None:
     made = view(3, cluster_with(name, **cluster), h0={"inventory": {**machine(0), **inventory}, "role": "master"})
     for host in made.hosts.values():
-        host["installation_disk_id"] = "/dev/disk/by-path/pci-0"  # type: ignore[index]
-        host["role"] = "master"  # type: ignore[index]
+        host["installation_disk_id"] = "/dev/disk/by-path/pci-0"
+        host["role"] = "master"
     __, found, message = of(made)[f"{name}-requirements-satisfied"]
     assert (found, message[: len(text)]) == (status, text)
     assert of(view(3))[f"{name}-requirements-satisfied"][1:] == ("success", f"{name} is disabled")

@@ -144,7 +144,7 @@ async def test_with_the_cluster_s_own_render(tmp_path: Path) -> None:
             "release": "c",
             "agent-installer-orchestrator": "d",
         }
-        lab.engine.images = lambda cluster: images  # type: ignore[method-assign]
+        lab.engine.images = lambda cluster: images
         cluster, agents = await drive(lab, 3, "Rebooting", **VIPS)
         for agent in agents:
             assert agent.ignition["ignition"]["version"].startswith("3.")
@@ -158,7 +158,7 @@ async def test_release_reports_the_images(tmp_path: Path, monkeypatch: pytest.Mo
     asked: list[tuple[str, str, str]] = []
 
     def images(*arguments: str) -> dict[str, str]:
-        asked.append(arguments)  # type: ignore[arg-type]
+        asked.append(arguments)
         return {
             "machine-config-operator": "r.test/mco@sha256:1",
             "agent-installer-orchestrator": "r.test/other@sha256:2",

@@ -52,8 +52,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"ssh_public_key": "AAAA"},
         "SSH key: AAAA does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]",
     ),
-    ({"ssh_public_key": SSH_KEY[:40] + "!"}, None),  # type: ignore[list-item]
-    ({"machine_networks": [{"cidr": ""}]}, None),  # type: ignore[list-item]
+    ({"ssh_public_key": SSH_KEY[:40] + "!"}, None),
+    ({"machine_networks": [{"cidr": ""}]}, None),
     (
         {"machine_networks": [*MACHINE, {"cidr": "10.0.0.0/24"}]},
         "Single-stack cluster cannot contain multiple Machine Networks",

@@ -240,7 +240,7 @@ async def test_preparation_fails_and_is_tried_again(tmp_path: Path) -> None:
         await lab.until(path, lambda found: found["status"] == "ready")
         agent.do_container_image_availability = lambda args: {
             "images": [{"name": name, "result": "failure"} for name in json.loads(args[0])["images"]]
-        }  # type: ignore[method-assign]
+        }
         await lab.call("POST", f"{path}/actions/install", status=202)
         for __ in range(100):
             await agent.poll()
@@ -423,7 +423,7 @@ async def test_restart_while_preparing(tmp_path: Path) -> None:
         path, agent = await one(lab)
         await pump(lab, agent, "known")
         await lab.until(path, lambda found: found["status"] == "ready")
-        lab.engine.start_preparation = lambda cluster: None  # type: ignore[method-assign]
+        lab.engine.start_preparation = lambda cluster: None
         await lab.call("POST", f"{path}/actions/install", status=202)
     async with Lab(tmp_path) as lab:
         agent.lab = lab

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server.events import Filter
@@ -36,7 +37,7 @@ async def test_an_event_without_words_has_a_message(tmp_path: Path) -> None:
 
 
 def test_only_one_service_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connect = sqlite3.connect
+    connect: Any = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *args, **kwargs: connect(*args, timeout=0.1, **kwargs))
     first = Store(tmp_path / "x.db")
     with pytest.raises(OSError, match=r"x\.db: another service has it open"):

@@ -142,7 +142,7 @@ def test_interrupted_boot_continues(tmp_path: Path) -> None:
     def fail() -> bool:
         raise LabError("no power")
 
-    room.machines["master-1"].power_on = fail  # type: ignore[method-assign]
+    room.machines["master-1"].power_on = fail
     with pytest.raises(LabError, match="no power"):
         room.boot("a")
     del room.machines["master-1"].power_on

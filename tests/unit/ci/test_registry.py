@@ -106,7 +106,7 @@ def small(tmp_path: Path) -> Callable[..., Job]:
             (folder / "OWNERS").write_text("approvers: [a]\nreviewers: [a]\n")
         registry = Registry.load(root)
         assert not registry.problems
-        return Job(registry, tmp_path / "job", tmp_path, tmp_path, **settings)  # type: ignore[arg-type]
+        return Job(registry, tmp_path / "job", tmp_path, tmp_path, **settings)
 
     return make
 

@@ -60,7 +60,7 @@ def leave(result: shared.Result, tmp_path: Path, plan: Plan, run_dir: Path) -> t
 def test_an_installed_cluster_that_stays_can_be_reached(tmp_path: Path, plan: Plan, run_dir: Path) -> None:
     here, there = leave(shared.Result(Class.INSTALLED, "", True), tmp_path, plan, run_dir)
     [cluster] = yaml.safe_load((here / "kubeconfig").read_text())["clusters"]
-    assert cluster["cluster"] == {**KUBECONFIG["clusters"][0]["cluster"], "proxy-url": PROXY}  # type: ignore[index]
+    assert cluster["cluster"] == {**KUBECONFIG["clusters"][0]["cluster"], "proxy-url": PROXY}
     assert "    proxy-url: http" in (here / "kubeconfig").read_text()
     assert (here / "kubeadmin-password").read_text() == "abcde-fghij-klmno-pqrst"
     assert (here / "console.url").read_text() == "https://console-openshift-console.apps.ostest.test.metalkube.org"
@@ -104,9 +104,9 @@ def test_some_stages_alone_are_no_installation(tmp_path: Path, plan: Plan, run_d
 def test_a_failed_attempt_has_its_first_cause_everywhere(tmp_path: Path, plan: Plan, run_dir: Path) -> None:
     cause = "First cause: VM <x> is shut off\n     Next: boot\nWait: gave up"
     here, there = leave(shared.Result(Class.BOOTSTRAP, cause, True), tmp_path, plan, run_dir)
-    for place in (here, there):
-        assert (place / outcome.INFRASTRUCTURE_LOG).read_text() == cause + "\n"
-        assert (place / outcome.STATUS).read_text() == "5\n"
+    for folder in (here, there):
+        assert (folder / outcome.INFRASTRUCTURE_LOG).read_text() == cause + "\n"
+        assert (folder / outcome.STATUS).read_text() == "5\n"
     assert (here / shared.LINKS).read_text().endswith(": First cause: VM &lt;x&gt; is shut off</p>\n")
     assert "VM &lt;x&gt; is shut off" in (there / outcome.JUNIT).read_text()
     assert (here / "kubeconfig").exists() and not (here / "console.url").exists()

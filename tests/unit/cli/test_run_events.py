@@ -46,7 +46,7 @@ def test_events_are_printed_while_a_playbook_runs(tmp_path: Path, capsys: pytest
     assert shown == ["one", "two"]
 
 
-def result(action: str, name: str = "Do", **data: object) -> Any:
+def result(action: str, name: str = "Do", **data: Any) -> Any:
     task = SimpleNamespace(action=f"agentlab.ocp.{action}", get_name=lambda: f"agentlab.ocp.role : {name}", _role=None)
     return SimpleNamespace(task=task, result=data)
 
@@ -64,7 +64,7 @@ class Run:
         self.callback.v2_playbook_on_play_start(play)
         self.task("plan", run_dir=str(self.run_dir))
 
-    def task(self, action: str, **data: object) -> None:
+    def task(self, action: str, **data: Any) -> None:
         done = result(action, **data)
         role = SimpleNamespace(get_name=lambda: "agentlab.ocp.plan") if action == "plan" else None
         self.callback.v2_playbook_on_task_start(SimpleNamespace(_role=role), False)

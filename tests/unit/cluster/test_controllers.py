@@ -290,7 +290,7 @@ def test_the_cloud_provider_initializes_nodes_if_it_can_log_in(center: dict[str,
     lab.store.put("configmaps", {**config, "data": {"install-config": json.dumps(content)}})
     lab.master("m0", ready=False)
     node = lab.store.find("nodes", "", "m0")
-    lab.store.put("nodes", {**node, "spec": {"taints": [{"key": "other"}, {"key": cloud.UNINITIALIZED}]}})  # type: ignore[dict-item]
+    lab.store.put("nodes", {**node, "spec": {"taints": [{"key": "other"}, {"key": cloud.UNINITIALIZED}]}})
     lab.controllers.step()
-    left = lab.store.find("nodes", "", "m0")["spec"]["taints"]  # type: ignore[index]
+    left = lab.store.find("nodes", "", "m0")["spec"]["taints"]
     assert [taint["key"] for taint in left] == ["other", cloud.UNINITIALIZED][: 2 - gone]

@@ -157,7 +157,7 @@ def podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
 def run_pod(kube: Kube, tmp_path: Path, until: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """Run the pod until its status is so; return it."""
-    context = pods.NodeContext(kube, FACTS, "192.168.111.20", "", tmp_path, tmp_path, (443, 80))  # type: ignore[arg-type]
+    context = pods.NodeContext(kube, FACTS, "192.168.111.20", "", tmp_path, tmp_path, (443, 80))
     kube.create("/api/v1/namespaces/assisted-installer/pods", POD)
     pod = pods.ContainerPod(context, POD)
     thread = threading.Thread(target=pod.run)
@@ -231,7 +231,7 @@ def test_mirror_pods_are_ready_as_long_as_they_answer(
     answers, unit = {6443: False, 22623: False}, [(True, 0)]
     monkeypatch.setattr(pods, "_answers", lambda address, port, path: answers[port])
     monkeypatch.setattr(pods.MirrorPods, "_unit", lambda self: unit[0])
-    context = pods.NodeContext(kube, FACTS, "192.168.111.20", "", tmp_path, tmp_path, (443, 80))  # type: ignore[arg-type]
+    context = pods.NodeContext(kube, FACTS, "192.168.111.20", "", tmp_path, tmp_path, (443, 80))
     mirrors = pods.MirrorPods(context, "master-0")
 
     def states() -> dict[str, tuple[str, bool, int]]:

@@ -58,7 +58,10 @@ def host(name: str, index: int, role: str = "master", bootstrap: bool = False) -
     }
 
 
-VIPS = {"api_vips": [{"ip": "192.168.111.5"}, {"ip": "fd2e:6f44:5dd8::5"}], "ingress_vips": [{"ip": "192.168.111.4"}]}
+VIPS: dict[str, Any] = {
+    "api_vips": [{"ip": "192.168.111.5"}, {"ip": "fd2e:6f44:5dd8::5"}],
+    "ingress_vips": [{"ip": "192.168.111.4"}],
+}
 HA = [host("m0", 20, bootstrap=True), host("m1", 21), host("m2", 22), host("w0", 23, "worker")]
 
 

@@ -77,7 +77,7 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def failed(plan: dict[str, Any], kube: Kube) -> dict[str, str]:
-    checks = module.validate(plan, Path("none"), lambda path: kube)  # type: ignore[arg-type, return-value]
+    checks = module.validate(plan, Path("none"), lambda path: kube)
     assert len(checks) > 8
     return {check.name: check.found for check in checks if not check.ok}
 
@@ -136,12 +136,12 @@ def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
 def test_a_cluster_without_a_plan(plan: dict[str, Any]) -> None:
     """Nodes are those that there are; nothing is compared with addresses, names and VIPs that nobody planned."""
     kube = Kube(plan)
-    checks = module.validate(None, Path("none"), lambda path: kube)  # type: ignore[arg-type, return-value]
+    checks = module.validate(None, Path("none"), lambda path: kube)
     assert [(check.name, check.ok) for check in checks] == [
         ("kubeconfig", True), ("nodes", True), ("ClusterVersion", True), ("ClusterOperators", True), ("pods", True)
     ]  # fmt: skip
     kube.found[0]["status"]["conditions"][0]["status"] = "False"
-    [bad] = [check for check in module.validate(None, Path("none"), lambda path: kube) if not check.ok]  # type: ignore[arg-type, return-value]
+    [bad] = [check for check in module.validate(None, Path("none"), lambda path: kube) if not check.ok]
     assert (bad.name, bad.found) == (
         "nodes",
         f"{len(kube.found) - 1} of {len(kube.found)} Ready; not: {plan['nodes'][0]['name']}",

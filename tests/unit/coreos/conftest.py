@@ -71,11 +71,11 @@ def build(path: Path, area: int = 1 << 16, drop: tuple[str, ...] = (), igninfo: 
     iso.add_eltorito("/IMAGES/EFIBOOT.IMG;1", efi=True)
     iso.write(str(path))
     iso.close()
-    with path.open("r+b") as file:
-        file.seek(446)
-        file.write(struct.pack("<B3sB3sII", 0x80, b"\0\1\0", 0x17, b"\xfe\xff\xff", 0, path.stat().st_size // 512))
-        file.seek(510)
-        file.write(b"\x55\xaa")
+    with path.open("r+b") as image:
+        image.seek(446)
+        image.write(struct.pack("<B3sB3sII", 0x80, b"\0\1\0", 0x17, b"\xfe\xff\xff", 0, path.stat().st_size // 512))
+        image.seek(510)
+        image.write(b"\x55\xaa")
     return path
 
 

@@ -56,6 +56,7 @@ class TestAgentMinimal:
         disc = pycdlib.PyCdlib()
         disc.open(str(tmp_path / "min.iso"))
         catalog = disc.eltorito_boot_catalog
+        assert catalog
         first, second = catalog.initial_entry, catalog.sections[0].section_entries[0]
         for entry, path in ((first, "/ISOLINUX/ISOLINUX.BIN;1"), (second, "/IMAGES/EFIBOOT.IMG;1")):
             assert entry.get_rba() == disc.get_record(iso_path=path).extent_location()

@@ -95,7 +95,7 @@ def test_info(iso: Path) -> None:
 
 
 def test_extract(iso: Path, tmp_path: Path) -> None:
-    wanted = {"path": iso, "dest": tmp_path, "files": ["images/pxeboot/vmlinuz", "coreos/kargs.json"]}
+    wanted: dict[str, Any] = {"path": iso, "dest": tmp_path, "files": ["images/pxeboot/vmlinuz", "coreos/kargs.json"]}
     assert len(run("iso_extract", check=True, **wanted)["written"]) == 2 and not (tmp_path / "vmlinuz").exists()
     assert len(run("iso_extract", **wanted)["written"]) == 2
     assert not run("iso_extract", **wanted)["changed"]
@@ -105,7 +105,12 @@ def test_extract(iso: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["agent"])
 def test_minimal(iso: Path, tmp_path: Path, form: str) -> None:
-    wanted = {"path": iso, "dest": tmp_path / "min.iso", "minimal": form, "rootfs_url": "http://192.0.2.1/rootfs.img"}
+    wanted: dict[str, Any] = {
+        "path": iso,
+        "dest": tmp_path / "min.iso",
+        "minimal": form,
+        "rootfs_url": "http://192.0.2.1/rootfs.img",
+    }
     assert run("iso_extract", check=True, **wanted)["changed"] and not (tmp_path / "min.iso").exists()
     assert run("iso_extract", **wanted)["changed"] and not run("iso_extract", **wanted)["changed"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lab.iso", "min.iso"]
@@ -114,7 +119,7 @@ def test_minimal(iso: Path, tmp_path: Path, form: str) -> None:
 def test_pxe(iso: Path, tmp_path: Path) -> None:
     (tmp_path / "boot").mkdir()
     (tmp_path / "c.ign").write_text("{}")
-    wanted = {
+    wanted: dict[str, Any] = {
         "path": iso,
         "dest": tmp_path / "boot",
         "ignition": tmp_path / "c.ign",

@@ -410,7 +410,7 @@ def test_sizes_without_a_scenario() -> None:
     sizes = {
         role: (found[role]["vcpus"], found[role]["memory_mib"], found[role]["disk_gib"])
         for role in ("master", "worker")
-    }  # type: ignore[literal-required]
+    }
     assert sizes == {"master": (8, 16384, 60), "worker": (4, 8192, 60)}
     assert found["topology"] == "ha" and found["addressing"] == "dhcp"
 

@@ -552,7 +552,8 @@ def test_credentials(sno: Any) -> None:
         signed, __, signature = known["*gencrypto.AuthConfig"][name].rpartition(".")
         raw = base64.urlsafe_b64decode(signature + "==")
         der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
-        key.verify(der, signed.encode(), ec.ECDSA(hashes.SHA256()))  # type: ignore[union-attr,call-arg,arg-type]
+        assert isinstance(key, ec.EllipticCurvePublicKey)
+        key.verify(der, signed.encode(), ec.ECDSA(hashes.SHA256()))
         assert json.loads(base64.urlsafe_b64decode(signed.split(".")[1] + "==")) == {"auth_scheme": scheme}
 
     kubeconfig = yaml.safe_load((sno.path / "auth" / "kubeconfig").read_text())

@@ -56,7 +56,7 @@ def test_all_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -
         return {"value": first.thing}
 
     with pytest.raises(Failed) as caught:
-        _ansible.run(Module(), use)  # type: ignore[arg-type]
+        _ansible.run(Module(), use)
     text = str(caught.value)
     assert "Python library (another-one, no-such-library)" in text
     assert text.endswith("Install them with `agentlab setup`, or: pip install another-one no-such-library")

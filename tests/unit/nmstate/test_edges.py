@@ -78,7 +78,7 @@ def test_infiniband_needs_a_pkey() -> None:
     port = {"name": "ib0.8001", "type": "infiniband", "infiniband": {"mode": "datagram", "base-iface": "ib0"}}
     with pytest.raises(NmstateError, match="missing field `pkey`"):
         files(port)
-    port["infiniband"]["pkey"] = "0x8001"  # type: ignore[index]
+    port["infiniband"]["pkey"] = "0x8001"
     assert files(port)
 
 

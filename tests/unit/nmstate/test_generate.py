@@ -19,7 +19,7 @@ STATES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))
 
 def sections(text: str) -> dict[str, dict[str, str]]:
     parser = configparser.RawConfigParser(delimiters="=", strict=True)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read_string(text)
     return {name: dict(parser[name]) for name in parser.sections()}
 

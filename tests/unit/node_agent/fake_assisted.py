@@ -79,7 +79,7 @@ class FakeAssisted:
         await self.runner.setup()
         site = web.TCPSite(self.runner, host, port)
         await site.start()
-        port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        port = site._server.sockets[0].getsockname()[1]
         self.url = f"http://{host}:{port}"
 
     def app(self) -> web.Application:
@@ -246,7 +246,7 @@ class FakeAssisted:
 
     async def logs(self, request: web.Request) -> web.Response:
         async for part in await request.multipart():
-            self.uploads.append(bytes(await part.read()))  # type: ignore[union-attr]
+            self.uploads.append(bytes(await part.read()))
         return web.Response(status=204)
 
     async def file(self, request: web.Request) -> web.Response:

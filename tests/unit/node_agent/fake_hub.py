@@ -54,7 +54,7 @@ class FakeHub:
         await self.runner.setup()
         site = web.TCPSite(self.runner, "127.0.0.1", 0)
         await site.start()
-        self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"  # type: ignore[union-attr]
+        self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
         self.work = asyncio.get_running_loop().create_task(self._reconcile())
 
     def kubeconfig(self) -> str:

@@ -440,7 +440,7 @@ def test_steps_are_bounded() -> None:
     assert len(dispatch.steps) == protocol.MOST_STEPS
     gate = threading.Event()
     driver = next_step_runner.Driver(rest.Client("http://127.0.0.1:1"), ME, steps.Context())
-    driver._step = lambda step: gate.wait(20) and None  # type: ignore[method-assign,assignment,func-returns-value]
+    driver._step = lambda step: gate.wait(20) and None
     try:
         for number in range(300):
             driver._start({**step, "args": [str(number)]})

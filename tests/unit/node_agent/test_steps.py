@@ -423,6 +423,7 @@ def test_logs(service: FakeAssisted, programs: Path, tmp_path: Path, monkeypatch
 
 class Pages(BaseHTTPRequestHandler):
     pages: dict[str, tuple[int, str]] = {}  # noqa: RUF012
+    accept = ""
 
     def do_GET(self) -> None:
         status, text = self.pages.get(self.path, (404, "not here"))

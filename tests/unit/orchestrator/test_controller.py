@@ -79,7 +79,7 @@ def test_finalizing_stages(played: FakeService, kinds: list[str], between: list[
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
-    Controller(Api(), Service(played.url, ""), config).post_install()  # type: ignore[arg-type]
+    Controller(Api(), Service(played.url, ""), config).post_install()
     told = [
         json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")
     ]
@@ -113,7 +113,7 @@ def olm(
     manifests = [{"name": name, "content": base64.b64encode(CR).decode()} for name in ("lvm", "other")]
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, manifests
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
-    controller = Controller(api, Service(played.url, ""), config)  # type: ignore[arg-type]
+    controller = Controller(api, Service(played.url, ""), config)
     controller.olm()
     return [
         json.loads(body)
@@ -164,7 +164,7 @@ def test_manifests_of_operators_without_a_service() -> None:
 
     api = Cluster("Succeeded")
     config = {"cluster_id": "c", "invoker": "agent-installer", "control_plane_count": 1}
-    controller = Controller(api, Service("http://127.0.0.1:9", ""), config)  # type: ignore[arg-type]
+    controller = Controller(api, Service("http://127.0.0.1:9", ""), config)
     controller._loop("manifests", controller.apply_without_service)
     assert api.looks == 3 and api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
 
@@ -220,7 +220,7 @@ def uploaded(played: FakeService) -> dict[str, bytes]:
 
 def members(content: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        return {info.name: archive.extractfile(info).read() for info in archive}  # type: ignore[union-attr]
+        return {info.name: archive.extractfile(info).read() for info in archive}
 
 
 BUILTIN = {"name": "console", "operator_type": "builtin", "status": "progressing", "status_info": ""}
@@ -301,7 +301,7 @@ def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(
     """A deleted cluster at once (after the client's own tries), a refused token after three looks."""
     controller = controller_of(played, Cluster())
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = code, {"reason": "no"}
-    controller.post_install = lambda: None  # type: ignore[method-assign]
+    controller.post_install = lambda: None
     assert not controller.until_over()
     assert [call[:2] for call in played.calls] == [("GET", "/v2/clusters/c?exclude-hosts=true")] * looks
 
@@ -348,9 +348,9 @@ def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: FakeSer
     for name, ready in (("w0", True), ("w1", False), ("m0", True)):
         cluster.node(name, ready)
     controller = controller_of(played, cluster)
-    assert not controller.label_nodes(cluster)  # type: ignore[arg-type]
+    assert not controller.label_nodes(cluster)
     cluster.node("w1")
-    assert controller.label_nodes(cluster)  # type: ignore[arg-type]
+    assert controller.label_nodes(cluster)
     labels = {"metadata": {"labels": {"zone": "z1"}}}
     assert cluster.patches == [("/api/v1/nodes/w0", labels), ("/api/v1/nodes/w1", labels)]
     assert cluster.objects["/api/v1/nodes/w0"]["metadata"]["labels"] == {"a": "b", "zone": "z1"}
@@ -362,9 +362,9 @@ def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: FakeSer
     cluster = Cluster()
     cluster.objects[module.WORKER_POOL] = {"spec": {"paused": False}}
     controller = controller_of(played, cluster)
-    assert not controller.label_nodes(cluster)  # type: ignore[arg-type]
+    assert not controller.label_nodes(cluster)
     cluster.node("w0")
-    assert controller.label_nodes(cluster)  # type: ignore[arg-type]
+    assert controller.label_nodes(cluster)
     assert [patch for path, patch in cluster.patches if path == module.WORKER_POOL] == [
         {"spec": {"paused": True}}, {"spec": {"paused": False}},
     ]  # fmt: skip
@@ -378,14 +378,14 @@ def test_loops_run_only_where_there_is_something_to_do(played: FakeService, plat
     )
     controller = controller_of(played, Cluster())
     started: list[str] = []
-    controller._loop = lambda what, step: started.append(what)  # type: ignore[assignment]
+    controller._loop = lambda what, step: started.append(what)
     controller.run()
     assert set(started) == {"ApproveCsrs", "WaitAndUpdateNodesStatus", "UpdateNodeLabels", *loops}
 
 
 def test_labels_are_no_more_looked_for_when_no_host_has_any(played: FakeService) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [labelled_host("m0", node_labels="")]}
-    assert controller_of(played, Cluster()).label_nodes(Cluster())  # type: ignore[arg-type]
+    assert controller_of(played, Cluster()).label_nodes(Cluster())
 
 
 def test_a_refused_token_ends_one_loop_though_others_continue(played: FakeService) -> None:
@@ -418,7 +418,7 @@ def test_the_controller_says_once_that_it_is_ready(played: FakeService) -> None:
     """By an event with a name of its own: the bootstrap host looks for that."""
     cluster = Cluster()
     made: list[Any] = []
-    cluster.ensure = lambda path, body: made.append((path, body))  # type: ignore[attr-defined]
+    cluster.ensure = lambda path, body: made.append((path, body))
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"status": "installing"}
     assert controller_of(played, cluster).set_ready_state() == {"status": "installing"}
     [(path, event)] = made
@@ -458,7 +458,7 @@ def test_stages_of_a_node_that_joins(played: FakeService, stage: str, ready: boo
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
     cluster = Cluster()
     cluster.node("w0", ready)
-    assert not controller_of(played, cluster).update_hosts(cluster)  # type: ignore[arg-type]
+    assert not controller_of(played, cluster).update_hosts(cluster)
     assert stages_of(played) == [("w0", name) for name in told]
 
 
@@ -469,7 +469,7 @@ def test_a_node_that_is_done_is_reported_with_its_boots(played: FakeService) -> 
     controller = controller_of(played, cluster)
     for boot, ready in (("a", False), ("b", False), ("b", True)):
         cluster.node("w0", ready)["status"]["nodeInfo"] = {"bootID": boot}
-        controller.update_hosts(cluster)  # type: ignore[arg-type]
+        controller.update_hosts(cluster)
     [event] = [json.loads(body) for method, path, body in played.calls if (method, path) == ("POST", "/v2/events")]
     assert event["message"] == "Node w0 has been rebooted 2 times before completing installation"
     assert (event["name"], event["host_id"], event["cluster_id"]) == ("reboots_for_node", "w0", "c")
@@ -488,7 +488,7 @@ def test_a_node_that_is_done_is_reported_with_its_boots(played: FakeService) -> 
 def test_nodes_are_watched_as_long_as_one_may_join(played: FakeService, statuses: list[str], over: bool) -> None:
     hosts = [node_host(f"w{number}", "Rebooting", status) for number, status in enumerate(statuses)]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
-    assert controller_of(played, Cluster()).update_hosts(Cluster()) is over  # type: ignore[arg-type]
+    assert controller_of(played, Cluster()).update_hosts(Cluster()) is over
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_a_host_that_fetched_its_config_is_configuring(played: FakeService, stag
     cluster.objects[f"{module.MCS_PODS}/mcs/log"] = (
         'Pool worker requested by address:"10.0.0.9:1" User-Agent:"Ignition/2.20.0" x'
     )
-    controller_of(played, cluster).update_hosts(cluster)  # type: ignore[arg-type]
+    controller_of(played, cluster).update_hosts(cluster)
     assert stages_of(played) == ([("w0", "Configuring")] if told else [])
 
 
@@ -548,14 +548,14 @@ def test_nodes_that_no_one_initializes_lose_their_taint(played: FakeService) -> 
     cluster = Cluster()
     cluster.objects[module.VERSION] = {"status": {}}
     patches: list[Any] = []
-    cluster.patch = lambda *arguments: patches.append(arguments)  # type: ignore[method-assign]
+    cluster.patch = lambda *arguments: patches.append(arguments)
     for name, ready in (("w0", False), ("w1", True)):
         cluster.node(name, ready)["spec"] = {"taints": TAINTS}
     controller = controller_of(played, cluster)
     removed = [{"op": "remove", "path": "/spec/taints/1"}], "application/json-patch+json"
     for untaints in (False, True):
         controller.untaints = untaints
-        controller.update_hosts(cluster)  # type: ignore[arg-type]
+        controller.update_hosts(cluster)
         assert patches == ([("/api/v1/nodes/w0", *removed)] if untaints else []), "those that are not ready"
     patches.clear()
     assert not controller.complete()
@@ -599,7 +599,7 @@ def test_what_is_reported_of_an_operator(
 
 def test_log_lines_are_those_of_logrus() -> None:
     record = logging.LogRecord("x", logging.WARNING, "x.py", 1, 'Failed to get "%s"', ("it",), None)
-    record.created, record.error = 0, ValueError("why not")  # type: ignore[attr-defined]
+    record.created, record.error = 0, ValueError("why not")
     text = logs.LogrusFormatter().format(record)
     assert text == 'time="1970-01-01T00:00:00Z" level=warning msg="Failed to get \\"it\\"" error="why not"'
 
@@ -624,22 +624,22 @@ def test_bare_metal_hosts_get_their_machines_and_are_paused_no_longer() -> None:
     bare_metal(cluster, "w1", {})
     machine(cluster, "x-master-0", "master")
     machine(cluster, "x-worker-a")
-    assert not hand_over(cluster), "one machine for two hosts"  # type: ignore[arg-type]
+    assert not hand_over(cluster), "one machine for two hosts"
     machine(cluster, "x-worker-b")
-    assert hand_over(cluster)  # type: ignore[arg-type]
+    assert hand_over(cluster)
     hosts = {name: cluster.objects[f"{HOSTS}/{name}"] for name in ("m0", "w0", "w1")}
     assert {name: host["spec"]["consumerRef"]["name"] for name, host in hosts.items()} == {
         "m0": "x-master-0", "w0": "x-worker-a", "w1": "x-worker-b",
     }  # fmt: skip
     assert all(host["spec"]["externallyProvisioned"] and not host["metadata"]["annotations"] for host in hosts.values())
     before = len(cluster.patches)
-    assert hand_over(cluster) and len(cluster.patches) == before, "nothing is left to do"  # type: ignore[arg-type]
+    assert hand_over(cluster) and len(cluster.patches) == before, "nothing is left to do"
 
 
 def test_bare_metal_hosts_that_no_one_watches_get_the_status_of_their_annotation() -> None:
     cluster = Cluster()
     bare_metal(cluster, "m0", {"consumerRef": {"name": "x-master-0"}}, status='{"poweredOn": true}')
-    assert hand_over(cluster)  # type: ignore[arg-type]
+    assert hand_over(cluster)
     host = cluster.objects[f"{HOSTS}/m0"]
     assert host["status"]["poweredOn"] and host["status"]["lastUpdated"] and not host["metadata"]["annotations"]
     assert "externallyProvisioned" not in host["spec"]

@@ -125,17 +125,17 @@ def test_release_image(tmp_path: Path) -> None:
     (tmp_path / "busybox").write_bytes(b"")
     spec = "registry.agentlab.test/lab/payload@sha256:" + "0" * 64
     nodes = release.nodes("4.22.0-lab", {"cli": spec, "agent-installer-utils": "other"}, tmp_path / "busybox")
-    references = json.loads(nodes["release-manifests/image-references"].data)  # type: ignore[arg-type]
+    references = json.loads(nodes["release-manifests/image-references"].data)
     assert {tag["name"]: tag["from"]["name"] for tag in references["spec"]["tags"]} == {
         "agent-installer-utils": "other",
         "cli": spec,
     }
-    metadata = json.loads(nodes["release-manifests/release-metadata"].data)  # type: ignore[arg-type]
+    metadata = json.loads(nodes["release-manifests/release-metadata"].data)
     hardware = json.loads(metadata["metadata"][release.HW_REQUIREMENTS])
     assert {"version", "master", "worker", "arbiter", "sno"} == set(hardware[0])
-    program = nodes["usr/bin/cluster-version-operator"].data.decode().replace("/release-manifests", str(tmp_path))  # type: ignore[union-attr]
+    program = nodes["usr/bin/cluster-version-operator"].data.decode().replace("/release-manifests", str(tmp_path))
     (tmp_path / "operator").write_text(program)
-    (tmp_path / "images").write_bytes(nodes["release-manifests/images"].data)  # type: ignore[arg-type]
+    (tmp_path / "images").write_bytes(nodes["release-manifests/images"].data)
     answer = subprocess.run(["sh", tmp_path / "operator", "image", "cli"], capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stdout) == (0, spec)
     answer = subprocess.run(["sh", tmp_path / "operator", "image", "nope"], capture_output=True, text=True, check=False)

@@ -41,7 +41,7 @@ release:
     installer: {tmp_path}/none
 """
     found = report(tmp_path / "p.yml", text, here=True)
-    assert [re.search(r"[a-z_]\S+?(?=:? )", line)[0] for line in found] == [  # type: ignore[index]
+    assert [re.search(r"[a-z_]\S+?(?=:? )", line)[0] for line in found] == [
         "stak",
         "installer.ssh_key_file",
         "installer.pull_secret_file",

@@ -20,7 +20,7 @@ ON = BOND + "network: {interface: bond0, vlan: 100}\n"
 def planned(tmp_path: Path, text: str) -> dict[str, Any]:
     path = tmp_path / "p.yml"
     path.write_text(text)
-    return build.build(profile.load(path, None, "ostest"), "ostest")  # type: ignore[return-value]
+    return build.build(profile.load(path, None, "ostest"), "ostest")
 
 
 def interfaces(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_a_route_has_the_gateway_or_a_next_hop(tmp_path: Path) -> None:
     assert plan["nodes"][0]["network_config"]["routes"]["config"][1] == {
         "destination": "10.10.0.0/16", "next-hop-address": "192.168.111.7", "next-hop-interface": "eth0", "table-id": 254
     }  # fmt: skip
-    assert not switch.wanted(plan)  # type: ignore[arg-type]
+    assert not switch.wanted(plan)
 
 
 def test_no_lab_without_bonds_and_vlans_has_a_switch() -> None:
@@ -106,7 +106,7 @@ def test_each_mode_has_its_ports(tmp_path: Path) -> None:
         "bonds: {",
         "bonds: {bond1: {mode: balance-xor, nics: [eth2, eth3]}, bond2: {mode: active-backup, nics: [eth4, eth5]}, ",
     )
-    made = switch.of_plan(planned(tmp_path, more + extra))  # type: ignore[arg-type]
+    made = switch.of_plan(planned(tmp_path, more + extra))
     lines = [" ".join(command) for command in switch.commands(made)]
     lacp = "lacp=active bond_mode=balance-tcp other_config:lacp-time=fast"
     assert f"add-bond sw-bond0 n0-bond0 n0-eth0 n0-eth1 {lacp} trunks=100" in lines

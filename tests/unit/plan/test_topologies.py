@@ -55,7 +55,7 @@ def test_counts_sizes_and_fencing(tmp_path: Path) -> None:
 
 
 def test_limits(tmp_path: Path) -> None:
-    assert load(tmp_path, "topology: 7control\n")["master"]["count"] == 7  # type: ignore[index]
+    assert load(tmp_path, "topology: 7control\n")["master"]["count"] == 7
     with pytest.raises(ProfileError) as caught:
         load(tmp_path, "topology: twin\nworker: {count: 4}\nmaster: {count: 3}\n")
     assert [(problem.field, problem.remedy) for problem in caught.value.problems] == [

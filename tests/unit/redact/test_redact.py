@@ -235,7 +235,7 @@ def test_streams_take_bounded_memory(unit: bytes, monkeypatch: pytest.MonkeyPatc
 
     def peak(size: int) -> int:
         tracemalloc.start()
-        redact_stream(io.BufferedReader(Endless(size, unit)), Sink())  # type: ignore[arg-type]
+        redact_stream(io.BufferedReader(Endless(size, unit)), Sink())
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return used

@@ -322,7 +322,7 @@ def test_credentials_stay_with_the_registry(fake: Fake, tmp_path: Path) -> None:
         _raw(request, b"HTTP/1.1 404 X\r\n\r\n")
 
     fake.twist = answer
-    elsewhere.answer = watch  # type: ignore[method-assign]
+    elsewhere.answer = watch
     try:
         found = Registry(
             {fake.place: {"auth": basic_auth("u", "p")}}, fake.ca + elsewhere.ca, lambda _pullspec: []
@@ -374,7 +374,7 @@ def test_a_body_that_drips(fake: Fake, tmp_path: Path, monkeypatch: pytest.Monke
         return True
 
     for part in ("/manifests/", "/blobs/"):
-        fake.twist = lambda request, part=part: part in request.path and drip(request)  # type: ignore[misc]
+        fake.twist = lambda request, part=part: part in request.path and drip(request)
         for said in read_all_ways(fake, digest, tmp_path):
             assert "too slowly" in said
 

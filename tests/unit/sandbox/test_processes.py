@@ -120,7 +120,7 @@ def test_a_damaged_file_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "sleeper.json").write_text(text)
     assert processes.find(tmp_path, "sleeper") is None
     assert not processes.stop(tmp_path, "sleeper")
-    processes.end(-1, None)  # type: ignore[arg-type]
+    processes.end(-1, None)
     assert not killed
 
 
