@@ -14,7 +14,7 @@ TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecul
 PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup deploy shell $(VERBS) environment lock test test-all e2e lint unit benchmark generate matrix docs build clean
+.PHONY: help run setup deploy shell $(VERBS) environment lock test test-all e2e lint unit coverage benchmark generate matrix docs build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ lint: environment ## check the sources: ruff, mypy, ansible-lint, shellcheck, an
 unit: environment ## unit tests
 	@$(PYTEST) --numprocesses auto tests/unit
 
+coverage: environment ## unit tests, and which lines and branches of plugins and payload they run
+	@$(PYTEST) --numprocesses auto --cov --cov-report=term tests/unit
+
 benchmark: environment ## measure
 	@$(PYTEST) -s tests/benchmark
 
@@ -89,4 +92,4 @@ build: environment ## build the collection's archive in build/
 	@$(BIN)/ansible-galaxy collection build --force --output-path build
 
 clean: ## remove output of tests and build
-	rm -rf build artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

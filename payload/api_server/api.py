@@ -28,6 +28,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
+    """An operation of the OpenAPI document, and the handler that serves it."""
+
     method: str
     path: str
     handler: str

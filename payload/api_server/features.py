@@ -62,6 +62,8 @@ class Incompatible:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
+    """A feature of the support matrix: where it is supported, and with what it goes together."""
+
     ident: str
     name: str
     rules: tuple[Rule, ...]

@@ -61,8 +61,9 @@ def disk_id(disk: Mapping[str, Any]) -> str:
 
 
 def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[str, Any]:
-    """Return the inventory as stored: without virtual interfaces and unusable names and addresses (other hosts
-    get them as arguments), with the eligibility of disks.
+    """Return the inventory as stored: without what is virtual or unusable, with the eligibility of disks.
+
+    Virtual interfaces, unusable names and addresses are left out, because other hosts get them as arguments.
 
     `least_gb` is the minimum disk size of the host's role (10^9 bytes).
     """

@@ -108,6 +108,8 @@ class Kind:
 
 @dataclass
 class Field:
+    """A property of an object: its JSON name and what values it takes."""
+
     name: str
     required: bool
     #: A pointer in Go: its zero value counts as given.

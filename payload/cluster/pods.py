@@ -141,8 +141,11 @@ def pod_status(
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What a pod needs of its node: `enter` is the command prefix to run on the host, which has `run_dir` at the same path and is
-    mounted at `host`; `etc` is its `/etc/kubernetes`."""
+    """What a pod needs of its node.
+
+    `enter` is the command prefix to run on the host, which has `run_dir` at the same path and is mounted at `host`; `etc` is its
+    `/etc/kubernetes`.
+    """
 
     client: KubeClient
     facts: ClusterFacts

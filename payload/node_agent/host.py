@@ -64,6 +64,8 @@ def names(path: Path | str) -> list[str]:
 
 
 class Mount(NamedTuple):
+    """A mounted file system, as a line of /proc/mounts has it."""
+
     source: str
     target: str
     kind: str

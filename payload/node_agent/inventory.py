@@ -187,8 +187,9 @@ def tpm(root: Path = ROOT) -> str:
 
 
 def gpu_config(path: Path | None) -> GpuConfig:
-    """Return what counts as a GPU: the lists of a YAML file (`classes:`, `vendors:`, `models:`, each with `- "0302 10de"` lines), or by default
-    display controllers and processing accelerators. ValueError: the file is invalid; OSError: it cannot be read.
+    """Return what counts as a GPU: the lists of a YAML file, or by default display controllers and processing accelerators.
+
+    The lists are `classes:`, `vendors:` and `models:`, each with lines like `- "0302 10de"`. ValueError: the file is invalid; OSError: it cannot be read.
     """
     if path is None:
         return GpuConfig(GPU_CLASSES)

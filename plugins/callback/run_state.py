@@ -39,6 +39,8 @@ _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
 
 class CallbackModule(CallbackBase):
+    """Writes the events of a run: see DOCUMENTATION."""
+
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
     CALLBACK_NAME = "agentlab.ocp.run_state"

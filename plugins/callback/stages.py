@@ -96,6 +96,8 @@ class _Follower(threading.Thread):
 
 
 class CallbackModule(CallbackBase):
+    """Prints a line for each stage and task: see DOCUMENTATION."""
+
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
     CALLBACK_NAME = "agentlab.ocp.stages"

@@ -110,6 +110,18 @@ def test_archive_has_nothing_but_the_sources(tree: Path, tmp_path: Path) -> None
     assert wanted - packed == set(), "add them to manifest.directives in galaxy.yml"
 
 
+def test_release_can_be_made(tree: Path, tmp_path: Path) -> None:
+    """Of the fragments, for the version in galaxy.yml; its notes are part of the archive."""
+    run(["antsibull-changelog", "release", "--date", "2000-01-01"], tree)
+    run(["antsibull-changelog", "lint-changelog-yaml", "changelogs/changelog.yaml"], tree)
+    assert not list((tree / "changelogs/fragments").glob("*.yml"))
+    run(["ansible-galaxy", "collection", "build", "--output-path", tmp_path, tree], tmp_path)
+    (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
+    with tarfile.open(archive) as tar:
+        notes = tar.extractfile("CHANGELOG.rst")
+        assert notes and f"v{archive.name.split('-')[2].removesuffix('.tar.gz')}" in notes.read().decode()
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_git_ignores_what_the_installer_writes(name: str) -> None:
     assert subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False).returncode == 0

@@ -1,7 +1,8 @@
 """Documents of the service, and what is derived from them: parsed inventories, reachability, settings, images.
 
 Derived things live in memory and are rebuilt from the documents; a host or cluster is looked at again only when something of it
-changed, or when time alone may move it."""
+changed, or when time alone may move it.
+"""
 
 from __future__ import annotations
 

@@ -277,8 +277,11 @@ def conclude(report: dict[str, Any]) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0: every cluster was installed (or may be unfinished when the time is over); 1: some were not, or could not be removed;
-    2: it could not start; 130: it was stopped."""
+    """Return an exit code.
+
+    0: every cluster was installed (or may be unfinished when the time is over); 1: some were not, or could not be removed; 2: it could not
+    start; 130: it was stopped.
+    """
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["merge"]:
         return merge(words[1:])

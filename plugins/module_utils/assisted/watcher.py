@@ -26,6 +26,8 @@ class BootstrapFailed(Exception):
 
 
 class Rest(Protocol):
+    """What a watcher needs of the service's client."""
+
     def infra_envs(self) -> list[dict[str, Any]]: ...
     def clusters(self) -> list[dict[str, Any]]: ...
     def cluster(self, cluster_id: str) -> dict[str, Any]: ...
@@ -33,6 +35,8 @@ class Rest(Protocol):
 
 
 class Kube(Protocol):
+    """What a watcher needs of the cluster's API."""
+
     def live(self) -> bool: ...
     def bootstrap_status(self) -> str | None: ...
 

@@ -1,0 +1,1 @@
+"""Images of CoreOS: read, customize, build, write."""

@@ -35,6 +35,8 @@ DEFAULT_LIMIT = 64 << 20
 
 
 class Readable(Protocol):
+    """What an archive is read from, from its begin to its end."""
+
     def read(self, size: int, /) -> bytes: ...
 
 

@@ -1,9 +1,9 @@
-"""The recipe of a minimal ISO, `coreos/miniso.dat`: a live ISO without its root file system, made from the full one.
+r"""The recipe of a minimal ISO, `coreos/miniso.dat`: a live ISO without its root file system, made from the full one.
 
 Format, version 1: bincode with variable-length integers, little endian. A byte below 251 is itself; 251, 252 and 253 announce
 16, 32 and 64 bits. Strings and vectors are preceded by their length.
 
-    "MINISO\\0\\0", version, string with the version of the program that made it,
+    "MINISO\0\0", version, string with the version of the program that made it,
     vector of (sector in the minimal ISO, sector in the full ISO, length in bytes) by sector,
     SHA-256 of the minimal ISO (32 bytes),
     vector of bytes: the xz stream of all that no entry covers

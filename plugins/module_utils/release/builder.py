@@ -20,7 +20,9 @@ class PayloadError(ValueError):
 
 
 class Builder:
-    """source: the collection's directory; cache: the directory of `agentlab/payload`; scratch: an empty directory to work in;
+    """Build the payload of a lab.
+
+    source: the collection's directory; cache: the directory of `agentlab/payload`; scratch: an empty directory to work in;
     log_directory: where its progress is logged (None: nowhere).
     """
 

@@ -28,6 +28,8 @@ _EXIT = _VALUE << 1 | 1
 
 
 class Answer(TypedDict):
+    """Whether /dev/kvm is usable, as a file keeps it until the next boot."""
+
     boot_id: str
     usable: bool
     reason: str
@@ -157,7 +159,7 @@ def efi_program() -> bytes:
 
 
 def fat_disk(program: bytes) -> bytes:
-    """Return a FAT12 disk image of 1.44 MB with `program` as `\\EFI\\BOOT\\BOOTX64.EFI`."""
+    r"""Return a FAT12 disk image of 1.44 MB with `program` as `\EFI\BOOT\BOOTX64.EFI`."""
     sector, sectors, fat_sectors, root_entries = 512, 2880, 9, 224
     boot = b"\xeb\x3c\x90" + b"AGENTLAB"
     boot += struct.pack("<HBHBHHBHHHII", sector, 1, 1, 2, root_entries, sectors, 0xF0, fat_sectors, 18, 2, 0, 0)

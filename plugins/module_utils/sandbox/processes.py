@@ -49,6 +49,8 @@ class Program:
 
 @dataclass(frozen=True)
 class Running:
+    """A process that was started for a service: its start in clock ticks tells it from a later one with the same pid."""
+
     pid: int
     start: int
     digest: str

@@ -40,6 +40,8 @@ class Stage(TypedDict):
 
 
 class State(TypedDict):
+    """Content of `state.json`: the owner, what was created, and the stages that ran."""
+
     owner: dict[str, Any] | None
     created: list[Item]
     stages: dict[str, Stage]

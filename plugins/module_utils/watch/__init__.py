@@ -17,6 +17,8 @@ class Message(NamedTuple):
 
 
 class Clock(Protocol):
+    """The time, so that tests need not wait."""
+
     def time(self) -> float: ...
     def sleep(self, seconds: float) -> None: ...
 
@@ -34,8 +36,11 @@ class Cause(Protocol):
 
 
 class Seen(NamedTuple):
-    """State of a wait: cluster and its events as last reported by the service, whether the OpenShift API has answered, the
-    service's error if it refused the token, and pods of the cluster."""
+    """State of a wait.
+
+    The cluster and its events as last reported by the service, whether the OpenShift API has answered, the service's error if it refused the
+    token, and pods of the cluster.
+    """
 
     cluster: dict[str, Any] | None = None
     events: Sequence[dict[str, Any]] = ()

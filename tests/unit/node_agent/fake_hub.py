@@ -1,5 +1,7 @@
-"""A small hub: serves the custom resources of the kube-api mode, and does with a fake assisted service what the real one's
-controllers do with theirs. A fake, as strict about the resources as the tests need."""
+"""A small hub, as strict about resources as the tests need.
+
+It serves the custom resources of the kube-api mode, and does with a fake assisted service what the real one's controllers do with theirs.
+"""
 
 from __future__ import annotations
 

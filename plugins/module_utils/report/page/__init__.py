@@ -1,8 +1,7 @@
-"""The run page: `report/index.html` of a run directory, one file that needs nothing else, and its data, `report/run.json`; beside it `report/junit.xml`
-and the intervals of the timeline.
+"""The run page: `report/index.html` of a run directory, one file that needs nothing else.
 
-The document is made from the events and the logs of the run (`document`), and the page is a template with one style sheet and one
-script, which draws the document.
+Beside it are its data, `report/run.json`, `report/junit.xml` and the intervals of the timeline. The document is made from the events and
+the logs of the run (`document`), and the page is a template with one style sheet and one script, which draws the document.
 """
 
 from __future__ import annotations
