@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import state
 from .._deps import optional
-from ..documents import DocumentError, decoded, read_file, read_yaml
+from ..documents import Document, DocumentError, decoded, read_file, read_yaml
 from ..redact import HIDDEN, redact
 from ..state import owner
 from . import files as named
 from . import profile, secrets
 from .build import build
-from .model import Plan
+from .model import Cluster, Plan
 from .problems import Problem, ProfileError
-from .stored import PlanError, checked
+from .stored import PlanError, checked, missing, part
 
 if TYPE_CHECKING:
     import yaml
@@ -28,7 +28,6 @@ PLAN = "plan.yaml"
 PROFILE = "profile.yaml"
 INVENTORY = "inventory.yml"
 _HOW = "agentlab plan PROFILE --write"
-_AGAIN = f"Correct it, or make it again: {_HOW}"
 _MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
@@ -122,19 +121,43 @@ def load_plan(run_dir: Path) -> Plan:
     """Return the plan of the run in `run_dir`, validated. Raises `RunError` with all that is wrong."""
     path = run_dir / PLAN
     try:
-        data = read_file(path)
+        found = _read(path)
     except FileNotFoundError:
         raise RunError(f"{path}: there is no plan yet; make one: {_HOW}") from None
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror}; make it again: {_HOW}") from None
+    again = f"Correct it, or make it again: {_how(run_dir)}"
     try:
-        found = read_yaml(data, name=str(path))
-    except DocumentError as error:
-        raise RunError(f"{error.name}:{error.line}:{error.column}: not valid YAML: {error.problem}\n{_AGAIN}") from None
-    try:
-        return checked(found.value, str(path), found.positions, _AGAIN)
+        return checked(found.value, str(path), found.positions, again)
     except PlanError as error:
+        if _older(found.value):
+            lacking = ", ".join(missing(found.value))
+            raise RunError(f"{path}: another version of agentlab made it, it lacks {lacking}. {again}") from None
         raise RunError(str(error)) from None
+
+
+def _read(path: Path) -> Document:
+    """Return a plan as it stands. Raises `FileNotFoundError`, and `RunError` for one that cannot be read."""
+    try:
+        return read_yaml(read_file(path), name=str(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}; make it again: {_how(path.parent)}") from None
+    except DocumentError as error:
+        raise RunError(
+            f"{error.name}:{error.line}:{error.column}: not valid YAML: {error.problem}\n"
+            f"Correct it, or make it again: {_how(path.parent)}"
+        ) from None
+
+
+def _how(run_dir: Path) -> str:
+    """Return the command that makes the plan again, from the profile of the run if it is there."""
+    profile = run_dir / PROFILE
+    return f"agentlab plan {profile} --cluster {run_dir.name} --write" if profile.exists() else _HOW
+
+
+def _older(plan: object) -> bool:
+    """Return whether nothing is wrong with a plan but that it lacks fields: those that are newer than it."""
+    return isinstance(plan, Mapping) and not part(plan.get("cluster"), Cluster) and bool(missing(plan))
 
 
 def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
@@ -215,9 +238,20 @@ def _text(name: str, folder: Path | None, components: Mapping[str, str]) -> str:
 def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:
     if not (run_dir / PLAN).exists() or not state.load(run_dir)["created"]:
         return
-    if load_plan(run_dir) != plan:
-        cluster = plan["cluster"]["name"]
-        raise RunError(
-            f"{run_dir / PLAN}: the cluster {cluster} exists with another plan than profile {name} gives: "
-            f"remove it first (agentlab destroy --cluster {cluster}), or choose another name (CLUSTER=, --cluster)"
-        )
+    found = _read(run_dir / PLAN).value
+    if found == plan or (_older(found) and _within(found, plan)):
+        return
+    cluster, older = plan["cluster"]["name"], " with the version that made it" if _older(found) else ""
+    raise RunError(
+        f"{run_dir / PLAN}: the cluster {cluster} exists with another plan than profile {name} gives: "
+        f"remove it first{older} (agentlab destroy --cluster {cluster}), or choose another name (CLUSTER=, --cluster)"
+    )
+
+
+def _within(old: object, new: object) -> bool:
+    """Return whether `new` is `old` with more fields."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return all(key in new and _within(value, new[key]) for key, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(_within(*pair) for pair in zip(old, new, strict=True))
+    return old == new

@@ -17,6 +17,8 @@ from .fields import OneOf, Range, Tagged
 from .formats import FORMATS, fits
 from .problems import Mismatch, Path
 
+MISSING = "is missing:"
+"""How the remedy of a field begins that is not there."""
 Kind = Literal["string", "integer", "boolean", "list", "mapping", "record", "tagged", "any"]
 _SCALARS: dict[Any, Kind] = {str: "string", int: "integer", bool: "boolean", Any: "any"}
 _PYTHON: dict[Kind, type] = {
@@ -172,14 +174,14 @@ def _of_record(
         elif name in needed:
             allowed = shape(wanted)
             yield Mismatch(
-                (*path, name), None, f"is missing: must be {allowed.meaning()}{', or null' if allowed.null else ''}"
+                (*path, name), None, f"{MISSING} must be {allowed.meaning()}{', or null' if allowed.null else ''}"
             )
 
 
 def _of_tagged(value: Mapping[object, object], tagged: Tagged, path: Path) -> Iterator[Mismatch]:
     kind = value.get(tagged.key)
     if tagged.key not in value:
-        yield Mismatch((*path, tagged.key), None, f"is missing: must be one of {', '.join(tagged.kinds)}")
+        yield Mismatch((*path, tagged.key), None, f"{MISSING} must be one of {', '.join(tagged.kinds)}")
     elif not isinstance(kind, str) or kind not in tagged.kinds:
         yield _choice(kind, list(tagged.kinds), (*path, tagged.key))
     else:

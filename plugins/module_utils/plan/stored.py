@@ -10,7 +10,7 @@ from . import names
 from .machines import interfaces
 from .model import Plan
 from .problems import Finding, Path, Problem
-from .shapes import mismatches
+from .shapes import MISSING, mismatches
 
 
 class PlanError(ValueError):
@@ -43,6 +43,14 @@ def _problem(finding: Finding, source: str, positions: Positions | None) -> Prob
 def findings(plan: object) -> list[Finding]:
     """Return all problems of `plan` as it was read: fields, types, formats, and contradictions."""
     return part(plan, Plan) or list(_contradictions(cast(Plan, plan)))
+
+
+def missing(plan: object) -> list[str]:
+    """Return the fields that `plan` lacks, those of list items once; empty when anything else is wrong with its types, too."""
+    found = part(plan, Plan)
+    if not all(remedy.startswith(MISSING) for __, __, remedy in found):
+        return []
+    return [*dict.fromkeys(".".join(str(key) for key in path if not isinstance(key, int)) for path, __, __ in found)]
 
 
 def part(value: object, wanted: object) -> list[Finding]:

@@ -68,6 +68,38 @@ def test_a_plan_that_cannot_be_used(tmp_path: Path, text: str | None, wanted: st
         make(tmp_path, None)
 
 
+def older(run: Path, *fields: str) -> None:
+    """Remove fields from the plan of a run, as an older version had none of them."""
+    path = run / "plan.yaml"
+    plan = yaml.safe_load(path.read_text())
+    for holder in (plan, plan["boot"], *plan["nodes"]):
+        for name in fields:
+            holder.pop(name, None)
+    path.write_text(yaml.safe_dump(plan))
+
+
+def test_a_plan_of_an_older_version(tmp_path: Path) -> None:
+    """One message has the command that makes it again, also while the cluster exists."""
+    run = tmp_path / "one"
+    rundir.write(rundir.prepare(run, "ha_ipv4", PROFILES, "one")[1])
+    whole = rundir.load_plan(run)
+    state.record(run, [{"kind": "sandbox", "name": "agentlab-one", "host": "hypervisor"}])
+    older(run, "snapshots", "endpoints", "script_url", "console")
+    with pytest.raises(rundir.RunError) as caught:
+        rundir.load_plan(run)
+    assert str(caught.value) == (
+        f"{run}/plan.yaml: another version of agentlab made it, it lacks endpoints, nodes.console, boot.script_url, snapshots. "
+        f"Correct it, or make it again: agentlab plan {run}/profile.yaml --cluster one --write"
+    )
+    rundir.write(rundir.prepare(run, str(run / "profile.yaml"), PROFILES, "one")[1])
+    assert rundir.load_plan(run) == whole
+    older(run, "snapshots", "memory_mib")
+    text = (run / "plan.yaml").read_text()
+    (run / "plan.yaml").write_text(text.replace("192.168.111.5", "192.168.111.6"))
+    with pytest.raises(rundir.RunError, match="remove it first with the version that made it"):
+        rundir.prepare(run, str(run / "profile.yaml"), PROFILES, "one")
+
+
 def test_the_inventory_of_each_kind(tmp_path: Path) -> None:
     plan = rundir.prepare(tmp_path, "sno_ipv4", PROFILES, "ostest")[0]
     sandbox = rundir.inventory(plan, tmp_path)["all"]["children"]
