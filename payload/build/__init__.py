@@ -30,7 +30,7 @@ from ..machine_os import bootloader, checkout, debs, initrd, iso, kernel, packag
 from ..machine_os.distro import BuildError, Distro, host, require, run
 
 
-VOLUME_ID = "lab-os-4.22.0"  # at most 16 characters, Joliet's limit
+VOLUME_ID = f"lab-os-{LAB_VERSION.partition('-')[0]}"  # at most 16 characters, Joliet's limit
 KEPT = 8  # payloads: run directories refer to the base ISO of their payload
 ISO_NAME = "coreos-x86_64.iso"
 _HERE = Path(__file__).resolve()

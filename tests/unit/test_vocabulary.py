@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ansible_collections.agentlab.ocp.payload.images import components
 from ansible_collections.agentlab.ocp.plugins.module_utils import vocabulary
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import LATEST
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Finalizing, Port, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,3 +104,7 @@ def test_port_of_the_service_in_texts() -> None:
         f":{Port.ASSISTED_SERVICE}/"
         in (ROOT / "roles/agent_image/files/live/files/etc/assisted/rendezvous-host.env.template.j2").read_text()
     )
+
+
+def test_the_lab_is_of_the_newest_release() -> None:
+    assert vocabulary.LAB_VERSION.rpartition(".")[0] == LATEST.name

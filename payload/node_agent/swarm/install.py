@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ....plugins.module_utils.vocabulary import Finalizing, Stage
+from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage
 from ..protocol import API, Conversation, Identity, Request, Response, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
@@ -185,7 +185,7 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Conversation:
     def become_available(kind: str, seconds: float) -> Conversation:
         for status in ("progressing", "available"):
             for name in operators[kind]:
-                report = {"name": name, "status": status, "status_info": f"{name} is {status}", "version": "4.22.0"}
+                report = {"name": name, "status": status, "status_info": f"{name} is {status}", "version": LAB_VERSION}
                 yield from persist(Request("operator", "PUT", f"{base}/monitored-operators", report), settings)
             yield Wait(pace.seconds(seconds))
 

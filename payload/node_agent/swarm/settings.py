@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ....plugins.module_utils.plan.topologies import TOPOLOGIES
-from ....plugins.module_utils.vocabulary import Finalizing, Stage
+from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage
 from ..protocol import API
 
 
@@ -177,7 +177,7 @@ class Settings:
     discover: bool = False
     name: str = "swarm"
     base_domain: str = "swarm.test"
-    openshift_version: str = "4.22"
+    openshift_version: str = LAB_VERSION.rpartition(".")[0]
     release_image: str = ""
     operators: tuple[str, ...] = ()
     agent_version: str = ""

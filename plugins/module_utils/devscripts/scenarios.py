@@ -41,7 +41,7 @@ def forced(topology: str) -> tuple[str, ...]:
 def topology_of(*, master: int, arbiter: int, worker: int) -> str:
     """Return the topology of a number of machines of each role, for a configuration without a scenario."""
     if master == 2:
-        return "tna" if arbiter else "tnf"
+        return next(name for name, row in TOPOLOGIES.items() if row.master.number == 2 and row.fencing != bool(arbiter))
     same = {
         row.master.number: name
         for name, row in reversed(TOPOLOGIES.items())

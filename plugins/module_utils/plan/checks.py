@@ -121,7 +121,9 @@ def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield (role, "count"), count, f"must be {wanted} with topology {topology}"
     if masters == 2 and arbiters != 1 and not row.fencing:
         fenced = ", ".join(name for name, other in TOPOLOGIES.items() if other.fencing)
-        yield ("master", "count"), 2, f"two masters need one arbiter (topology tna) or fencing (topology {fenced})"
+        arbitrated = ", ".join(name for name, other in TOPOLOGIES.items() if other.arbiter.number)
+        remedy = f"two masters need one arbiter (topology {arbitrated}) or fencing (topology {fenced})"
+        yield ("master", "count"), 2, remedy
     if arbiters and masters != 2:
         yield ("arbiter", "count"), arbiters, f"an arbiter requires 2 masters, not {masters}: must be 0"
     if masters == 1 and workers:

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 from .faults import Fault
 from .machines import Network, Node, interfaces
 from .model import Plan
+from .topologies import TOPOLOGIES
 
 _CARD = 232.0
 _GAP = 24.0
@@ -199,7 +200,7 @@ def _lab_lines(plan: Plan) -> list[Line]:
 
 def _cluster_lines(plan: Plan) -> list[Line]:
     kind = "VIP" if plan["cluster"]["platform"] == "baremetal" else "address"
-    fencing = [Line("fencing through the BMCs", "dim")] if plan["cluster"]["topology"] == "tnf" else []
+    fencing = [Line("fencing through the BMCs", "dim")] if TOPOLOGIES[plan["cluster"]["topology"]].fencing else []
     return [
         Line("Cluster", "label"),
         *(Line(f"API {kind}      {ip}", "mono") for ip in plan["vips"]["api"]),

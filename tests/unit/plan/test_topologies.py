@@ -9,6 +9,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent.swarm import settings a
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
     build,
     configs,
+    drawing,
     profile,
     reference,
     schema,
@@ -49,6 +50,7 @@ def test_counts_sizes_and_fencing(tmp_path: Path) -> None:
     assert [(node["name"], node["vcpus"], node["memory_mib"], node["disks"][0]["size_gib"]) for node in plan["nodes"]] == [
         ("master-0", 3, 5120, 30), ("master-1", 3, 5120, 30), ("worker-0", 1, 2048, 25),
     ]  # fmt: skip
+    assert "fencing through the BMCs" in drawing.svg(plan)
     plan = secrets.into(plan, {"bmc": "password", "registry": "x", "registry_http": "x", "nodes": {}})
     config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")
     assert [entry["hostname"] for entry in config["controlPlane"]["fencing"]["credentials"]] == ["master-0", "master-1"]
