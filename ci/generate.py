@@ -2,17 +2,79 @@
 
 from __future__ import annotations
 
+import functools
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import reference, schema
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, reference, rundir, schema, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.model import Run
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import Event
 
 ROOT = Path(__file__).resolve().parents[1]
+# Options of modules and roles that do without a plan: their types, and what is said of them.
+SHORT: dict[str, tuple[object, str]] = {
+    "networks": (list[short.ShortNetwork], "The networks."),
+    "nodes": (list[short.ShortNode], "The machines."),
+    "services": (
+        ServicesOptions,
+        "The services at the gateway of the first network. Those that are named run, with the defaults of a profile.",
+    ),
+    "faults": (list[faults.Fault], "What goes wrong on purpose. Which fields a fault has depends on its kind."),
+    "hosts": (list[short.ShortHost], "The hosts. The rendezvous host by default."),
+}
+ROLES = {"networks": ("networks",), "nodes": ("nodes",), "boot": ("nodes",), "services": ("services", "networks", "nodes"),
+         "gather": ("hosts",)}  # fmt: skip
+MARK = "      # What follows is written by ci/generate.py.\n"
+FRAGMENT = '''"""Options of the modules that do without a plan, in a few lines each; ci/generate.py writes this file."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """One for each option."""
+'''
+
+
+def fragment() -> str:
+    """Return the documentation fragment with the options of `SHORT`."""
+    parts = [
+        f'    {name.upper()} = r"""\n{rundir.dump({"options": {name: _option(name, suboptions="suboptions")}})}"""\n'
+        for name in SHORT
+    ]
+    return "\n".join([FRAGMENT, *parts])
+
+
+def role(name: str) -> str:
+    """Return the argument_specs.yml of a role: what stands before `MARK`, and its options of `SHORT`."""
+    kept = (ROOT / f"roles/{name}/meta/argument_specs.yml").read_text(encoding="utf-8").partition(MARK)[0]
+    found = {f"agentlab_{name}_{option}": _default(_option(option, suboptions="options")) for option in ROLES[name]}
+    return kept + MARK + textwrap.indent(rundir.dump(found), 6 * " ")
+
+
+def _default(option: dict[str, Any]) -> dict[str, Any]:
+    return {**option, "default": [] if option["type"] == "list" else {}}
+
+
+def _option(name: str, *, suboptions: str) -> dict[str, Any]:
+    wanted, text = SHORT[name]
+    return _renamed(argument(wanted, f"{text} Not used with a plan.", documented=True), suboptions)
+
+
+def _renamed(option: dict[str, Any], suboptions: str) -> dict[str, Any]:
+    """Return an option whose own options are called `suboptions`, as in DOCUMENTATION, or `options`, as in argument_specs.yml."""
+    inner = option.pop("options", None)
+    if inner is None:
+        return option
+    return {**option, suboptions: {name: _renamed(one, suboptions) for name, one in inner.items()}}
+
+
 FILES: dict[str, Callable[[], str]] = {
     "config_examples/profile.schema.json": lambda: schema.text(schema.profile()),
     "docs/plan.schema.json": lambda: schema.text(schema.plan()),
@@ -22,6 +84,8 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,
     "docs/verbs.md": parsers.page,
+    "plugins/doc_fragments/short.py": fragment,
+    **{f"roles/{name}/meta/argument_specs.yml": functools.partial(role, name) for name in ROLES},
 }
 
 

@@ -13,17 +13,14 @@ from .files import usual_umask
 
 Options = dict[str, dict[str, Any]]
 
-PLAN: dict[str, Any] = {"type": "dict", "required": True}
 SECRETS: dict[str, Any] = {"type": "str", "no_log": True}
-OWNED: Options = {"plan": PLAN, "owner": {"type": "dict", "required": True}}
-"""Of a module that enters, changes or removes what a cluster has on a hypervisor."""
 STANDALONE: Options = {
     "plan": {"type": "dict"},
     "owner": {"type": "dict"},
     "cluster": {"type": "str"},
     "state_dir": {"type": "path"},
 }
-"""Of such a module that does without a plan, too."""
+"""Of a module that enters, changes or removes what a cluster has on a hypervisor, by its plan or by options of its own."""
 INSTALLER: Options = {
     "directory": {"type": "path", "required": True},
     "release_image": {"type": "str"},

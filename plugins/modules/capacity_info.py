@@ -11,20 +11,35 @@ version_added: 1.0.0
 description:
   - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is missing.
   - Does not check a cluster that has a state directory already, because its own machines use these resources.
-extends_documentation_fragment: [agentlab.ocp.module.reads]
+  - Without a plan, what O(nodes) need.
+extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.short.nodes]
 requirements:
   - PyYAML
 options:
   plan:
     description: The plan, as M(agentlab.ocp.plan) returns it.
     type: dict
-    required: true
+  directory:
+    description: Without O(plan), where the disks of O(nodes) will be.
+    type: path
+    default: /var/lib/agentlab
+  payload:
+    description: Without O(plan), what is installed on O(nodes), V(lab) for the lab payload. It says how much is written to a disk.
+    type: str
+    choices: [ocp, lab]
+    default: ocp
 """
 
 EXAMPLES = r"""
 - name: Check that the hypervisor has the resources for the machines
   agentlab.ocp.capacity_info:
     plan: "{{ agentlab_plan }}"
+
+- name: Check that it has the resources for two machines
+  agentlab.ocp.capacity_info:
+    nodes:
+      - {name: node-0, vcpus: 4, memory_mib: 16384}
+      - {name: node-1, vcpus: 4, memory_mib: 16384}
 """
 
 RETURN = r"""
@@ -41,20 +56,38 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import Problem, ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import PAYLOADS
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={"plan": {"type": "dict", "required": True}}, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec={
+            "plan": {"type": "dict"},
+            "nodes": argument(list[short.ShortNode]),
+            "directory": {"type": "path", "default": STATE_DIR},
+            "payload": {"type": "str", "choices": list(PAYLOADS), "default": "ocp"},
+        },
+        required_one_of=[("plan", "nodes")],
+        mutually_exclusive=[("plan", "nodes")],
+        supports_check_mode=True,
+    )
 
     def compare() -> dict[str, Any]:
-        plan = checked(module.params["plan"])
-        directory = plan["hypervisor"]["pool_dir"]
+        params, made = module.params, False
+        if params["plan"]:
+            plan = checked(params["plan"])
+            directory, payload = plan["hypervisor"]["pool_dir"], plan["release"]["payload"]
+            made = Path(plan["hypervisor"]["state_dir"]).exists()
+        else:
+            plan = short.plan({"cluster": "capacity", "nodes": params["nodes"]})
+            directory, payload = params["directory"], params["payload"]
         facts = capacity.measure(Path(directory))
-        made = Path(plan["hypervisor"]["state_dir"]).exists()
-        lacking = [] if made else capacity.check(plan["nodes"], plan["release"]["payload"], directory, facts)
+        lacking = [] if made else capacity.check(plan["nodes"], payload, directory, facts)
         if lacking:
             raise ProfileError([Problem.of(platform.node(), *finding) for finding in lacking])
         return {"changed": False, "facts": facts}

@@ -12,7 +12,9 @@ description:
   - Collects C(agent-gather) of every host, state and events of the assisted service, objects of the OpenShift API, serial consoles,
     libvirt XML and leases, and logs of the lab's daemons; secrets are redacted.
   - Determines why the installation does not continue; the first cause is at the top of C(summary.txt).
-extends_documentation_fragment: [agentlab.ocp.module.reads]
+  - Without a plan, for any agent-based installation, only C(agent-gather) of O(hosts), and what the assisted service and the
+    OpenShift API return, without causes.
+extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.short.hosts]
 requirements:
   - bcrypt
   - kubernetes
@@ -22,9 +24,11 @@ options:
   plan:
     description: The plan of the cluster.
     type: dict
-    required: true
+  ssh_key:
+    description: Without O(plan), the private key that may log in to the hosts as C(core). C(ssh/id_ecdsa) in O(run_dir) by default.
+    type: path
   run_dir:
-    description: The run directory.
+    description: The run directory, or that of C(openshift-install agent).
     type: path
     required: true
   dest:
@@ -39,6 +43,15 @@ EXAMPLES = r"""
     plan: "{{ agentlab_plan }}"
     run_dir: runs/ostest
     dest: runs/ostest/report
+
+- name: Collect from an installation by openshift-install agent
+  agentlab.ocp.gather:
+    run_dir: /srv/assets
+    dest: /srv/report
+    ssh_key: ~/.ssh/id_ed25519
+    hosts:
+      - {name: master-0, address: 192.0.2.10}
+      - {name: master-1, address: 192.0.2.11}
 """
 
 RETURN = r"""
@@ -57,36 +70,51 @@ missing:
   type: dict
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import Gatherer
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import Elsewhere, Gatherer
+
+
+def _elsewhere(params: Mapping[str, Any], rendezvous_ip: str) -> Elsewhere:
+    hosts = short.hosts(params["hosts"] or [{"name": "rendezvous", "address": rendezvous_ip}])
+    return Elsewhere(hosts, rendezvous_ip, Path(params["ssh_key"]) if params["ssh_key"] else None)
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "plan": {"type": "dict", "required": True},
+            "plan": {"type": "dict"},
+            "hosts": argument(list[short.ShortHost]),
+            "ssh_key": {"type": "path"},
             "run_dir": {"type": "path", "required": True},
             "dest": {"type": "path", "required": True},
         },
+        mutually_exclusive=[("plan", "hosts"), ("plan", "ssh_key")],
         supports_check_mode=True,
     )
 
     def collect() -> dict[str, Any]:
         if module.check_mode:
             return {"changed": True, "causes": [], "summary": "", "missing": {}}
-        run_dir = Path(module.params["run_dir"])
+        params, run_dir = module.params, Path(module.params["run_dir"])
+        plan = checked(params["plan"]) if params["plan"] else None
         try:
             known = load_wait_for(run_dir)
             auth: tuple[str | None, str] = (known.token, known.scheme)
         except StateError:
+            if plan is None:
+                raise
             auth = (None, "watcher")
-        gatherer = Gatherer(checked(module.params["plan"]), run_dir, Path(module.params["dest"]), auth)
+        of = plan or _elsewhere(params, known.rendezvous_ip)
+        gatherer = Gatherer(of, run_dir, Path(params["dest"]), auth)
         gathered = gatherer.run()
         return {
             "changed": True,

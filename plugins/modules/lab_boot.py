@@ -13,7 +13,7 @@ description:
   - A machine that was booted from this image already is left alone, or powered on if it is off. With another image it is
     powered off, gets empty disks, and boots from the new one.
   - Machines with the fault C(wrong_token) boot from a copy whose tokens are signed by another key.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.nodes]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.nodes]
 requirements:
   - bcrypt
   - cryptography

@@ -13,7 +13,7 @@ description:
   - Without a plan, those of O(networks).
   - If the nodes have bonds or VLANs, also makes the switch and its ports.
   - Compares them with existing ones; a network that running machines use is not changed.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.networks]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.networks]
 requirements:
   - libvirt-python
   - PyYAML
@@ -51,7 +51,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STAND
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, standalone, switch, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -67,7 +67,7 @@ def main() -> None:
     )
 
     def make() -> dict[str, Any]:
-        plan = given.plan_of(module.params, module.no_log_values.update)
+        plan = standalone.plan_of(module.params, module.no_log_values.update)
         private = plan["hypervisor"]["kind"] == "sandbox"
         forwarders = uplink.forwarders(Path(plan["hypervisor"]["state_dir"])) if private else []
         if module.params["plan"] and not module.check_mode:

@@ -13,7 +13,7 @@ description:
   - Without a plan, those of O(nodes).
   - Compares them with existing ones; a running machine is not changed, and neither is the size of a disk.
   - With C(auto) in the plan, the domain type is KVM if a test guest boots on it, which is checked once for each boot of the host.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.nodes]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.nodes]
 options:
   domain_type:
     description: Without O(plan), the domain type of the machines. V(auto) by default.

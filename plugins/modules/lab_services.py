@@ -13,18 +13,25 @@ description:
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - Services that run with the same program and files are left alone.
   - On a hypervisor without a sandbox, an nftables table of the cluster restricts them to this host and its machines.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
+  - Without a plan, those of O(services), at the gateway of the first of O(networks).
+extends_documentation_fragment:
+  - agentlab.ocp.module
+  - agentlab.ocp.lab.standalone
+  - agentlab.ocp.short.networks
+  - agentlab.ocp.short.nodes
+  - agentlab.ocp.short.services
 requirements:
   - bcrypt
   - PyYAML
 options:
   secrets:
-    description: The content of C(secrets.json) in the run directory, with the passwords of the run. Required except in check mode.
+    description: The content of C(secrets.json) in the run directory, with the passwords of the run. Required with O(plan), except in check mode.
     type: str
   tls:
-    description: PEM texts.
+    description:
+      - PEM texts. Required with O(plan).
+      - Otherwise they are made in C(tls) of the state directory unless given, which needs cryptography on the hypervisor.
     type: dict
-    required: true
     suboptions:
       ca:
         description: The certificate authority.
@@ -50,6 +57,14 @@ EXAMPLES = r"""
       ca: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/ca.crt') }}"
       certificate: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.crt') }}"
       key: "{{ lookup('ansible.builtin.file', agentlab_run_dir + '/tls/server.key') }}"
+
+- name: Serve files and images in the network of M(agentlab.ocp.lab_networks), without a cluster
+  agentlab.ocp.lab_services:
+    cluster: mine
+    networks: "{{ mine_networks }}"
+    services:
+      http: {port: 8080}
+      registry: {}
 """
 
 RETURN = r"""
@@ -64,37 +79,51 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, SECRETS, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services, uplink
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services, standalone, uplink
 
 
 def main() -> None:
     pem = {"type": "str", "required": True}
     module = AnsibleModule(
         argument_spec={
-            **OWNED,
+            **STANDALONE,
+            "networks": argument(list[short.ShortNetwork]),
+            "nodes": argument(list[short.ShortNode]),
+            "services": argument(ServicesOptions),
             "secrets": SECRETS,
             "tls": {
                 "type": "dict",
-                "required": True,
                 "options": {"ca": pem, "certificate": pem, "key": {**pem, "no_log": True}},
             },
         },
+        required_one_of=[("plan", "services")],
+        mutually_exclusive=[("plan", name) for name in ("services", "networks", "nodes", "cluster")]
+        + [("services", "secrets")],
+        required_by={"plan": ("owner", "tls"), "services": ("cluster", "networks")},
         supports_check_mode=True,
     )
 
     def serve() -> dict[str, Any]:
-        plan, secrets = given.plan_with_secrets(module.params, module.no_log_values.update, check=module.check_mode)
-        owner.of_cluster(module.params, check=module.check_mode)
+        hide, check, tls = module.no_log_values.update, module.check_mode, module.params["tls"]
+        names = [name for name in services.NAMES if (module.params["services"] or {}).get(name) is not None]
+        if module.params["plan"]:
+            plan, secrets = given.plan_with_secrets(module.params, hide, check=check)
+            names = list(services.NAMES)
+            standalone.owner_of(module.params, plan, check=check)
+        else:
+            plan = standalone.plan_of(module.params, hide)
+            standalone.owner_of(module.params, plan, check=check, services=names)
+            plan, secrets, made = standalone.secured(plan, hide, check=check)
+            tls = tls or made
         hypervisor = plan["hypervisor"]
-        wanted = services.render(
-            plan, module.params["tls"], private=hypervisor["kind"] == "sandbox", http_secret=secrets["registry_http"]
-        )
-        directory = Path(hypervisor["state_dir"]) / "processes"
-        rules = [] if hypervisor["kind"] == "sandbox" else uplink.guard_services(plan, check=module.check_mode)
-        return changed(rules + services.ensure(wanted, directory, check=module.check_mode))
+        private = hypervisor["kind"] == "sandbox"
+        wanted = services.render(plan, tls, private=private, http_secret=secrets["registry_http"], wanted=names)
+        rules = [] if private else uplink.guard_services(plan, check=check)
+        return changed(rules + services.ensure(wanted, Path(hypervisor["state_dir"]) / "processes", check=check))
 
     run(module, serve)
 

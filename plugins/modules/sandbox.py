@@ -13,9 +13,19 @@ description:
     namespace is listed by C(ip netns).
   - With C(hypervisor.egress) it reaches outside networks, with C(hypervisor.route) this host reaches it.
   - Runs on the controller, as root.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owned]
+  - Without a plan, its resolver is the gateway of the first of O(networks), which M(agentlab.ocp.lab_networks) creates in it.
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.networks]
 requirements:
   - PyYAML
+options:
+  egress:
+    description: Without O(plan), whether it reaches outside networks.
+    type: bool
+    default: false
+  route:
+    description: Without O(plan), whether this host reaches the IPv4 addresses in it.
+    type: bool
+    default: false
 notes:
   - To remove it use M(agentlab.ocp.lab_destroy).
 """
@@ -27,6 +37,21 @@ EXAMPLES = r"""
     owner: "{{ agentlab_owner }}"
   delegate_to: localhost
   become: true
+
+- name: Create a sandbox for a network, without a cluster
+  agentlab.ocp.sandbox:
+    cluster: mine
+    networks: "{{ mine_networks }}"
+  delegate_to: localhost
+  become: true
+
+- name: Create the network in it
+  agentlab.ocp.lab_networks:
+    cluster: mine
+    networks: "{{ mine_networks }}"
+  vars:
+    ansible_connection: agentlab.ocp.sandbox
+    agentlab_sandbox: mine
 """
 
 RETURN = r"""
@@ -40,26 +65,38 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNED, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, namespaces, switch, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, namespaces, standalone, switch, uplink
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=OWNED, supports_check_mode=True)
+    flag = {"type": "bool", "default": False}
+    module = AnsibleModule(
+        argument_spec={**STANDALONE, "networks": argument(list[short.ShortNetwork]), "egress": flag, "route": flag},
+        required_one_of=[("plan", "networks")],
+        mutually_exclusive=[("plan", "networks"), ("plan", "cluster")],
+        required_by={"plan": "owner", "networks": "cluster"},
+        supports_check_mode=True,
+    )
 
     def make() -> dict[str, Any]:
-        plan = given.plan_of(module.params, module.no_log_values.update)
+        plan = standalone.plan_of(module.params, module.no_log_values.update)
         cluster, hypervisor = plan["cluster"], plan["hypervisor"]
         state_dir = Path(hypervisor["state_dir"])
+        if not module.params["plan"]:
+            hypervisor["kind"] = "sandbox"
+        if module.check_mode or not module.params["plan"]:
+            standalone.owner_of(module.params, plan, check=module.check_mode, services=[])
         if module.check_mode:
-            owner.of_cluster(module.params, check=module.check_mode)
             new = namespaces.find(state_dir) is None
         else:
             gateways = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
+            fact = module.params["owner"]
             new = namespaces.ensure(
-                owner.from_fact(module.params["owner"]),
+                owner.from_fact(fact) if fact else standalone.caller(cluster["name"], state_dir),
                 hypervisor["netns"],
                 state_dir,
                 gateways,

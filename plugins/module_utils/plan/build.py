@@ -30,7 +30,7 @@ from .model import (
     Services,
     Vips,
 )
-from .options import Bus, Profile
+from .options import Bus, Profile, ServicesOptions
 from .presets import FAMILIES, ROLES
 
 T = TypeVar("T")
@@ -52,7 +52,8 @@ def build(profile: Profile, cluster: str) -> Plan:
     platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
     vips = _vips(profile, machine, nodes, platform)
     rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": _own(nodes[0], machine)[0]["ip"]}
-    services = _services(profile, cluster, machine)
+    gateway = machine["subnets"][0]["gateway"]
+    services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
     _fill_dns(machine, nodes, vips, domain)
     for network in networks:
         network["reservations"] = _reservations(network, nodes)
@@ -120,15 +121,15 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
     }
 
 
-def _services(profile: Profile, cluster: str, machine: Network) -> Services:
-    given, gateway = profile["services"], machine["subnets"][0]["gateway"]
-    directory = f"{state_directory(profile, cluster)}/services"
+def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: str) -> Services:
+    """Return the services at `gateway`, the first address of the machine network, whose domain is `domain`. given: a complete option."""
+    directory = f"{state_dir}/services"
     return {
         "address": gateway,
-        "host": f"virthost.{machine['domain']}",
+        "host": f"virthost.{domain}",
         "directory": directory,
         "registry": cast(Registry, {**given["registry"], "storage": f"{directory}/registry/storage"}),
-        "bmc": cast(BmcService, {**given["bmc"], "url": _bmc_url(profile, machine)}),
+        "bmc": cast(BmcService, {**given["bmc"], "url": _bmc_url(gateway, given["bmc"]["port"])}),
         "http": {
             "port": given["http"]["port"],
             "url": f"http://{in_url(gateway)}:{given['http']['port']}",
@@ -138,8 +139,8 @@ def _services(profile: Profile, cluster: str, machine: Network) -> Services:
     }
 
 
-def _bmc_url(profile: Profile, machine: Network) -> str:
-    return f"https://{in_url(machine['subnets'][0]['gateway'])}:{profile['services']['bmc']['port']}/redfish/v1/Systems"
+def _bmc_url(gateway: str, port: int) -> str:
+    return f"https://{in_url(gateway)}:{port}/redfish/v1/Systems"
 
 
 def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
@@ -314,8 +315,8 @@ def _given_addresses(given: list[str], network: Network) -> list[Address]:
 
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
-    systems, state_dir = f"redfish-virtualmedia+{_bmc_url(profile, networks[0])}", state_directory(profile, cluster)
-    bmc = profile["services"]["bmc"]
+    bmc, state_dir = profile["services"]["bmc"], state_directory(profile, cluster)
+    systems = f"redfish-virtualmedia+{_bmc_url(networks[0]['subnets'][0]['gateway'], bmc['port'])}"
     for index, (name, role, number) in enumerate(node_names(profile)):
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"

@@ -38,5 +38,5 @@ def plan_with_secrets(given: Mapping[str, Any], hide: Hide, *, check: bool) -> t
             f"secrets is missing: pass the content of {secrets.FILE} in the run directory, which the module plan writes"
         )
     found = secrets.complete(plan, text or "{}", secrets.FILE)
-    hide([found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()])
+    hide(secrets.texts(found))
     return secrets.into(plan, found), found

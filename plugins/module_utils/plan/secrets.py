@@ -52,6 +52,11 @@ def complete(plan: Plan, text: str, name: str) -> Secrets:
     }
 
 
+def texts(found: Secrets) -> list[str]:
+    """Return the passwords, none of which may be printed."""
+    return [found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()]
+
+
 def dump(found: Secrets) -> str:
     """Return the text of the file."""
     return json.dumps(found, indent=1) + "\n"

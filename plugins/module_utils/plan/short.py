@@ -1,4 +1,4 @@
-"""Networks and machines without a cluster, from a few lines of YAML: what is not given is completed, as in a plan.
+"""Networks, machines, services and faults without a cluster, from a few lines of YAML: what is not given is completed, as in a plan.
 
 The shapes are those of `machines`, with fields that may be missing. Who owns them and where that is recorded: `sandbox.standalone`.
 """
@@ -11,11 +11,13 @@ from typing import Any, Literal, TypedDict, cast
 
 from ..addresses import family
 from . import build, names
-from .fields import Bridge, Cidr, Domain, Ip, Label, Mac, Name, Size
+from .faults import KINDS, ProfileFault, complete
+from .fields import Bridge, Cidr, Domain, Host, Ip, Label, Mac, Name, Size
 from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
 from .model import Plan
-from .options import Bus
-from .problems import Problem, ProfileError
+from .options import Bus, ServicesOptions
+from .presets import DEFAULTS
+from .problems import Finding, Problem, ProfileError
 from .stored import part
 
 _SIZE = {"vcpus": 2, "memory_mib": 4096, "firmware": "uefi", "tpm": False}
@@ -130,8 +132,24 @@ class ShortNode(_Node, total=False):
     """Its interfaces; none unless given."""
 
 
+class ShortHost(TypedDict):
+    """A host of an installation."""
+
+    name: Label
+    """Its name, that of a folder of the report."""
+    address: Host
+    """Its name in DNS, or its address."""
+
+
+def hosts(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the addresses of hosts by name. Raises `ProfileError` as `plan`."""
+    if found := part(given, list[ShortHost]):
+        raise ProfileError([Problem.of("hosts", *finding) for finding in found])
+    return {host["name"]: host["address"] for host in given}
+
+
 def plan(given: Mapping[str, Any]) -> Plan:
-    """Return what the options `cluster`, `state_dir`, `networks` and `nodes` say as a plan that has only the machines' side.
+    """Return what the options `cluster`, `state_dir`, `networks`, `nodes`, `services` and `faults` say as a plan with the lab's side only.
 
     Raises `ProfileError` with the field, the value and what would be right.
     """
@@ -140,19 +158,27 @@ def plan(given: Mapping[str, Any]) -> Plan:
     problems = [("cluster", finding) for finding in part(cluster, Label)]
     problems += [("networks", finding) for finding in part(networks, list[ShortNetwork])]
     problems += [("nodes", finding) for finding in part(nodes, list[ShortNode])]
+    services, faults = _present(given.get("services")) or {}, _present(given.get("faults")) or []
+    problems += [("services", finding) for finding in part(services, ServicesOptions)]
+    problems += [("faults", finding) for finding in part(faults, list[ProfileFault]) or _unusable(faults, nodes)]
     if problems:
         raise ProfileError([Problem.of(option, *finding) for option, finding in problems])
     state_dir = directory(given)
+    served = [_network(entry, cluster) for entry in networks]
+    ports = {name: {**default, **services.get(name, {})} for name, default in DEFAULTS["services"].items()}
+    gateway = served[0]["subnets"][0]["gateway"] if served else ""
     parts = {
         "cluster": {"name": cluster, "domain": f"{cluster}.test", "arch": "x86_64"},
         "hypervisor": {"kind": "local", "state_dir": state_dir, "pool": cluster, "pool_dir": names.pool_dir(state_dir),
-                       "console_dir": names.console_dir(state_dir),
+                       "console_dir": names.console_dir(state_dir), "netns": names.netns(cluster),
+                       "uplink": names.uplink(cluster), "egress": bool(given.get("egress")), "route": bool(given.get("route")),
                        "domain_type": given.get("domain_type") or "auto"},
-        "networks": [_network(entry, cluster) for entry in networks],
+        "networks": served,
         "nodes": [_node(entry, cluster, index, state_dir) for index, entry in enumerate(nodes)],
         "rendezvous": {"node": ""},
         "boot": {"mode": "cdrom"},
-        "faults": [],
+        "services": build.lab_services(cast(ServicesOptions, ports), gateway, f"{cluster}.test", state_dir),
+        "faults": [complete(fault) for fault in faults],
     }  # fmt: skip
     return cast(Plan, parts)
 
@@ -160,6 +186,22 @@ def plan(given: Mapping[str, Any]) -> Plan:
 def directory(given: Mapping[str, Any]) -> str:
     """Return the state directory that the options `cluster` and `state_dir` name."""
     return str(given.get("state_dir") or names.state_dir(str(given["cluster"])))
+
+
+def _unusable(faults: Sequence[Mapping[str, Any]], nodes: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Return the faults that need a plan, and those of nodes that there are not."""
+    known = [str(node.get("name")) for node in nodes]
+    found: list[Finding] = []
+    for index, fault in enumerate(faults):
+        if KINDS[fault["kind"]].in_plan:
+            kinds = ", ".join(name for name, kind in KINDS.items() if not kind.in_plan)
+            found.append(((index, "kind"), fault["kind"], f"requires a plan; without one: {kinds}"))
+        found += [
+            ((index, key), fault[key], f"must be one of {', '.join(known) or 'the nodes, and there are none'}")
+            for key in ("node", "peer")
+            if key in fault and fault[key] not in known
+        ]
+    return found
 
 
 def _present(value: Any) -> Any:

@@ -12,18 +12,19 @@ import os
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from ..assisted import watcher
 from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
+from ..plan import short
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
@@ -46,13 +47,28 @@ class Gathered:
     causes: list[Cause] = field(default_factory=list)
 
 
-class Gatherer:
-    """One collection into `directory`; `auth` is the service's authentication: (token, scheme)."""
+class Elsewhere(NamedTuple):
+    """An installation that is not a lab's: addresses of its hosts by name, and the private key for user core on them."""
 
-    def __init__(self, plan: Plan, run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
-        self.plan, self.run_dir, self.out, self.auth = plan, run_dir, Gathered(directory), auth
-        self.state_dir, self.services = Path(plan["hypervisor"]["state_dir"]), Path(plan["services"]["directory"])
-        self.facts = Facts(plan=plan, rendezvous_ip=rendezvous_ip(plan, run_dir), run_dir=run_dir.absolute())
+    hosts: Mapping[str, str]
+    rendezvous_ip: str
+    key: Path | None = None
+
+
+class Gatherer:
+    """One collection into `directory`; `auth` is the service's authentication: (token, scheme).
+
+    of: the plan; for an installation that is not a lab's, what there is instead. Only a lab's has causes, libvirt, consoles and
+    services.
+    """
+
+    def __init__(self, of: Plan | Elsewhere, run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
+        self.run_dir, self.out, self.auth = run_dir, Gathered(directory), auth
+        self.elsewhere = of if isinstance(of, Elsewhere) else None
+        self.plan = plan = short.plan({"cluster": "none"}) if isinstance(of, Elsewhere) else of
+        address = of.rendezvous_ip if isinstance(of, Elsewhere) else rendezvous_ip(plan, run_dir)
+        self.services = Path(plan["services"]["directory"])
+        self.facts = Facts(plan=plan, rendezvous_ip=address, run_dir=run_dir.absolute())
         self.injected: list[str] = []
         self.secrets = of_run(run_dir)
 
@@ -61,18 +77,19 @@ class Gatherer:
         private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir),
-            ("libvirt", self._libvirt),
-            ("services", self._services),
-            ("consoles", self._consoles),
             ("assisted-service", self._service),
             ("OpenShift API", self._kube),
         ]
-        jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
+        if self.elsewhere:
+            jobs += [(f"host {name}", partial(self._logs, name, at)) for name, at in self.elsewhere.hosts.items()]
+        else:
+            jobs += [("libvirt", self._libvirt), ("services", self._services), ("consoles", self._consoles)]
+            jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
         with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
             for (name, __), result in zip(jobs, pool.map(lambda job: _reason(job[1]), jobs), strict=True):
                 if result:
                     self.out.missing[name] = result
-        self.out.causes = causes(self.facts)
+        self.out.causes = [] if self.elsewhere else causes(self.facts)
         self._write("summary.txt", self.summary())
         give_to_owner(self.out.directory)
         return self.out
@@ -82,7 +99,9 @@ class Gatherer:
         lines = []
         for number, cause in enumerate(self.out.causes):
             lines += [("First cause: " if number == 0 else "     Also: ") + cause.text, f"     Next: {cause.step}"]
-        if not lines:
+        if self.elsewhere:
+            lines = ["Causes are determined with a plan only."]
+        elif not lines:
             lines = ["No cause found: every source that answered is healthy."]
         if self.plan["faults"]:
             asked = (
@@ -196,6 +215,10 @@ class Gatherer:
             self.facts.node_zero.update(units(self.run_dir, address))
         if said := refusal(self.run_dir, address):
             self.facts.refused[node["name"]] = said
+        self._logs(node["name"], address)
+
+    def _logs(self, host: str, address: str) -> None:
+        enter = ssh(self.run_dir, address, key=self.elsewhere.key if self.elsewhere else None)
         command = "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"
         with tempfile.TemporaryFile(dir=self.out.directory) as archive:
             subprocess.run([*enter, command], stdout=archive, stderr=subprocess.PIPE, timeout=SSH_LIMIT, check=True)
@@ -203,14 +226,14 @@ class Gatherer:
             packed = archive.read(5) == b"\xfd7zXZ"
             archive.seek(0)
             if not packed:
-                self._copy(f"hosts/{node['name']}/journal.log", archive)
+                self._copy(f"hosts/{host}/journal.log", archive)
                 return
             with tarfile.open(fileobj=archive, mode="r:xz") as tar:
                 for member in tar:
                     handle = tar.extractfile(member) if member.isfile() else None
                     if handle:
                         name = "/".join(part for part in Path(member.name).parts if part not in ("/", ".."))
-                        self._copy(f"hosts/{node['name']}/{name}", handle)
+                        self._copy(f"hosts/{host}/{name}", handle)
 
 
 def copy_redacted(source: IO[bytes], directory: Path, name: str, secrets: Iterable[str]) -> None:

@@ -23,13 +23,13 @@ def run(*command: str, limit: float = 30) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
 
 
-def ssh(run_dir: Path, address: str, *, batch: bool = True) -> tuple[str, ...]:
-    """Return the ssh command prefix for a node; batch: never prompt."""
+def ssh(run_dir: Path, address: str, *, batch: bool = True, key: Path | None = None) -> tuple[str, ...]:
+    """Return the ssh command prefix for a node; batch: never prompt; key: the private key, that of the run unless given."""
     return (
         *SSH,
         *(("-o", "BatchMode=yes") if batch else ()),
         "-i",
-        str(run_dir / "ssh" / "id_ecdsa"),
+        str(key or run_dir / "ssh" / "id_ecdsa"),
         f"core@{address}",
     )
 

@@ -19,7 +19,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,20 +59,23 @@ class Service:
     leftovers: Sequence[Path] = field(default_factory=tuple)
 
 
-def render(plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: str) -> dict[str, Service]:
-    """Return the services of `plan` by name.
+def render(
+    plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: str, wanted: Collection[str] = NAMES
+) -> dict[str, Service]:
+    """Return the services of `plan` by name: those that are `wanted`.
 
     tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen on
     every address; elsewhere only on the machine network's gateway addresses. http_secret: the registry's signing key.
     """
     base = Path(plan["services"]["directory"])
     addresses = [subnet["gateway"] for subnet in plan["networks"][0]["subnets"]]
-    return {
-        "bmc": _bmc(plan, tls, base / "bmc", addresses, private),
-        "registry": _registry(plan, tls, base / "registry", addresses, private, http_secret),
-        "http": _http(plan, base / "http", addresses, private),
-        "ntp": _ntp(plan, base / "ntp", addresses, private),
+    makers: dict[str, Callable[[Path], Service]] = {
+        "bmc": lambda folder: _bmc(plan, tls, folder, addresses, private),
+        "registry": lambda folder: _registry(plan, tls, folder, addresses, private, http_secret),
+        "http": lambda folder: _http(plan, folder, addresses, private),
+        "ntp": lambda folder: _ntp(plan, folder, addresses, private),
     }
+    return {name: make(base / name) for name, make in makers.items() if name in wanted}
 
 
 def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = False) -> list[dict[str, str]]:

@@ -1,20 +1,29 @@
-"""Whose networks and machines without a cluster are (`plan.short`): the user's of this host, with the state directory as run directory.
+"""Whose is what was made without a plan (`plan.short`): the user's of this host, with the state directory as run directory.
 
-`state.json` in it lists what is created, before it is created, so that `lab_destroy` finds it.
+`state.json` in it lists what is created, before it is created, so that `lab_destroy` finds it. `secrets.json` and `tls/` in it are
+those of the services.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .. import state
-from ..plan import short
+from ..plan import certificates, given, secrets, short
 from ..plan.model import Plan
 from ..state import owner
-from . import host
+from . import host, namespaces
+
+
+def plan_of(params: Mapping[str, Any], hide: given.Hide) -> Plan:
+    """Return the plan as `given.plan_of`; without the option `plan`, that of a sandbox if the state directory is a running one's."""
+    plan = given.plan_of(params, hide)
+    if params["plan"] is None and namespaces.find(Path(plan["hypervisor"]["state_dir"])):
+        plan["hypervisor"]["kind"] = "sandbox"
+    return plan
 
 
 def caller(cluster: str, state_dir: Path) -> owner.Caller:
@@ -22,32 +31,55 @@ def caller(cluster: str, state_dir: Path) -> owner.Caller:
     return owner.caller({"cluster": {"name": cluster}, "hypervisor": {"kind": "local"}}, state_dir)
 
 
-def owner_of(given: Mapping[str, Any], plan: Plan, *, check: bool) -> owner.Owner:
-    """Return whose the cluster is: that of the option `plan` as it says, otherwise the caller's, who claims it with what `plan` creates.
+def owner_of(
+    params: Mapping[str, Any], plan: Plan, *, check: bool, services: Collection[str] | None = None
+) -> owner.Owner:
+    """Return whose the cluster is: that of the option `plan` as it says, otherwise the caller's, who claims it with what is created.
 
-    Raises `OwnerError` when it is another's.
+    services: the processes that are created; None: networks and machines are. Raises `OwnerError` when it is another's.
     """
-    if given["plan"] is not None:
-        return owner.of_cluster(given, check=check)
+    if params["plan"] is not None:
+        return owner.of_cluster(params, check=check)
     state_dir = Path(plan["hypervisor"]["state_dir"])
     who = caller(plan["cluster"]["name"], state_dir)
     if check:
         return owner.verify(state_dir, who) or who.owner
     found = host.claim(state_dir, who)
-    state.record(state_dir, _items(plan), asdict(found))
+    state.record(state_dir, _items(plan, services), asdict(found))
     return found
 
 
-def created(given: Mapping[str, Any]) -> tuple[list[state.Item], owner.Caller]:
+def secured(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets.Secrets, dict[str, str]]:
+    """Return a plan without a run with its passwords, these, and the PEM texts of its services (`ca`, `certificate`, `key`).
+
+    They are made in the state directory unless they are there; with `check`, the texts are then empty.
+    """
+    state_dir = Path(plan["hypervisor"]["state_dir"])
+    found = secrets.ensure(plan, state_dir, check=check)
+    hide(secrets.texts(found))
+    folder, names = state_dir / "tls", certificates.served_names(plan)
+    new = certificates.ensure(folder, plan["cluster"]["name"], names, check=check)
+    files = {"ca": "ca.crt", "certificate": "server.crt", "key": "server.key"}
+    tls = {key: "" if new and check else (folder / name).read_text(encoding="utf-8") for key, name in files.items()}
+    return secrets.into(plan, found), found, tls
+
+
+def created(params: Mapping[str, Any]) -> tuple[list[state.Item], owner.Caller]:
     """Return what the state directory of the options `cluster` and `state_dir` lists, and who asks."""
-    state_dir = Path(short.directory(given))
-    return state.load(state_dir)["created"], caller(str(given["cluster"]), state_dir)
+    state_dir = Path(short.directory(params))
+    return state.load(state_dir)["created"], caller(str(params["cluster"]), state_dir)
 
 
-def _items(plan: Plan) -> list[state.Item]:
+def _items(plan: Plan, services: Collection[str] | None) -> list[state.Item]:
     hypervisor = plan["hypervisor"]
-    named = [("state_dir", hypervisor["state_dir"])]
-    named += [("network", network["name"]) for network in plan["networks"]]
-    named += [("pool", hypervisor["pool"])] if plan["nodes"] else []
-    named += [("domain", node["domain"]) for node in plan["nodes"]]
+    private = hypervisor["kind"] == "sandbox"
+    named = [("sandbox", hypervisor["netns"])] if private else []
+    if hypervisor["egress"] or hypervisor["route"] or (services and not private):
+        named.append(("uplink", plan["cluster"]["name"]))
+    named.append(("state_dir", hypervisor["state_dir"]))
+    if services is None:
+        named += [("network", network["name"]) for network in plan["networks"]]
+        named += [("pool", hypervisor["pool"])] if plan["nodes"] else []
+        named += [("domain", node["domain"]) for node in plan["nodes"]]
+    named += [("service", name) for name in services or ()]
     return [{"kind": kind, "name": name, "host": "localhost"} for kind, name in named]
