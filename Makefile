@@ -14,7 +14,7 @@ TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecul
 PYTEST := PATH=$(BIN):$$PATH $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup deploy shell $(VERBS) environment lock test test-all e2e lint unit coverage benchmark generate matrix docs build clean
+.PHONY: help run setup deploy shell $(VERBS) environment lock test slow test-all e2e lint unit coverage benchmark generate matrix docs build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,14 +52,17 @@ lock: environment ## lock the newest versions that the requirements allow, with 
 			--output-file "requirements$$name.lock" "requirements$$name.txt" || exit; \
 	done
 
-test: environment ## run the tests of every change: cheap ones first, last a cluster in virtual machines and a fault
+test: environment ## run the tests of every change, with a cluster and a fault in virtual machines
 	@$(PYTEST) --numprocesses auto -m "not long" $(TESTS)
 
 test-all: environment ## run all tests, including the long ones
 	@AGENTLAB_SCHEMATHESIS_SECONDS=60 $(PYTEST) --numprocesses auto $(TESTS)
 
+long: environment ## run the long tests, which begin with another file each day, until MINUTES=... are over; first JOBS="..."
+	@AGENTLAB_SCHEMATHESIS_SECONDS=60 AGENTLAB_E2E="$(JOBS)" $(PYTEST) -m long --rotate $$(($$(date +%s) / 86400)) $(if $(MINUTES),--minutes $(MINUTES)) $(TESTS)
+
 e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
-	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e
+	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e/test_deploy.py tests/e2e/test_faults.py
 
 generate: environment ## write the schemas, the profile reference and the roles' READMEs
 	@$(BIN)/python ci/generate.py

@@ -6,6 +6,7 @@ ensurepip do the same, avoids that download.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -40,6 +41,9 @@ def copy_tree() -> Path:
 def main() -> int:
     import ansible_test
 
+    BUILD.mkdir(parents=True, exist_ok=True)
+    lock = (BUILD / "lock").open("w")  # until this process ends: another one would take the copy away
+    fcntl.flock(lock, fcntl.LOCK_EX)
     home, tree = BUILD / "home", copy_tree()
     cache = home / ".ansible" / "test" / "cache"
     cache.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """One run of pytest has all the tests, cheap ones first.
 
-With `-n`, tests that share sandboxes, namespaces or guests stay together in one process, one after the other; those that boot a
-cluster and compare the host before and after have the machine to themselves.
+With `-n`, tests that share sandboxes, namespaces or guests stay together in one process, one after the other. Those that boot a
+cluster come first: a virtual machine leaves room for a process with checks of sources and libraries. They compare the host before
+and after, so no test of another share, which changes the host, runs meanwhile.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ TOGETHER = {
     "benchmark": "machine",
 }
 HERE = Path(__file__).parent
+NAMED = (HERE / "e2e/test_deploy.py", HERE / "e2e/test_faults.py")  # jobs that AGENTLAB_E2E names
+BEGIN = time.monotonic()
 
 os.umask(0o022)  # as the entry points, below which most tests call; those that start a program as a user does take 077
 
@@ -40,13 +44,34 @@ def _share(path: Path) -> str | None:
     return next((share for start, share in TOGETHER.items() if f"{folder}/".startswith(f"{start}/")), None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("agentlab")
+    group.addoption(
+        "--rotate", type=int, metavar="N", help="begin with the N-th file and go around; named e2e jobs first"
+    )
+    group.addoption("--minutes", type=float, metavar="N", help="begin no test after N minutes")
+
+
+@pytest.hookimpl(trylast=True)  # after those that -m leaves out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    parallel = "PYTEST_XDIST_WORKER" in os.environ
     items.sort(
         key=lambda item: (
+            not (parallel and _share(item.path) == "machine"),
             ORDER.index(_area(item.path)),
             list(TOGETHER.values()).index(_share(item.path) or "sandboxes"),
         )
     )
+    if config.getoption("rotate") is not None:
+        files = list(dict.fromkeys(item.path for item in items if item.path not in NAMED))
+        turns = {path: (number - config.getoption("rotate")) % len(files) for number, path in enumerate(files)}
+        items.sort(key=lambda item: turns.get(item.path, -1))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    minutes = item.config.getoption("minutes")
+    if minutes is not None and time.monotonic() - BEGIN > 60 * minutes:
+        pytest.skip("no time is left; another day begins with its file")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -65,13 +90,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Let a test of the machine begin when no test runs in another process, and hold those until it ends.
+    """Let a test of the machine begin when no other share runs in another process, and hold those until it ends.
 
     Not a fixture: fixtures of a module, which create namespaces, are set up before those of a test.
     """
+    share = _share(item.path)
+    if not share:
+        return (yield)
     run = item.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     with ((run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "others").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX if _share(item.path) == "machine" else fcntl.LOCK_SH)
+        fcntl.flock(stream, fcntl.LOCK_EX if share == "machine" else fcntl.LOCK_SH)
         return (yield)
 
 

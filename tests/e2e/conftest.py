@@ -7,6 +7,7 @@ what they leave.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,9 @@ from tests.canaries import Canaries
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
-JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]
+EVERY_CHANGE = TABLE["every_change"]
+JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else EVERY_CHANGE
+LONG = pytest.mark.long
 CLUSTER = "e2e"
 # Packets that the host's rules counted and leases that run out do not matter.
 HOST = {
@@ -32,25 +35,55 @@ HOST = {
     "rules": "nft list ruleset 2>/dev/null | sed 's/packets [0-9]* bytes [0-9]*//'",
     "mounts": "cut -d' ' -f5 /proc/self/mountinfo | sort",
     "processes": "ps -eo args= | grep -E '[e]2e' | grep -E '^[^ ]*(qemu|libvirtd|virtlogd|dnsmasq|docker-registry|chronyd|swtpm)|agentlab/e2e/' | sort",
-    "ports": "ss -Hltun | awk '{print $1, $5}' | sort",
     "forwarding": "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
     "state": "ls -A /var/lib/agentlab 2>/dev/null | grep -x e2e; ls -A /var/lib/libvirt /etc/libvirt /var/log/libvirt /var/cache/libvirt 2>/dev/null",
 }
 
 
+def output(command: str) -> list[str]:
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout.splitlines()
+
+
 def host() -> dict[str, list[str]]:
     """What a run must leave as it was."""
-    return {
-        name: subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout.splitlines()
-        for name, command in HOST.items()
-    }
+    return {name: output(command) for name, command in HOST.items()}
+
+
+def ports() -> set[str]:
+    """Protocol and address of each listener of this host, without those of tests that run in other processes meanwhile."""
+    found = set()
+    for line in output("ss -Hltunp"):
+        owners = re.findall(r"pid=(\d+)", line)
+        if not owners or not all(map(of_another_process, owners)):
+            kind, __, __, __, address, *__ = line.split()
+            found.add(f"{kind} {address}")
+    return found
+
+
+def of_another_process(pid: str) -> bool:
+    """Whether another process of this test run is, forked or started this one, or it has ended."""
+    own = os.environ.get("PYTEST_XDIST_WORKER")
+    if own is None:
+        return False
+    try:
+        started_by = re.search(rb"(?:^|\0)PYTEST_XDIST_WORKER=(\w+)", Path(f"/proc/{pid}/environ").read_bytes())
+        if started_by:
+            return started_by[1].decode() != own
+        while pid not in ("0", str(os.getpid())):
+            child, pid = pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+            if pid == str(os.getppid()):
+                return child != str(os.getpid())
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return False
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test with the argument `job` runs for each job that ends in an installed cluster, one with `fault` for each that does not."""
     for name, failing in (("job", False), ("fault", True)):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, [job for job in JOBS if bool(TABLE["jobs"][job].get("expect")) == failing])
+            chosen = [job for job in JOBS if bool(TABLE["jobs"][job].get("expect")) == failing]
+            metafunc.parametrize(name, [pytest.param(job, marks=[] if job in EVERY_CHANGE else LONG) for job in chosen])
 
 
 @pytest.fixture
@@ -59,7 +92,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
 
     def run(job: str) -> None:
         settings = jobs.load(job, ROOT / "ci/jobs.yml")
-        before = host()
+        before, listening = host(), ports()
         artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
         limit = 60 * settings["timeout_minutes"] + 900
         done = subprocess.run(
@@ -81,10 +114,9 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         assert [case.name for case in cases] == [*ran, "destroy"]
         assert all(case.is_passed for suite in suites for case in suite)
         assert (artifacts / job / "report/index.html").exists()
-        after = host()
+        assert host() == before
         # Listeners of a test run that has ended may disappear meanwhile. None may appear.
-        assert set(after.pop("ports")) <= set(before.pop("ports"))
-        assert after == before
+        assert ports() <= listening
         if "wait" in stages:
             secrets_stay(artifacts / job, bool(settings["expect"] or settings["gather"]))
 

@@ -25,6 +25,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import Liv
 from tests.canaries import Canaries
 from tests.unit.coreos import conftest as live_iso
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 CLUSTER = "agcanary"
 #: Files of a run directory that hold secrets, each by design and 0600.

@@ -133,7 +133,13 @@ def connect(places: dict[str, Place], tmp_path: Path, **hypervisor: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    "hypervisor", [{"egress": True}, {"route": True}, {"egress": True, "route": True}], ids="-".join
+    "hypervisor",
+    [
+        pytest.param({"egress": True}, marks=pytest.mark.long),
+        pytest.param({"route": True}, marks=pytest.mark.long),
+        {"egress": True, "route": True},
+    ],
+    ids="-".join,
 )
 def test_only_this_host_reaches_a_sandbox(
     places: dict[str, Place], tmp_path: Path, hypervisor: dict[str, bool]

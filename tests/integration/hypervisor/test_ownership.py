@@ -16,6 +16,8 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 STATES = 100
 Agentlab = Callable[..., subprocess.CompletedProcess[str]]

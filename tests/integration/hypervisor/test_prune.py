@@ -13,6 +13,8 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("kind", ["sandbox", "local"])
 def test_prune(lab: Any, traces: Callable[[], str], kind: str) -> None:

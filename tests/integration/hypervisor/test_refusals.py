@@ -17,6 +17,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 CLUSTER = "agtest"
 

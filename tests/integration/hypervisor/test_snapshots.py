@@ -21,6 +21,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
+pytestmark = pytest.mark.long
+
 BOOT_SECONDS = 60
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 

@@ -15,6 +15,8 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 PORT = 2222
 Agentlab = Callable[..., subprocess.CompletedProcess[str]]

@@ -14,6 +14,8 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
+pytestmark = pytest.mark.long
+
 NETWORKS = [
     {
         "name": "agtest0",

@@ -198,7 +198,7 @@ def test_a_host_that_fails_is_a_failure_of_the_infrastructure(
 
 def test_a_timeout_in_the_middle_ends_agentlab_and_gathers(lease: Lease) -> None:
     left = "echo 5 >> shared/install-status.txt; echo late > artifacts/junit.xml; exit 5"
-    lease.behaves(f'[[ "$1 $2" != "ci run" ]] || {{ trap "{left}" TERM; touch running; sleep 60 & wait; }}')
+    lease.behaves(f'[[ "$1 $2" != "ci run" ]] || {{ trap "kill \\$!; {left}" TERM; sleep 60 & touch running; wait; }}')
     job = lease.job((lease.dir / "running").exists, AGENTLAB_PROFILE="ha_ipv4")
     assert not job.run("agentlab-e2e-generic")
     done = job.of("agentlab-setup")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,6 +89,7 @@ def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_agent_image_takes_two_files(tmp_path: Path) -> None:
     (tmp_path / "install.yaml").write_text(yaml.safe_dump(INSTALL_CONFIG))
     (tmp_path / "agent.yaml").write_text(yaml.safe_dump(AGENT_CONFIG))

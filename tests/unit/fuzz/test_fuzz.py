@@ -17,8 +17,16 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_inputs_get_one_clear_error(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, FUZZER, "--seconds", "1.5", name], capture_output=True, text=True, timeout=300, check=False
-    )
+    assert fuzz("--inputs", "50", name) == 50
+
+
+@pytest.mark.long
+def test_many_damaged_inputs() -> None:
+    assert fuzz("--seconds", "60") > 50 * len(NAMES)
+
+
+def fuzz(*options: str) -> int:
+    """Run the fuzzer; return the number of inputs."""
+    done = subprocess.run([sys.executable, FUZZER, *options], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout.split()[1]) > 5
+    return int(done.stdout.splitlines()[-1].split()[0])
