@@ -53,13 +53,13 @@ lock: environment ## lock the newest versions that the requirements allow, with 
 	done
 
 test: environment ## run the tests of every change, with a cluster and a fault in virtual machines
-	@$(PYTEST) --numprocesses auto -m "not long" $(TESTS)
+	@$(PYTEST) --numprocesses auto -m "not slow and not long" $(TESTS)
+
+slow: environment ## run what CI runs at every change beside `make test`
+	@$(PYTEST) --numprocesses auto -m "slow and not long" $(TESTS)
 
 test-all: environment ## run all tests, including the long ones
 	@AGENTLAB_SCHEMATHESIS_SECONDS=60 $(PYTEST) --numprocesses auto $(TESTS)
-
-long: environment ## run the long tests, which begin with another file each day, until MINUTES=... are over; first JOBS="..."
-	@AGENTLAB_SCHEMATHESIS_SECONDS=60 AGENTLAB_E2E="$(JOBS)" $(PYTEST) -m long --rotate $$(($$(date +%s) / 86400)) $(if $(MINUTES),--minutes $(MINUTES)) $(TESTS)
 
 e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
 	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e/test_deploy.py tests/e2e/test_faults.py

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,6 @@ TOGETHER = {
     "benchmark": "machine",
 }
 HERE = Path(__file__).parent
-NAMED = (HERE / "e2e/test_deploy.py", HERE / "e2e/test_faults.py")  # jobs that AGENTLAB_E2E names
-BEGIN = time.monotonic()
 
 os.umask(0o022)  # as the entry points, below which most tests call; those that start a program as a user does take 077
 
@@ -44,16 +41,7 @@ def _share(path: Path) -> str | None:
     return next((share for start, share in TOGETHER.items() if f"{folder}/".startswith(f"{start}/")), None)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("agentlab")
-    group.addoption(
-        "--rotate", type=int, metavar="N", help="begin with the N-th file and go around; named e2e jobs first"
-    )
-    group.addoption("--minutes", type=float, metavar="N", help="begin no test after N minutes")
-
-
-@pytest.hookimpl(trylast=True)  # after those that -m leaves out
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     parallel = "PYTEST_XDIST_WORKER" in os.environ
     items.sort(
         key=lambda item: (
@@ -62,16 +50,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             list(TOGETHER.values()).index(_share(item.path) or "sandboxes"),
         )
     )
-    if config.getoption("rotate") is not None:
-        files = list(dict.fromkeys(item.path for item in items if item.path not in NAMED))
-        turns = {path: (number - config.getoption("rotate")) % len(files) for number, path in enumerate(files)}
-        items.sort(key=lambda item: turns.get(item.path, -1))
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    minutes = item.config.getoption("minutes")
-    if minutes is not None and time.monotonic() - BEGIN > 60 * minutes:
-        pytest.skip("no time is left; another day begins with its file")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

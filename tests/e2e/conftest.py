@@ -22,9 +22,7 @@ from tests.canaries import Canaries
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
-EVERY_CHANGE = TABLE["every_change"]
-JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else EVERY_CHANGE
-LONG = pytest.mark.long
+JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]
 CLUSTER = "e2e"
 # Packets that the host's rules counted and leases that run out do not matter.
 HOST = {
@@ -83,7 +81,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, failing in (("job", False), ("fault", True)):
         if name in metafunc.fixturenames:
             chosen = [job for job in JOBS if bool(TABLE["jobs"][job].get("expect")) == failing]
-            metafunc.parametrize(name, [pytest.param(job, marks=[] if job in EVERY_CHANGE else LONG) for job in chosen])
+            metafunc.parametrize(name, chosen)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ COMMANDS = {
 
 # ruff and mypy find at each change most of what the rest of sanity does.
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "sanity")) for name in COMMANDS]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "sanity")) for name in COMMANDS]
 )
 def test_clean(name: str) -> None:
     run(COMMANDS[name], ROOT)

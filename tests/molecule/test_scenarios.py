@@ -12,14 +12,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Of each change: a role without Ansible's modules and one with. The jobs of tests/e2e play most of the others.
 SHORT = ["plan", "devscripts_config"]
-LONG = ["agent_image", "boot", "configure", "destroy", "devscripts", "gather", "hypervisor", "networks", "nodes", "payload", "services",
-        "setup", "swarm", "validate", "wait_for"]  # fmt: skip
+SLOW = ["configure", "devscripts", "setup", "swarm", "validate", "wait_for"]
+LONG = ["agent_image", "boot", "destroy", "gather", "hypervisor", "networks", "nodes", "payload", "services"]
 LIMIT = 900
 
 
 def test_every_role_has_a_scenario() -> None:
     scenarios = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
-    assert sorted(SHORT + LONG) == scenarios == sorted(path.name for path in ROOT.glob("roles/*"))
+    assert sorted(SHORT + SLOW + LONG) == scenarios == sorted(path.name for path in ROOT.glob("roles/*"))
 
 
 @pytest.mark.parametrize("scenario", SHORT)
@@ -27,9 +27,15 @@ def test_scenario(scenario: str, tmp_path: Path) -> None:
     play(scenario, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SLOW)
+def test_slow_scenario(scenario: str, tmp_path: Path) -> None:
+    play(scenario, tmp_path)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("scenario", LONG)
-def test_long_scenario(scenario: str, tmp_path: Path, guests: None) -> None:
+def test_scenario_with_a_lab(scenario: str, tmp_path: Path, guests: None) -> None:
     play(scenario, tmp_path)
 
 

@@ -198,7 +198,7 @@ def start(folder: Path) -> Served:
     return served
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_ids_that_no_one_knows(tmp_path: Path) -> None:
     served = start(tmp_path)
     try:
@@ -227,7 +227,7 @@ def test_objects_that_are_there(tmp_path: Path) -> None:
         served.end(signal.SIGTERM)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_tokens(tmp_path: Path) -> None:
     """With the three tokens at hand, and each operation again without any and with wrong ones."""
     served = Served(tmp_path / "data", "--auth", "local")

@@ -52,7 +52,7 @@ def leader(hosts: dict[str, Host]) -> str:
     return next((name for name, host in hosts.items() if host.has(VIP)), "")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_cluster_comes_up_and_survives(lab: Lab, tmp_path: Path) -> None:
     tls = signers(tmp_path / "tls")
     roles = {name: "worker" if name.startswith("worker") else "master" for name in NAMES}

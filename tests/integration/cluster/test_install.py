@@ -36,7 +36,7 @@ def available(lab: Lab) -> bool:
     return lab.kubectl("get", "clusterversion", "version", "-o", AVAILABLE, check=False) == "True"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(
     "AGENTLAB_REAL_CONTROLLER" not in os.environ,
     reason="AGENTLAB_REAL_CONTROLLER is not set: the path of a build of upstream's assisted-installer-controller",
@@ -64,7 +64,7 @@ def test_single_node_with_the_configs_of_openshift_install(lab: Lab, tmp_path: P
     until("every pod works", lambda: not any(map(trouble, lab.objects("pods", "-A"))))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_single_node(lab: Lab, tmp_path: Path) -> None:
     run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None")
@@ -92,7 +92,7 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
     """The service ends it; the controller reports which operators are missing, and keeps the cluster's objects."""
@@ -117,7 +117,7 @@ def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", ["192.168.111.5"], indirect=True)
 @pytest.mark.parametrize("ending", ["abi", "hub"])
 def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> None:

@@ -25,7 +25,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import Liv
 from tests.canaries import Canaries
 from tests.unit.coreos import conftest as live_iso
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = "agcanary"

@@ -15,7 +15,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 # A file server in place of the rendezvous host returns the service's responses.
 SERVICE = """

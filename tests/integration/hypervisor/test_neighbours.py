@@ -135,8 +135,8 @@ def connect(places: dict[str, Place], tmp_path: Path, **hypervisor: bool) -> Non
 @pytest.mark.parametrize(
     "hypervisor",
     [
-        pytest.param({"egress": True}, marks=pytest.mark.long),
-        pytest.param({"route": True}, marks=pytest.mark.long),
+        pytest.param({"egress": True}, marks=pytest.mark.slow),
+        pytest.param({"route": True}, marks=pytest.mark.slow),
         {"egress": True, "route": True},
     ],
     ids="-".join,

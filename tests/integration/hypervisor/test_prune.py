@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", ["sandbox", "local"])

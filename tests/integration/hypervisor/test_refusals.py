@@ -17,7 +17,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = "agtest"

@@ -21,7 +21,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 BOOT_SECONDS = 60
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 PORT = 2222

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 NETWORKS = [
     {

@@ -171,7 +171,7 @@ def test_a_bad_profile_is_a_failure_of_the_configuration(
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_sandbox_that_cannot_be_made_is_a_failure_of_the_infrastructure(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run("run", "sno_ipv4", "--stages", "prepare", "--set", f"hypervisor.state_dir={tmp_path}/file")

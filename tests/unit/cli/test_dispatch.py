@@ -240,7 +240,7 @@ def test_a_later_verb_without_a_plan_says_how_to_make_one(tmp_path: Path) -> Non
     assert "there is no plan yet; make one: agentlab plan PROFILE --write" in done.stderr
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_configure_runs_twice(tmp_path: Path) -> None:
     checked = agentlab("configure", "compact_ipv4_static", *NAMED, "--check", "--diff", runs=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr

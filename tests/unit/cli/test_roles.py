@@ -89,7 +89,7 @@ def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_agent_image_takes_two_files(tmp_path: Path) -> None:
     (tmp_path / "install.yaml").write_text(yaml.safe_dump(INSTALL_CONFIG))
     (tmp_path / "agent.yaml").write_text(yaml.safe_dump(AGENT_CONFIG))

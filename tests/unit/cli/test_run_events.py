@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_stage_and_its_tasks(tmp_path: Path) -> None:
     environment = {**os.environ, "AGENTLAB_RUNS": str(tmp_path)}
     command = [sys.executable, "-m", PACKAGE, "configure", "--cluster", "unit"]

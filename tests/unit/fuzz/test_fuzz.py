@@ -20,7 +20,7 @@ def test_damaged_inputs_get_one_clear_error(name: str) -> None:
     assert fuzz("--inputs", "50", name) == 50
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_many_damaged_inputs() -> None:
     assert fuzz("--seconds", "60") > 50 * len(NAMES)
 
