@@ -225,7 +225,7 @@ def _forward(verbs: Verbs) -> None:
 
 
 def _doctor(verbs: Verbs) -> None:
-    """Memory may not suffice for another cluster beside this one."""
+    """Memory may not suffice for another cluster in addition to this one."""
     found = subprocess.run(verbs.command("doctor", "-o", "json"), capture_output=True, text=True, check=False)
     checks = {one["check"]: one["result"] for one in json.loads(found.stdout)}
     expect(checks["packages"] == checks["network namespaces"] == "ok", checks)
@@ -289,7 +289,7 @@ def _open(verbs: Verbs) -> None:
 
 
 def _snapshot(verbs: Verbs) -> None:
-    """The cluster goes on where it was saved."""
+    """The cluster resumes from where it was saved."""
     verbs.call("snapshot", "save", "verbs")
     verbs.call("snapshot", "restore", "verbs")
     expect(verbs.json("snapshot", "list")[0]["name"] == "verbs", "snapshot list")

@@ -42,7 +42,7 @@ class Ended(NamedTuple):
 class Job:
     """A job: `base` gets SHARED_DIR's content and the artifacts; enter: command prefix of its pods' network.
 
-    env: of the job's configuration; elsewhere: commands of refs that stand in other registries; expired: for a step, whether its
+    env: of the job's configuration; elsewhere: commands of refs that are in other registries; expired: for a step, whether its
     timeout has come, in place of the clock.
     """
 

@@ -224,4 +224,4 @@ def _environment(env: list[dict[str, str]], commands: str) -> Iterator[str]:
         if name not in commands:
             yield f"{name}: commands do not use it"
     for name in sorted(set(re.findall(r"\$\{(AGENTLAB_\w+|DEVSCRIPTS_\w+)", commands)) - set(names)):
-        yield f"commands use {name}, which is no parameter"
+        yield f"commands use {name}, which is not a parameter"

@@ -1,4 +1,4 @@
-"""An OpenShift API on loopback that says of a cluster that it is healthy. It writes a kubeconfig, and ends after five minutes."""
+"""An OpenShift API on loopback that reports a healthy cluster. It writes a kubeconfig, and ends after five minutes."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
     return 0
 
 
-#: aiohttp's messages when a client does not speak HTTP or stops within a body; the service's own errors have their own logger.
+#: aiohttp's messages when a client does not use HTTP or stops within a body; the service's own errors have their own logger.
 _CALLERS_FAULT = ("Error handling request from %s", "Unhandled exception")
 
 
@@ -102,7 +102,7 @@ def _url(address: Any) -> str:
 
 
 def notify(message: str) -> None:
-    """Notify systemd if it asks for notifications."""
+    """Notify systemd if it requests notifications."""
     import socket
 
     path = os.environ.get("NOTIFY_SOCKET")

@@ -31,7 +31,7 @@ T = TypeVar("T")
 Row = tuple[str | None, ...]
 #: Number of events processed without a pause, and of counts: some milliseconds each.
 WINDOW, COUNTS = 1000, 10_000
-#: Columns by which events are forgotten; those of a host are only marked.
+#: Columns by which events are deleted; those of a host are only marked.
 OWNERS = ("cluster_id", "infra_env_id", "host_id")
 _DELETED = "EXISTS (SELECT 1 FROM forgotten f WHERE f.owner = '{0}' AND f.id = event.{0} AND event.seq <= f.upto)"
 
@@ -143,7 +143,7 @@ class Events:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self.new: list[tuple[Any, ...]] = []
-        #: Owners whose events are to be forgotten with the next commit.
+        #: Owners whose events are to be deleted with the next commit.
         self.leaving: list[tuple[str, str]] = []
         self._pending = bool(db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone())
         deleted = f"max(deleted_host, {_DELETED.format('host_id')})" if self._pending else "deleted_host"

@@ -111,7 +111,7 @@ class Connections:
         self._waiting[protocol] = 0.0
 
     async def watch(self) -> None:
-        """Close connections that never send a request, and forget closed ones; run until cancelled."""
+        """Close connections that never send a request, and drop closed ones; run until cancelled."""
         while True:
             await asyncio.sleep(min(5.0, HEAD_SECONDS / 3))
             now = asyncio.get_running_loop().time()

@@ -1,6 +1,6 @@
 """Validation of requests beyond the API description, with upstream's messages.
 
-Every function raises ApiError, 400 unless it says otherwise. Source: `internal/bminventory`, `internal/cluster/validations`,
+Every function raises ApiError, 400 unless noted otherwise. Source: `internal/bminventory`, `internal/cluster/validations`,
 `internal/network`, `internal/manifests` and `pkg/validations` of assisted-service.
 """
 

@@ -131,7 +131,7 @@ class Builder:
 
     @contextlib.contextmanager
     def _made(self, name: str, target: Path) -> Iterator[Path]:
-        """Yield a new directory beside `target` that is renamed to it on success; a failed build leaves nothing under that name."""
+        """Yield a new directory next to `target` that is renamed to it on success; a failed build leaves nothing under that name."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.parent / f".{name}.building"
         shutil.rmtree(fresh, ignore_errors=True)

@@ -33,7 +33,7 @@ def manifests(
     insecure: bool = False,
     check_version: bool = True,
 ) -> dict[str, Object]:
-    """Return the objects that tell the controller its cluster and service, by the file names that upstream's installer gives them."""
+    """Return the objects from which the controller knows its cluster and service, by the file names that upstream's installer gives them."""
     data = {
         "cluster-id": cluster_id,
         "inventory-url": url,

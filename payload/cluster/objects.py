@@ -16,7 +16,7 @@ def make(
     annotations: dict[str, str] | None = None,
     **fields: Any,
 ) -> Object:
-    """Return an object; `fields` are those beside its metadata."""
+    """Return an object; `fields` are those in addition to its metadata."""
     metadata: Object = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

@@ -107,5 +107,5 @@ def json_patch(target: Any, operations: Any) -> Any:
     try:
         return jsonpatch.apply_patch(target, operations)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, KeyError, TypeError, ValueError) as error:
-        # It does not expect paths that are no text, or lead through a string.
+        # It does not expect paths that are not strings, or lead through a string.
         raise PatchError(f"the patch does not match the object: {error}") from None

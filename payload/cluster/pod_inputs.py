@@ -1,4 +1,4 @@
-"""What a pod's spec gives to its container beside the image: environment, volumes, and its service account's files."""
+"""What a pod's spec gives to its container in addition to the image: environment, volumes, and its service account's files."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ...plugins.module_utils.coreos import miniso
 from . import bootloader, cpio
 
 EMBED_AREA = 256 * 1024
-RECIPE = 16 * 1024  # room for the recipe of the minimal ISO
+RECIPE = 16 * 1024  # space for the recipe of the minimal ISO
 ROOTFS = "images/pxeboot/rootfs.img"
 SQUASHFS_OFFSET = 124
 # An emulated machine is slow and shares its host: disable checks that treat slowness as an error.
@@ -120,7 +120,7 @@ def _json(value: object) -> bytes:
 
 
 def stream(version: str, name: str, sha256: str) -> bytes:
-    """coreos-stream.json: the stream metadata beside the ISO in machine-os-images."""
+    """coreos-stream.json: the stream metadata next to the ISO in machine-os-images."""
     disk = {"location": f"https://registry.agentlab.test/{name}", "sha256": sha256}
     return _json(
         {

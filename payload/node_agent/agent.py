@@ -45,7 +45,7 @@ def run_steps(request: dict[str, str], client: Client, me: Identity, context: Co
     """Run the next step runner of the image that the service names. Return its exit code.
 
     For the image that we run from, the runner is called directly, without a container.
-    Only another image, as after `upgrade-agent`, is started with podman. The service cannot tell the difference.
+    Only another image, as after `upgrade-agent`, is started with podman. The service does not notice the difference.
     """
     if request["agent_version"] in ("", me.agent_version):
         me = Identity(request["infra_env_id"], request["host_id"], me.agent_version, me.token, me.interval)

@@ -1,6 +1,6 @@
 """All programs as one executable file: a zip archive that the standard library's Python runs.
 
-Invoked by a program's name (by a link or a copy of that name) it is that program. Compiled modules are beside their
+Invoked by a program's name (by a link or a copy of that name) it is that program. Compiled modules are next to their
 sources, so that a Python of the same version starts without compiling; another one uses the sources.
 """
 

@@ -18,7 +18,7 @@ MOST_SERVERS = 100
 
 
 def ask(server: dict[str, Any]) -> dict[str, Any]:
-    """The model `tang_server_response`. ValueError says what is wrong."""
+    """The model `tang_server_response`. ValueError has the reason."""
     url, thumbprint = server.get("url") or "", server.get("thumbprint") or ""
     try:
         fields.url("url", url)

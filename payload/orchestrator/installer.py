@@ -247,7 +247,7 @@ class Installer:
         return str(self.kube_get(INVOKER).get("data", {}).get("invoker", ""))
 
     def controller_ready(self) -> bool:
-        """Return whether the controller has said that it reaches the service and the cluster."""
+        """Return whether the controller has reported that it reaches the service and the cluster."""
         events = self.kube_items("/api/v1/namespaces/assisted-installer/events")
         return any(event["metadata"]["name"] == READY_EVENT for event in events)
 

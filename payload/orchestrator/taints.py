@@ -34,7 +34,7 @@ def must_go(
 ) -> bool:
     """Return whether no cloud provider will remove the taints.
 
-    `cluster` is the service's; without it (None) the cluster's own install-config says whether there are credentials.
+    `cluster` is the service's; without it (None) the cluster's own install-config decides whether there are credentials.
     """
     if platform == "vsphere" and invoker == AGENT_BASED and _release(version) >= CREDENTIALS_SINCE:
         if cluster is None:

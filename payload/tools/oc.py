@@ -1,7 +1,7 @@
 """`oc` of the lab: the calls by which a real assisted service reads a release.
 
 Options and output are those of OpenShift's `oc adm release info`, `oc adm release extract` and `oc image info`. Other commands and
-templates are refused: this is no client of a cluster.
+templates are refused: this is not a client of a cluster.
 """
 
 from __future__ import annotations

@@ -41,5 +41,5 @@ def socket_family(text: str) -> socket.AddressFamily:
 
 
 def in_url(host: str) -> str:
-    """Return a host name or address as it stands in a URL: IPv6 in brackets (RFC 3986, 3.2.2)."""
+    """Return a host name or address as written in a URL: IPv6 in brackets (RFC 3986, 3.2.2)."""
     return f"[{host}]" if ":" in host else host

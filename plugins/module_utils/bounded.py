@@ -20,7 +20,7 @@ class DocumentError(ValueError):
 
 
 class Limits(NamedTuple):
-    """Limits of a document: bytes, values (an alias counts as all that it stands for), levels of nesting."""
+    """Limits of a document: bytes, values (an alias counts as all that it refers to), levels of nesting."""
 
     size: int = 32 << 20
     nodes: int = 1_000_000

@@ -19,7 +19,7 @@ class AssistedError(AgentlabError):
 
 
 class ClusterError(AgentlabError):
-    """The OpenShift API did not answer, or refused; the text says what was asked and why it failed."""
+    """The OpenShift API did not answer, or refused; the text has the request and why it failed."""
 
 
 class FatalError(AgentlabError):

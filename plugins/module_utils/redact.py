@@ -183,7 +183,7 @@ class Redactor:
         return body
 
     def _scan(self, line: str, indent: int) -> str:
-        """Hide the values of secret keys, what a private key is made of, and what has the shape of a secret."""
+        """Hide the values of secret keys, the parts of a private key, and what has the shape of a secret."""
         pieces, done = list[str](), 0
         while begin := _PEM_BEGIN.search(line, done):
             end = _PEM_END.search(line, begin.end())
@@ -372,7 +372,7 @@ def _shapes(text: str) -> str:
 
 
 def _is_encoded(value: str) -> bool:
-    """Return whether a value is base64 of a text, or of so much that it is no word."""
+    """Return whether a value is base64 of a text, or of so much that it is not a word."""
     if len(value) < 4 or not _BASE64.match(value):
         return False
     try:

@@ -97,7 +97,7 @@ COMPONENTS = tuple(
         )
     )
 )  # fmt: skip
-"""All components of the lab payload; what they are made of is `payload/images/components.py`, with the same names."""
+"""All components of the lab payload; their contents are in `payload/images/components.py`, with the same names."""
 
 
 class Port:
@@ -140,4 +140,4 @@ class Exit(IntEnum):
     CREATE_INTERRUPTED = 8, "`create`: interrupted."
     NOT_FOUND = 127, "The program that the verb starts is not installed."
     INTERRUPTED = 130, "Interrupted by Ctrl-C; SIGHUP and SIGTERM end a tool with 129 and 143."
-    PIPE = 141, "Nobody reads the output any more."
+    PIPE = 141, "The reader of the output closed it, as `head` does."

@@ -97,7 +97,7 @@ def wait_for(
 
 def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
     say("error", str(error))
-    if error.exit_code != InstallFailed.exit_code:  # of operators that do not settle upstream says nothing more
+    if error.exit_code != InstallFailed.exit_code:  # of operators that do not settle upstream prints nothing more
         return
     _operators(kube, say)
     say("error", TROUBLESHOOTING)

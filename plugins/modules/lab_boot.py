@@ -27,7 +27,7 @@ options:
       - V(redfish) inserts the image as virtual media through each machine's BMC.
       - V(minimal) is the same with a minimal image, whose root file system is published too.
       - V(cdrom) puts it into the domain's CD drive, without a BMC.
-      - V(pxe) publishes the boot artifacts beside the image; the machines fetch the iPXE script, kernel and root file system.
+      - V(pxe) publishes the boot artifacts next to the image; the machines fetch the iPXE script, kernel and root file system.
       - V(manual) publishes the image and boots nothing.
       - With O(nodes) it must be V(cdrom).
     type: str
@@ -39,7 +39,7 @@ options:
   image:
     description:
       - The image, on the hypervisor. For O(mode=pxe) the iPXE script.
-      - For O(mode=minimal) the files in C(boot-artifacts) beside it are published with it, for O(mode=pxe) those beside the script.
+      - For O(mode=minimal) the files in C(boot-artifacts) next to it are published with it, for O(mode=pxe) those next to the script.
     type: path
     required: true
   ca:

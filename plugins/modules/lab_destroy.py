@@ -10,7 +10,7 @@ short_description: Remove what a cluster created on a hypervisor
 version_added: 1.0.0
 description:
   - Removes exactly what C(state.json) of the run directory lists and what has the mark of the cluster, in any state.
-  - A cluster of another user or another run directory is refused, and so is a state directory without its marker.
+  - A cluster of another user or another run directory is refused, as is a state directory without its marker.
   - For a sandbox it runs on the controller, as root; for other hypervisors, on the hypervisor.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:

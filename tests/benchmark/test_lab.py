@@ -20,8 +20,8 @@ AGENTLAB = ROOT / "bin/agentlab"
 CLUSTER = "bench"
 PROFILE = "ha_dualstack"
 ROUNDS = 3
-# Limits in runs of a playbook with a single task, 0.9 s on two quiet cores: 8 s for making the room, 5 s for nothing to do, 2 s and
-# 1.3 copies of the base for the image, beside the plan and the look for the payload.
+# Limits in runs of a playbook with a single task, 0.9 s on two quiet cores: 8 s for creating the lab, 5 s without changes, 2 s and
+# 1.3 copies of the base for the image, in addition to the plan and the check for the payload.
 FIRST, AGAIN, IMAGE, COPIES = 9.0, 5.5, 5.0, 1.3
 # What libvirt itself needs for the same objects.
 VIRSH = """cd $(mktemp -d)
@@ -76,7 +76,7 @@ def cluster() -> Iterator[None]:
 
 
 def test_prepare(cluster: None, tmp_path: Path) -> None:
-    """Networks, five machines, BMCs, registry; then once more with nothing to do."""
+    """Networks, five machines, BMCs, registry; then again without changes."""
     first, again, base = [], [], empty(tmp_path)
     for __ in range(ROUNDS):
         first.append(lab("prepare", PROFILE))

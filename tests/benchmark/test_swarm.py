@@ -76,7 +76,7 @@ def swarm(url: str, tmp_path: Path, name: str, limit: float, *flags: str) -> dic
 
 
 SMALL = (AGENTS - LARGE) // HOSTS
-"""Clusters of five beside the one of 150."""
+"""Clusters of five in addition to the one of 150."""
 
 
 @pytest.mark.parametrize(

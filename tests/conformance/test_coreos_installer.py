@@ -88,7 +88,7 @@ def test_script_on_a_build(script: str, built: SimpleNamespace, tmp_path: Path) 
     original = Path(CHECKOUT, "tests/images", script)
     text, found, __ = original.read_text().partition("\n# Runtime tests\n")
     assert found or script != "customize.sh"
-    # Beside the original, since it looks for its fixtures from there.
+    # Next to the original, since it looks for its fixtures from there.
     copy = original.with_name(f".agentlab-{os.getpid()}-{script}")
     copy.write_text(text)
     try:

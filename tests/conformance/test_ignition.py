@@ -242,7 +242,7 @@ def test_customized(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def _documents(
     document: dict[str, Any], node: dict[str, Any], path: tuple[str, ...], found: list[tuple[tuple[str, ...], str]]
 ) -> None:
-    """Every field of a schema: its path, where [] stands for an entry of a list, and its JSON type."""
+    """Every field of a schema: its path, where [] is an entry of a list, and its JSON type."""
     if "$ref" in node:
         target: Any = document
         for part in node["$ref"].removeprefix("#/").split("/"):

@@ -1,4 +1,4 @@
-"""The public installer's own cases, when they are there: AGENTLAB_SHARED, or `../shared` beside the checkout."""
+"""The public installer's own cases, when they are there: AGENTLAB_SHARED, or `../shared` next to the checkout."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the real `openshift-install agent create cluster-manifests` did with the same inputs: exit code, messages and files.
 
-The pairs are in AGENTLAB_SHARED, or `../shared` beside the checkout; without them the test is skipped.
+The pairs are in AGENTLAB_SHARED, or `../shared` next to the checkout; without them the test is skipped.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if PAIRS.exists():
     with lzma.open(PAIRS / "pairs.json.xz", "rt") as packed:
         CASES = json.load(packed)
 
-# Pairs that differ on purpose, and the words of docs/differences.md that say so.
-_STRICTER_PLATFORM = "`platform.none` beside another platform is refused."
+# Pairs that differ on purpose, and the words of docs/differences.md that state it.
+_STRICTER_PLATFORM = "`platform.none` together with another platform is refused."
 _SECRET = '`pullSecret: Invalid value: "<hidden>"`'
 _TYPES = "The struct of a wrong type's field is named"
 DIFFERENCES = {
@@ -40,7 +40,7 @@ DIFFERENCES = {
     "third/float-replicas": _TYPES,
     "more/cp-platform-mismatch": "A struct in an error or a warning is shown with the fields that were given.",
     "more/fs-bad": "A `featureSet` that does not exist is refused.",
-    "third/gate-dns-custom": "`loadBalancer: {type: UserManaged}` of platform baremetal is handed on to the AgentClusterInstall.",
+    "third/gate-dns-custom": "`loadBalancer: {type: UserManaged}` of platform baremetal is passed on to the AgentClusterInstall.",
     "third/multi-doc": "A second YAML document in `install-config.yaml` or `agent-config.yaml` is refused.",
 }
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
     not (CASES / "differential.py").is_file(), reason="the recorded answers are not at hand"
 )
 
-#: Requests whose status differs, with the reason; docs/differences.md says more.
+#: Requests whose status differs, with the reason; docs/differences.md has more.
 KNOWN = {
     "bundle none such": "404, not 500",
     "register: cluster network with host bits": "refused at once, the installer would later",

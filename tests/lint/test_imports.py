@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ("ansible_collections", "agentlab", "ocp")
-# From the bottom. A folder (or a module that is in none) may import what stands in a row above its own here, and nothing else.
+# From the bottom. A folder (or a module that is in none) may import what is in a row above its own here, and nothing else.
 LAYERS = (
     (
         "_deps",

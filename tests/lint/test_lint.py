@@ -67,7 +67,7 @@ def test_documentation(tree: Path, tmp_path: Path) -> None:
 
 
 def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
-    """The collection as users get it: built, installed beside a fresh ansible-core, and a role of it run."""
+    """The collection as users get it: built, installed with a fresh ansible-core, and a role of it run."""
     venv, collections = tmp_path / "venv", tmp_path / "collections"
     run([sys.executable, "-m", "venv", venv], tmp_path)
     run([venv / "bin/pip", "install", "-q", "ansible-core>=2.19,<2.20", "cryptography", "distlib", "PyYAML"], tmp_path)

@@ -79,7 +79,7 @@ def test_variables_are_documented(role: str) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_metadata(role: str) -> None:
-    """Galaxy shows it, and a specification that only refers to another page helps nobody."""
+    """Galaxy shows it, and a specification that only refers to another page is of no use."""
     meta, spec = load(ROOT / f"roles/{role}/meta/main.yml"), specification(role)
     assert meta["galaxy_info"]["description"] == spec["short_description"]
     assert spec["author"] == "The agentlab authors"

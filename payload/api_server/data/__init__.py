@@ -1,4 +1,4 @@
-"""The service's tables: YAML files of this folder, each described by the JSON schema beside it; and the API's description.
+"""The service's tables: YAML files of this folder, each described by the JSON schema next to it; and the API's description.
 
 A table is read and validated once, when the service starts; what uses it keeps it as objects of its own.
 """

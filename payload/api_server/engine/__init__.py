@@ -1,6 +1,6 @@
 """The service without HTTP, in layers, each of which knows those before it.
 
-index: documents and what is derived from them; statuses: events; reports: what hosts say; instructions: what they are asked to do;
+index: documents and what is derived from them; statuses: events; reports: what hosts report; instructions: what they are instructed to do;
 views: what validations look at; host_machine, cluster_machine: state machines; preparation: work in the background; monitors: passes.
 """
 

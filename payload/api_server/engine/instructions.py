@@ -127,7 +127,7 @@ class Instructions(Reports):
             self.ask_again(host_id, step_type)
 
     def ask_again(self, host_id: str, step_type: str | None = None) -> None:
-        """Forget that a host got a step, or all of them: it failed, or its agent is new."""
+        """Discard the record that a host got a step, or all of them: it failed, or its agent is new."""
         if step_type is None:
             self._given.pop(host_id, None)
         else:

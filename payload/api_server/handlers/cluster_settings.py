@@ -1,4 +1,4 @@
-"""Operations on what is set of a cluster beside its fields: install-config, ignored validations, the page's settings; and its defaults."""
+"""Operations on settings of a cluster in addition to its fields: install-config, ignored validations, the page's settings; and its defaults."""
 
 from __future__ import annotations
 

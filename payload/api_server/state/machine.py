@@ -1,6 +1,6 @@
-"""What state machines are made of: conditions, effects, rules, and the small evaluator.
+"""The parts of state machines: conditions, effects, rules, and the small evaluator.
 
-Rules of one trigger are tried in order; the first whose source and conditions hold decides. The caller says which conditions hold.
+Rules of one trigger are tried in order; the first whose source and conditions hold decides. The caller passes the conditions that hold.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SAME = "="
 
 
 class HostCondition(StrEnum):
-    """What rules of a host ask."""
+    """What rules of a host evaluate."""
 
     BOOTED = "booted"
     CLUSTER_DONE = "cluster-done"
@@ -64,7 +64,7 @@ class HostEffect(StrEnum):
 
 
 class ClusterCondition(StrEnum):
-    """What rules of a cluster ask."""
+    """What rules of a cluster evaluate."""
 
     ALL_PREPARED = "all-prepared"
     ALL_SETTLED = "all-settled"

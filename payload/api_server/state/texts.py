@@ -1,4 +1,4 @@
-"""What statuses of hosts say, with $PLACEHOLDERS."""
+"""Texts of hosts' statuses, with $PLACEHOLDERS."""
 
 WAITING = "Waiting for host to send hardware details"
 INSUFFICIENT_HW = "Host does not meet the minimum hardware requirements: $FAILING_VALIDATIONS"

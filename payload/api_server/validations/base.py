@@ -30,7 +30,7 @@ class Category(StrEnum):
 class Gate(Enum):
     """What a validation that fails holds back."""
 
-    #: Whether the service hears of the host at all: the state machine has conditions of its own for it.
+    #: Whether the host reports to the service at all: the state machine has conditions of its own for it.
     PRESENCE = "presence"
     #: The host is insufficient, whatever the user still enters.
     HARDWARE = "hardware"

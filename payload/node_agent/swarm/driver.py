@@ -608,9 +608,7 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
                 whole.cancel()
             else:
                 cleaning = (
-                    ""
-                    if settings.keep or settings.discover
-                    else ", and deleting what was registered (once more: leave it)"
+                    "" if settings.keep or settings.discover else ", and deleting what was registered (again: leave it)"
                 )
                 print(f"\nagentlab swarm: stopping{cleaning}", file=sys.stderr)
             swarm.stop()

@@ -158,7 +158,7 @@ def summed(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """One time series of several: for each second what every machine had said last; rates only while it ran."""
+    """One time series of several: for each second what every machine had reported last; rates only while it ran."""
     seconds = [{math.ceil(sample["t"]): sample for sample in run} for run in runs if run]
     ends = [max(run) for run in seconds]
     latest: list[dict[str, Any] | None] = [None] * len(seconds)
@@ -221,7 +221,7 @@ def figure(
     stacked: bool = False,
     logarithmic: bool = False,
 ) -> str:
-    """A plot over time: SVG that stretches, with its labels as text beside it. `stacked`: areas on top of each other; `logarithmic`: from 1 up."""
+    """A plot over time: SVG that stretches, with its labels as text next to it. `stacked`: areas on top of each other; `logarithmic`: from 1 up."""
     head = f"<figure><figcaption><b>{html.escape(title)}</b>, {html.escape(unit)}"
     if not times or not any(any(values) for values in lines.values()):
         return f'{head}</figcaption><p class="dim">Nothing to show.</p></figure>'
@@ -303,7 +303,7 @@ def grid(title: str, first: str, rows: Iterable[tuple[str, dict[str, Any]]], sec
 
 
 def texts(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]], none: str) -> str:
-    """A table of what was said; `none` stands in place of an empty one."""
+    """A table of messages; `none` replaces an empty one."""
     if not rows:
         return f'<h2>{html.escape(title)}</h2><p class="dim">{html.escape(none)}</p>'
     head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in columns)
@@ -322,7 +322,7 @@ def failures(report: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def said(thing: dict[str, Any]) -> str:
-    """What the service says of a cluster or host: its failing validations, where its status does not name them already."""
+    """What the service reports about a cluster or host: its failing validations, where its status does not name them already."""
     more = [text for text in thing.get("validations") or () if text not in thing["info"]]
     return "; ".join(filter(None, [thing["info"], *more]))
 

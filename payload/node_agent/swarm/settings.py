@@ -160,7 +160,7 @@ class Settings:
     `topology`: name, as `topology` takes it -> share of the clusters. `part`: of a swarm on several machines, this one's number and how many there are.
     `kubeconfig`: of a hub, where the clusters are resources; the service's URL is then known there. `template`: kind -> what is
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
-    `poll_limit`: most seconds between two polls of a host, for short runs against a service that asks for 60 (0: as it asks).
+    `poll_limit`: most seconds between two polls of a host, for short runs against a service that requests 60 (0: as requested).
     `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
     `download`: what each host downloads before it registers, of `DOWNLOADS`.
     `thresholds`: name of a figure of `THRESHOLDS` -> the most it may be.

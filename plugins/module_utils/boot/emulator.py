@@ -1,7 +1,7 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
 Differs from the command `sushy-emulator` in four things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
-which upstream forgets. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
+which upstream omits. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
 (upstream's `SUSHY_EMULATOR_IGNORE_BOOT_DEVICE` replaces it by the floppy). Media go from the download into the pool by a
 rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
 """
@@ -124,7 +124,7 @@ def main(config: str) -> None:
     emulator.app.configure(config_file=config)
     emulator.app.before_request(refuse_strangers)
     settings = emulator.app.config
-    # It is beside this file, which is started without the paths of others.
+    # It is next to this file, which is started without the paths of others.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     is_served = importlib.import_module("httpd").is_served
     emulator.app.wsgi_app = Guard(emulator.app.wsgi_app, lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"]))

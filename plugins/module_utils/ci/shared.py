@@ -125,7 +125,7 @@ def leave(
     """Write everything that later steps read.
 
     plan: of the cluster, if it got that far; proxy: URL of an HTTP proxy that leads into the cluster's network;
-    link: URL of the artifacts, for the job's page. Of a cluster that does not stay, nothing says how to reach it.
+    link: URL of the artifacts, for the job's page. For a cluster that is removed, nothing describes how to reach it.
     """
     history = shared.append(outcome.STATUS, str(int(result.ended)))
     artifacts.write(outcome.STATUS, history)

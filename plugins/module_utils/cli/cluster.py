@@ -26,7 +26,7 @@ from .terminal import say
 INSIDE = "AGENTLAB_INSIDE"
 """Environment variable with the cluster in whose sandbox a verb runs."""
 _OWN = ("AGENTLAB_RUNS", "CLUSTER")
-"""Variables that say which cluster a verb is about."""
+"""Variables that name the cluster of a verb."""
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
@@ -44,7 +44,7 @@ class Cluster(NamedTuple):
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig of the run; LabError says which verb writes it."""
+        """The kubeconfig of the run; LabError names the verb that writes it."""
         path = self.directory / "auth/kubeconfig"
         if not path.is_file():
             raise LabError(f"{path}: there is no kubeconfig yet; agentlab image --cluster {self.name} writes it")

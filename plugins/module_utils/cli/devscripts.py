@@ -22,7 +22,7 @@ _FORMATS = ("devscripts",)
 
 
 def import_config(argv: list[str]) -> int:
-    """Write the profile that says the same as configurations of dev-scripts; report what became of each variable."""
+    """Write the profile that is equivalent to configurations of dev-scripts; report how each variable was handled."""
     parser = argparse.ArgumentParser(
         prog="agentlab import",
         description="Write the profile for a configuration of dev-scripts. No command in it is run.",
@@ -59,7 +59,7 @@ def import_config(argv: list[str]) -> int:
 
 
 def export_config(argv: list[str]) -> int:
-    """Write the configuration of dev-scripts that says the same as a profile; report what it cannot say."""
+    """Write the configuration of dev-scripts that is equivalent to a profile; report what it cannot express."""
     parser = argparse.ArgumentParser(
         prog="agentlab export",
         description="Write the configuration of dev-scripts (config_$USER.sh) for a profile.",

@@ -22,7 +22,7 @@ from .cluster import Cluster, add_cluster, add_output, become, find, print_outpu
 from .terminal import say
 
 PROXY = "proxy"
-"""The target that is no port inside: an HTTP proxy."""
+"""The target that is not a port inside: an HTTP proxy."""
 FILE = "forward.json"
 """In the run directory while a forward runs: `{"pid", "start", "ports": {NAME: PORT}}`."""
 _WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=(?P<local>\d{1,5}))?")
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--address",
         default=LOOPBACK,
-        help="address of this host to listen on (default: %(default)s); with another one, everybody who reaches it reaches the "
+        help="address of this host to listen on (default: %(default)s); with another one, everyone who reaches it reaches the "
         "cluster",
     )
     add_cluster(parser)

@@ -61,7 +61,7 @@ def after(run_dir: Path, *, interrupted: bool) -> None:
     except (OSError, ValueError) as error:
         say(f"agentlab: the run page cannot be written: {error}", sys.stderr)
     if path.exists():
-        with contextlib.suppress(SystemExit):  # nobody reads any more; the status is the playbook's
+        with contextlib.suppress(SystemExit):  # the reader closed the output; the status is the playbook's
             say(f"run page: {path}")
 
 

@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     try:
         cluster = find(args.cluster)
         if os.geteuid():
-            # A sandbox belongs to root. sudo says whose the request is.
+            # A sandbox belongs to root. sudo names the user who requests it.
             kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
             return become(["sudo", "env", *kept, sys.executable, "-m", __package__ or "", "snapshot", *argv])
         with signals.raised():
@@ -145,7 +145,7 @@ _ACTIONS: dict[str, tuple[str, Callable[[Cluster, argparse.Namespace], int]]] = 
     "save": ("save the lab as it is now", save),
     "list": ("print the snapshots of a cluster", show),
     "restore": ("put the lab back to a snapshot, in place of its present state", restore),
-    "copy": ("start a snapshot as another cluster, beside this one", copy),
+    "copy": ("start a snapshot as another cluster, next to this one", copy),
     "delete": ("delete a snapshot", delete),
     "export": ("write a snapshot to a file, which holds secrets", export),
     "import": ("read a snapshot from a file", import_),

@@ -12,7 +12,7 @@ from ..vocabulary import Exit
 def say(text: object = "", stream: TextIO | None = None) -> None:
     """Write a line to standard output, or to `stream`, at once.
 
-    Exits as a program that SIGPIPE ends, when nobody reads any more; `BrokenPipeError` would be one of the `OSError`s
+    Exits as a program that SIGPIPE ends, when its reader closes the output; `BrokenPipeError` would be one of the `OSError`s
     that verbs report.
     """
     out = stream or sys.stdout

@@ -1,4 +1,4 @@
-"""Checks of an installed cluster, against its plan if there is one: each says what was found, and whether that is right."""
+"""Checks of an installed cluster, against its plan if there is one: each reports what was found, and whether that is right."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`iso customize` and `pxe customize`: one Ignition config for the live system, made of options for it and for the disk.
 
 The live config (spec 3.3.0) has what coreos-installer needs: its configuration in `/etc/coreos/installer.d`, the config of the
-system on disk as `/etc/coreos/dest.ign`, hooks as units. Network keyfiles go beside it, into the initramfs.
+system on disk as `/etc/coreos/dest.ign`, hooks as units. Network keyfiles go next to it, into the initramfs.
 """
 
 from __future__ import annotations

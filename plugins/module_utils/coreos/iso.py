@@ -114,7 +114,7 @@ class LiveIso:
 
     @property
     def features(self) -> dict[str, Any]:
-        """What the image says it supports (`coreos/features.json`, since 2021-12); empty for older ones."""
+        """What the image claims to support (`coreos/features.json`, since 2021-12); empty for older ones."""
         try:
             return kargs.json_object(self.fs.read(_FEATURES_PATH), _FEATURES_PATH)
         except NotFound:

@@ -1,6 +1,6 @@
 """The agent installer's minimal ISO: without the root file system, which the machine fetches from a URL, and its restoration.
 
-Unlike upstream's recipe in `miniso`, it has room for another initramfs, `images/assisted_installer_custom.img`, that the
+Unlike upstream's recipe in `miniso`, it has space for another initramfs, `images/assisted_installer_custom.img`, that the
 boot loaders load after the others.
 """
 

@@ -221,7 +221,7 @@ def _files(fs: Iso9660) -> dict[str, Record]:
 
 
 def pack(full: str | os.PathLike[str], minimal: str | os.PathLike[str]) -> dict[str, int]:
-    """Write the recipe of a minimal ISO into the full one, which has a file of the right name and enough room.
+    """Write the recipe of a minimal ISO into the full one, which has a file of the right name and enough space.
 
     Both must have the same files; one that has its own location, such as isolinux.bin, is included in the recipe.
     Returns how many files matched, and bytes skipped, written and compressed.

@@ -20,7 +20,7 @@ _OFF = ("", "false")
 
 
 class Refusal(NamedTuple):
-    """A variable that cannot be mapped, with its place and the reason; `variable` is empty for what is no assignment."""
+    """A variable that cannot be mapped, with its place and the reason; `variable` is empty for what is not an assignment."""
 
     variable: str
     where: str

@@ -74,7 +74,7 @@ def config(given: Profile, cluster: str, more: Mapping[str, str] | None = None) 
     for name, value in (more or {}).items():
         if not re.fullmatch(NAME, name):
             raise ExportError(f"{name!r} is not the name of a variable")
-        exporter.put(name, value, "given beside the profile")
+        exporter.put(name, value, "given in addition to the profile")
     return Export(exporter.values, exporter.fields, exporter.lost, tuple(exporter.files & set(exporter.values)))
 
 
@@ -372,7 +372,7 @@ def _quoted(value: str) -> str:
 
 
 def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the path and value of everything in a mapping that is no mapping."""
+    """Yield the path and value of everything in a mapping that is not a mapping."""
     for key in sorted(value, key=lambda key: key != "baselineCapabilitySet"):
         item = value[key]
         if isinstance(item, dict) and item:

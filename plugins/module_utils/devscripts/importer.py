@@ -67,7 +67,7 @@ def read(
     """Return the profile for configurations, (name, text) each; later ones win, as later lines do.
 
     known: variables that they may use, such as HOME. folder: what relative paths are relative to. partial: return a profile
-    although something is refused. Raises `ShellError` for a text that is no list of assignments, `ConfigError`.
+    although something is refused. Raises `ShellError` for a text that is not a list of assignments, `ConfigError`.
     """
     assignments: dict[str, Assignment] = {}
     values, problems = dict(known), []

@@ -146,7 +146,7 @@ def boot(b: Builder) -> None:
     elif driver == "mixed":
         b.mapped["BMC_DRIVER"] = "all BMCs are Redfish: dev-scripts' agent flow boots no machine through its BMC"
     elif driver not in ("", "redfish"):
-        b.refuse("BMC_DRIVER", "BMCs speak Redfish only; there are redfish and redfish-virtualmedia")
+        b.refuse("BMC_DRIVER", "BMCs support Redfish only; there are redfish and redfish-virtualmedia")
 
 
 def nmstate_dhcp(b: Builder) -> None:

@@ -16,7 +16,7 @@ _HEAD = """\
 
 ## Import
 
-`import` writes the profile that says the same as a configuration, and reports each variable as mapped, ignored or
+`import` writes the profile that is equivalent to a configuration, and reports each variable as mapped, ignored or
 refused. A refused variable has no counterpart; no profile is written then, because its cluster would be another one.
 `--partial` writes the profile without it, with a comment for each.
 
@@ -31,7 +31,7 @@ the lines in `$DEVSCRIPTS_CONFIG`.
   only. Without a scenario, topology and sizes follow from the counts, and addresses from DHCP.
 - With `OPENSHIFT_RELEASE_IMAGE` the profile has a real payload, dev-scripts' sizes, its pull secret in `WORKING_DIR`
   unless the configuration names one, and a way out. Without it, it has the lab payload with the lab's sizes.
-- dev-scripts inserts the ISO of libvirt's machines into a CD drive, whatever `BMC_DRIVER` says. agentlab inserts it by
+- dev-scripts inserts the ISO of libvirt's machines into a CD drive, for any `BMC_DRIVER`. agentlab inserts it by
   Redfish; `boot: {mode: cdrom}` is the same as dev-scripts.
 - dev-scripts has two kinds of switches. *Boolean* ones are on with `true`; *non-empty* ones with any text, `false`
   too.

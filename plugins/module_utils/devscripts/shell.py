@@ -40,15 +40,15 @@ class ShellError(ValueError):
 def parse(text: str, source: str, known: Mapping[str, str]) -> list[Assignment]:
     """Return the assignments in `text` in their order; a name may come several times.
 
-    source: the name of the text in messages; known: variables that it may use beside its own. Raises `ShellError` that names
-    every line which is no assignment.
+    source: the name of the text in messages; known: variables that it may use in addition to its own. Raises `ShellError` that names
+    every line which is not an assignment.
     """
     reader = _Reader(text.replace("\r\n", "\n"), source, dict(known))
     return reader.assignments()
 
 
 class _Stop(Exception):
-    """What stops a statement: the reader goes on at the next line."""
+    """What stops a statement: the reader continues at the next line."""
 
 
 class _Reader:

@@ -218,7 +218,7 @@ def _make_registries(build: Build) -> dict[str, Any]:
     if sources and not mirrors.mirrors_of(
         build.release_image, [{"source": s["source"], "mirrors": [""]} for s in sources]
     ):
-        # So upstream says of imageContentSources, too.
+        # Upstream's text for imageContentSources, too.
         build.log.warning(
             "The imageDigestSources configuration in install-config.yaml should have at least one source field matching "
             f"the releaseImage value {build.release_image}"
@@ -404,7 +404,7 @@ ASSETS: tuple[Asset, ...] = (
           generate=image.kernel_arguments, volatile=True),
     Asset("Base ISO Image", "*image.BaseIso", ("Agent Manifests", *_MIRROR), generate=image.base_iso, volatile=True),
     Asset("Agent Installer Artifacts", "*image.AgentArtifacts",
-          # The base ISO first: with it comes what the Ignition says of the OS image.
+          # The base ISO first: the Ignition's text about the OS image depends on it.
           ("Agent Manifests", "Base ISO Image", "Agent Installer Ignition", "Agent ISO/PXE files Kernel Arguments", _AC),
           generate=image.artifacts, volatile=True),
     Asset("Agent Installer ISO", "*image.AgentImage", ("Agent Workflow", "Agent Installer Artifacts", "Agent Manifests"),

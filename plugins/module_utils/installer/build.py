@@ -228,9 +228,9 @@ class Build:
 
     @functools.cached_property
     def release_facts(self) -> dict[str, str]:
-        """What the release image says: `architecture`, `hw_requirements`, `os_images`, `utils`; or `error`, why it can't be read.
+        """What the release image contains: `architecture`, `hw_requirements`, `os_images`, `utils`; or `error`, why it can't be read.
 
-        What a digest stands for never changes, so it is read once and kept in the state.
+        The content of a digest never changes, so it is read once and kept in the state.
         """
         known: dict[str, str] = self.store.own.get("release_facts", {})
         if known.get("pullspec") == self.release_image and "@sha256:" in self.release_image:
@@ -251,7 +251,7 @@ class Build:
 
     @property
     def os_stream(self) -> str:
-        """How the names of the operating system's files begin: the stream that the cluster asks for, or the release's own."""
+        """How the names of the operating system's files begin: the stream that the cluster requests, or the release's own."""
         aci = (self._maybe("AgentClusterInstall Config") or {}).get("Config")
         return _STREAMS.get(overrides_of(aci).get("osImageStream") or default_stream(self.version), "coreos")
 

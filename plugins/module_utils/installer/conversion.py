@@ -78,7 +78,7 @@ def _vips(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
         if value and not section.get(new):
             section[new] = [value]
         elif value and value not in section[new]:
-            # Upstream mixes up the two names, and so says so of the new one.
+            # Upstream mixes up the two names, so this is its text for the new one.
             errors.invalid(f"{path}.{new}", value, f"{new} is deprecated; only {old} needs to be specified")
 
 

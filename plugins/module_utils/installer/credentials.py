@@ -171,7 +171,7 @@ NO_TOKENS = {
 
 
 class TokenSigner:
-    """A P-256 key that signs JWTs and is then forgotten."""
+    """A P-256 key that signs JWTs and is then discarded."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -211,7 +211,7 @@ def tokens(expires: datetime | None = None) -> dict[str, str]:
 
     Keys: PublicKey (base64 of PEM `EC PUBLIC KEY`), AgentAuthToken, UserAuthToken, WatcherAuthToken, AuthType,
     AuthTokenExpiry (RFC 3339 or "").
-    The private half is forgotten.
+    The private half is discarded.
     """
     signer = TokenSigner()
 

@@ -40,7 +40,7 @@ class FieldErrors(list[str]):
         self.append(f"{self.path(path)}: Unsupported value: {quote(value)}: supported values: {names}")
 
     def duplicate(self, path: str, value: Any) -> None:
-        """`value` stands in the list a second time."""
+        """`value` is in the list a second time."""
         self.append(f"{self.path(path)}: Duplicate value: {quote(value)}")
 
     def too_many(self, path: str, count: int, most: int) -> None:

@@ -39,7 +39,7 @@ def config(raw: bytes) -> bytes:
             file["contents"] = {"source": data_url(text)}
     if not replaced:
         raise InstallerError(
-            f"the image's Ignition config has no tokens in {ENV}: its service asks for none, so none can be wrong"
+            f"the image's Ignition config has no tokens in {ENV}: its service requires none, so none can be wrong"
         )
     return dumps(document)
 

@@ -18,7 +18,7 @@ _HEX = "0123456789abcdefABCDEF"
 
 
 class JsonError(ValueError):
-    """What is no JSON; the text is what encoding/json says of it."""
+    """Invalid JSON; the text is the message of encoding/json."""
 
 
 def loads(text: str) -> Any:

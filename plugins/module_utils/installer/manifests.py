@@ -355,7 +355,7 @@ def check_agent_cluster_install(aci: dict[str, Any], profile: ReleaseProfile) ->
 
 
 def overrides_of(aci: dict[str, Any] | None) -> dict[str, Any]:
-    """The parsed overrides annotation; {} without one. Raises `InstallerError` when it is no JSON object."""
+    """The parsed overrides annotation; {} without one. Raises `InstallerError` when it is not a JSON object."""
     text = ((aci or {}).get("metadata", {}).get("annotations") or {}).get(OVERRIDES)
     if not text:
         return {}

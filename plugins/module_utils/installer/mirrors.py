@@ -1,4 +1,4 @@
-"""registries.conf (containers-registries.conf, version 2) and where mirrors stand in it."""
+"""registries.conf (containers-registries.conf, version 2) and the place of mirrors in it."""
 
 from __future__ import annotations
 

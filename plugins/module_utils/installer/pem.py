@@ -57,7 +57,7 @@ def problem(text: str) -> str | None:
 
 
 def bundle(text: str) -> tuple[str, list[str]]:
-    """The certificates of a bundle without what stands between them, and a warning for each that is no authority's."""
+    """The certificates of a bundle without the text between them, and a warning for each that is not of a CA."""
     found, warnings = [], []
     for kind, content, __ in blocks(text):
         lines = "\n".join(textwrap.wrap(base64.b64encode(content).decode(), 64))

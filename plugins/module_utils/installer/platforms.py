@@ -260,7 +260,7 @@ def _within(ip: str, net: check.Network) -> bool:
 
 
 def _dhcp_range(text: str, net: check.Network, path: str, errors: FieldErrors) -> tuple[check.Address, ...]:
-    """First and last address of the range; none when the text is no such range."""
+    """First and last address of the range; none when the text is not a range."""
     parts = text.split(",")
     if len(parts) != 2:
         errors.invalid(path, text, "provisioning DHCP range should be in format: start_ip,end_ip")

@@ -40,7 +40,7 @@ TARGETS: dict[str, Target] = {
     ),
     "certificates": Target("Certificates", (*_SIGNERS, "Kubeadmin Password"), ("tls",)),
 }
-# What upstream says of an asset that has something to write and was not made, before it says why.
+# Upstream's message for an asset that has something to write and was not made, before the reason.
 _UNWRITTEN = {
     "Agent Installer ISO": "cannot generate ISO image due to configuration errors",
     "Agent Installer PXE Files": "cannot generate PXE assets due to configuration errors",

@@ -39,7 +39,7 @@ def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unk
     """Decode the single YAML document `text` of the file `name`.
 
     Every unknown field (unless `strict` is false) and every wrong type is collected and raised as one `InstallerError`
-    with line and column. With a list in `unknown`, unknown fields go there as finished messages and are no error.
+    with line and column. With a list in `unknown`, unknown fields go there as finished messages and are not errors.
     Absent and null fields are absent in the result.
     """
     value, position = load(text, name)

@@ -46,7 +46,7 @@ def save(directory: Path, state: dict[str, Any]) -> None:
 class WaitFor(NamedTuple):
     """What `wait-for` needs.
 
-    rendezvous_ip; token, None for a service that asks for none, and the scheme it is for; initialize_limit in seconds; fips:
+    rendezvous_ip; token, None for a service that requires none, and the scheme it is for; initialize_limit in seconds; fips:
     whether to verify that mode.
     """
 

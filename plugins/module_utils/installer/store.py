@@ -27,7 +27,7 @@ class Asset:
     generate(build) makes its value: anything JSON can hold, or None. load(build, texts) reads it from `sources`, file names
     relative to the directory or a pattern `folder/*`. files(value) gives what to write: path -> (content, mode).
     follow: the value is what `generate` says now; what is made from it is made again when the last run's was another.
-    removable: when its files are gone, so is it, unless the last run consumed its inputs.
+    removable: when its files are deleted, it is, too, unless the last run consumed its inputs.
     keep: what is on disk wins over what it would be made from, unless that has changed since.
     volatile: generated each time; persist(value) is what the state file stores anyway.
     """
@@ -220,7 +220,7 @@ class Store:
         state_file.save(self.directory, self.state)
 
     def remember(self) -> None:
-        """Put the values of this run, and the hashes of the files they stand for, into the state and save it."""
+        """Put the values of this run, and the hashes of their files, into the state and save it."""
         self.own.pop("writing", None)
         self._unfinished = {}
         for name, value in self._values.items():
@@ -234,7 +234,7 @@ class Store:
             if asset.load is None:
                 continue
             source, before = self._found[name].source, self._read.pop(name, None)
-            # A file that was discarded and is not written either does not stand for the value.
+            # A file that was discarded and is not written either does not represent the value.
             texts = {} if source == "" and asset.files is None else self._texts(asset)
             # What the state stood for may have been written only now.
             if source == "state" and (before or not texts):

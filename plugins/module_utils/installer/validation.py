@@ -209,7 +209,7 @@ def _networking(config: dict[str, Any], profile: ReleaseProfile, log: Log, error
 
 @dataclass(frozen=True)
 class _Entry:
-    """One network of install-config: `kind` is machine, service or cluster; `net` is None when `text` is no CIDR."""
+    """One network of install-config: `kind` is machine, service or cluster; `net` is None when `text` is not a CIDR."""
 
     kind: str
     path: str
@@ -262,7 +262,7 @@ class _Entry:
             errors.invalid(self.path, self.text, text)
 
     def overlaps(self, errors: FieldErrors, what: str, others: list[_Entry]) -> None:
-        """Report each of `others` that this network overlaps with; {} in `what` stands for its number."""
+        """Report each of `others` that this network overlaps with; {} in `what` is replaced by its number."""
         for number, other in enumerate(others):
             if _touch(self.net, other.net):
                 errors.invalid(self.path, self.text, f"{self.kind} network must not overlap with {what.format(number)}")
@@ -605,7 +605,7 @@ _REFERENCE = re.compile(
 
 
 def _repository(text: str) -> str | None:
-    """Why `text` is no name of a repository, or None; a registry's host name alone is one, too."""
+    """Why `text` is not a repository name, or None; a registry's host name alone is one, too."""
     match = _REFERENCE.fullmatch(text)
     if not match:
         lower = _REFERENCE.fullmatch(text.lower())

@@ -1,6 +1,6 @@
 """NetworkManager keyfiles of interfaces, as tables of sections and keys.
 
-Format: nm-settings-keyfile(5). Sections stand in the order of `_SECTIONS`, keys are sorted, empty values left out.
+Format: nm-settings-keyfile(5). Sections are in the order of `_SECTIONS`, keys are sorted, empty values left out.
 """
 
 from __future__ import annotations
@@ -548,7 +548,7 @@ def _nm_type(interface: Interface) -> str:
 
 
 def files(network: Network, interface: Interface) -> list[tuple[str, str]]:
-    """Return the keyfiles that one interface needs: its own, and those of OVS ports or a veth peer that no one else has."""
+    """Return the keyfiles that one interface needs: its own, and those of OVS ports or a veth peer of no other interface."""
     conf = interface.conf
     slave_type, controller_name = interface.controller_type, interface.controller
     sections: dict[str, Section] = {}

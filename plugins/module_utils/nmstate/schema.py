@@ -361,7 +361,7 @@ _ETHERNET: dict[str, Kind] = {
     "veth": struct({"peer": text}, required=("peer",), open_ended=True),
 }
 
-# What an interface of each type may carry beside BASE.
+# What an interface of each type may have in addition to BASE.
 TYPES: dict[str, dict[str, Kind]] = {
     "ethernet": _ETHERNET,
     "veth": _ETHERNET,
@@ -592,7 +592,7 @@ def _interface(value: Any, index: int) -> dict[str, Any]:
         value = {key: value[key] for key in ("name", "type", "state") if key in value}
     kind = value.get("type")
     if kind is None or (isinstance(kind, str) and kind not in TYPES):
-        kind = "ethernet"  # what nmstate takes it for when it cannot ask the host, a misspelled type too
+        kind = "ethernet"  # what nmstate treats it as when it cannot ask the host, a misspelled type too
     known = TYPES[kind] if isinstance(kind, str) else {}
     interface: dict[str, Any] = struct(BASE | known, required=("name",))(value, where)
     if not interface["name"]:

@@ -172,7 +172,7 @@ def _without_ports(conf: dict[str, Any], gone: set[str]) -> None:
 
 
 class Network:
-    """All interfaces of a state. Kernel interfaces have unique names; OVS bridges and the like live beside them."""
+    """All interfaces of a state. Kernel interfaces have unique names; OVS bridges are in addition to them."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.kernel: dict[str, Interface] = {}

@@ -156,7 +156,7 @@ def svg(plan: Plan, ends: Mapping[str, End] = MappingProxyType({})) -> str:
     below = 0.0
     for start in range(0, len(nodes), columns):
         if start:
-            # The same networks again: each bar hangs on the one above it, beside the cards.
+            # The same networks again: each bar is attached to the one above it, next to the cards.
             for index in range(len(networks)):
                 side = _MARGIN - 8 - 6 * (index % 4)
                 at = y + index * _BAR_STEP + _BAR / 2

@@ -1,6 +1,6 @@
 """Faults that a profile can inject: kinds and their fields, and the effects of those that are part of a plan.
 
-A fault either stands in the plan from the start (`in_plan`), or has a trigger during the installation: then the lab's process
+A fault is either in the plan from the start (`in_plan`), or has a trigger during the installation: then the lab's process
 `faults` (`sandbox.faultd`) into machines, cables, media and services. Programs in the nodes have no fault code.
 """
 
@@ -45,7 +45,7 @@ class Fault(_Kind, total=False):
     nic: Name
     """Its interface, eth0 unless given."""
     peer: Name
-    """The machine whose answers it does not hear."""
+    """The machine whose replies it does not receive."""
     of: Name
     """The machine whose host name it has."""
     mtu: Annotated[int, Range(576, 9216)]
@@ -65,7 +65,7 @@ class Fault(_Kind, total=False):
 class Kind(NamedTuple):
     """One kind: its meaning, its outcome, the fields of its own, which of them are required.
 
-    in_plan: it stands in the plan and has no trigger; lasting: it cannot be undone, so it takes no `seconds`; components:
+    in_plan: it is in the plan and has no trigger; lasting: it cannot be undone, so it takes no `seconds`; components:
     the only ones that it can be about.
     """
 
@@ -78,7 +78,7 @@ class Kind(NamedTuple):
     components: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
-        """Return the fields that a profile can give beside `kind`."""
+        """Return the fields that a profile can give in addition to `kind`."""
         trigger: tuple[str, ...] = () if self.in_plan else ("when",) if self.lasting else ("when", "seconds")
         return (*self.fields, *trigger)
 

@@ -1,6 +1,6 @@
 """The formats of strings in a profile and in a plan: what reaches a shell, a path, XML or a unit file has a pattern.
 
-`FORMATS` is a table: name -> test and what would be right. Nobody tests a text by another rule.
+`FORMATS` is a table: name -> test and what would be right. All code validates by these rules.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Hide = Callable[[Iterable[str]], object]
 
 
 def plan_of(given: Mapping[str, Any], hide: Hide) -> Plan:
-    """Return the option `plan`, or what stands in its place (`short`). Raises `PlanError`, `ProfileError` when it is not valid."""
+    """Return the option `plan`, or what replaces it (`short`). Raises `PlanError`, `ProfileError` when it is not valid."""
     if given["plan"] is None:
         return short.plan(given)
     plan = checked(given["plan"])

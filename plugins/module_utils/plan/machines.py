@@ -230,7 +230,7 @@ class _Node(TypedDict):
     domain: Name
     """Name of the libvirt domain."""
     role: Role
-    """Its role; `extra` for a machine that is no part of the cluster (fault extra_host)."""
+    """Its role; `extra` for a machine that is not part of the cluster (fault extra_host)."""
     uuid: Uuid
     """UUID of the machine, by which its BMC knows it."""
     vcpus: Size

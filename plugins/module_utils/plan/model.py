@@ -148,7 +148,7 @@ class Endpoints(TypedDict):
     """Where the cluster is reached."""
 
     api: Endpoint
-    """The API, for everybody."""
+    """The API, for every user."""
     api_int: Endpoint
     """The API, for the nodes."""
     console: Endpoint
@@ -251,7 +251,7 @@ class Installer(TypedDict):
     """What the installer's input files need beyond the machines."""
 
     ssh_key_file: File | None
-    """File with public keys that may log in to the nodes, beside the key of the run."""
+    """File with public keys that may log in to the nodes, in addition to the key of the run."""
     pull_secret_file: File | None
     """File with the pull secret of a real payload's registries."""
     network_type: Name

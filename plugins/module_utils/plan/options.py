@@ -132,7 +132,7 @@ class LinkOptions(TypedDict, total=False):
 
 
 class NetworkOptions(LinkOptions, total=False):
-    """The machine network, which each node's eth0 is in unless `interface` says otherwise."""
+    """The machine network, which each node's eth0 is in unless `interface` names another."""
 
     bridge: Bridge | None
     """Name of its bridge. Null: the cluster's name and `bm`."""
@@ -155,7 +155,7 @@ class _RequiredName(TypedDict):
 
 
 class ExtraNetworkOptions(_RequiredName, LinkOptions, total=False):
-    """One more network: each node's eth1 and so on, unless `interface` says otherwise. It needs `ipv4`, `ipv6` or both."""
+    """One more network: each node's eth1 and so on, unless `interface` names another. It needs `ipv4`, `ipv6` or both."""
 
     bridge: Bridge | None
     """Name of its bridge. Null: its own name."""
@@ -193,7 +193,7 @@ class MachineOptions(TypedDict, total=False):
     disk_bus: Bus
     """Bus of the first disk."""
     extra_disks: list[DiskOptions]
-    """Disks beside the first."""
+    """Disks in addition to the first."""
     firmware: Literal["uefi", "bios"]
     """The machine's firmware."""
     tpm: bool
@@ -343,7 +343,7 @@ class InstallerOptions(TypedDict, total=False):
     """What goes into install-config.yaml and agent-config.yaml beyond the machines."""
 
     ssh_key_file: File | None
-    """File with public keys that may log in to the nodes, beside the key of the run."""
+    """File with public keys that may log in to the nodes, in addition to the key of the run."""
     pull_secret_file: File | None
     """File with the pull secret of a real payload's registries."""
     network_type: Literal["OVNKubernetes", "Calico", "Cilium", "Contrail"]
@@ -383,7 +383,7 @@ class Profile(TypedDict, total=False):
     bonds: dict[Annotated[str, "bond"], BondOptions]
     """Bonds of each node, by name (bond0)."""
     extra_networks: list[ExtraNetworkOptions]
-    """Networks beside the machine network."""
+    """Networks in addition to the machine network."""
     master: RoleOptions
     arbiter: RoleOptions
     worker: RoleOptions

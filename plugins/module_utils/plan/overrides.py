@@ -42,7 +42,7 @@ ENTRY_POINTS: Mapping[str, tuple[str, ...]] = {
     Component.HYPERKUBE: ("/usr/bin/hyperkube",),
 }
 """Programs that units and other programs start, by component. A replacement has at least one of them."""
-# Beside a program in a checkout: directory there -> directory in the image, as upstream's Dockerfile copies it.
+# Next to a program in a checkout: directory there -> directory in the image, as upstream's Dockerfile copies it.
 _DATA: Mapping[str, Mapping[str, str]] = {
     Component.ORCHESTRATOR: {"deploy/assisted-installer-controller": "/assisted-installer-controller/deploy"}
 }
@@ -142,7 +142,7 @@ def check(name: str, source: str) -> Kind:
 def contents(name: str, source: str) -> dict[str, Path]:
     """Return the files that a directory adds to a component's image: path in the image, without leading `/` -> file.
 
-    A directory with `usr` is laid over it as a whole, and so is any for a component without programs. In any other, the
+    A directory with `usr` is laid over it as a whole, as is any for a component without programs. In any other, the
     programs are looked for by their names, and only they and their data are taken.
     """
     root = Path(source).expanduser()

@@ -20,7 +20,7 @@ _HEAD = """\
 <!-- Made by `ci/generate.py` from plugins/module_utils/plan/options.py; change it there. -->
 # Profiles
 
-A profile is a YAML file that says how a cluster differs from the defaults; an empty one is a single node. Examples are
+A profile is a YAML file that describes how a cluster differs from the defaults; an empty one is a single node. Examples are
 in `config_examples`, such as [compact_ipv4.yml](../config_examples/compact_ipv4.yml).
 `agentlab plan PROFILE --format profile` shows one with every
 default, and `agentlab plan --format schema` prints the JSON schema, which is also in

@@ -28,11 +28,11 @@ Row = Sequence[str]
 def table(plan: Plan, width: int = WIDE, colour: bool = False) -> str:
     """Return the plan as tables: the cluster, its networks, its nodes. `width` in columns.
 
-    Addresses, MACs and names are never folded. What does not fit beside each other stands below each other; what does not fit
+    Addresses, MACs and names are never folded. What does not fit side by side is stacked; what does not fit
     even so makes the line longer.
     """
     out = io.StringIO()
-    # What is wider than the terminal shall be so: rich would cut it.
+    # What is wider than the terminal must stay so: rich would cut it.
     console = rich_console.Console(file=out, width=WIDE, force_terminal=colour, highlight=False, no_color=not colour)
     console.print(_about(plan, width))
     for choices in (_networks(plan), _nodes(plan)):
@@ -141,7 +141,7 @@ def _nodes(plan: Plan) -> list[list[Any]]:
 
 
 def _bonded(node: Node, nic: Nic | Link) -> list[str]:
-    """Return what stands in place of addresses: the bond that a NIC is in."""
+    """Return what is shown instead of addresses: the bond that a NIC is in."""
     bonds = ((link["name"], link["bond"]) for link in node.get("links") or [])
     return [f"in {name} ({bond['mode']})" for name, bond in bonds if bond and nic["name"] in bond["nics"]]
 

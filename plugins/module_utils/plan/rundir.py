@@ -77,9 +77,9 @@ def prepare(
 ) -> tuple[Plan, list[Change]]:
     """Return the plan of the run in `run_dir`, without passwords, and what would have to change there.
 
-    name, here, files, components: the profile (as `profile.load`); None: the plan that stands in the run directory, as users left it.
+    name, here, files, components: the profile (as `profile.load`); None: the plan in the run directory, as users left it.
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
-    cluster which still exists, and `OwnerError` when the cluster on this host is another's and this is not to `adopt` it. With
+    cluster which still exists, and `OwnerError` when the cluster on this host has another owner and this is not to `adopt` it. With
     `refuse` off, to look only, existing clusters do not matter.
     """
     if name is None:

@@ -1,6 +1,6 @@
 """The passwords of a run: `secrets.json` in the run directory, 0600.
 
-A plan is a function of profile and cluster name, so that a random password cannot stand in it: `password` is null there
+A plan is a function of profile and cluster name, so that it cannot contain a random password: `password` is null there
 unless the profile sets it. What is null gets one here, once for each run directory. Modules are handed the plan without any
 password (`without`), and this file where they need one (`into`), so that a verbose run does not print them.
 """

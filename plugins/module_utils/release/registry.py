@@ -1,4 +1,4 @@
-"""A reader for registries that speak the OCI distribution API (HTTP API v2)."""
+"""A reader for registries that implement the OCI distribution API (HTTP API v2)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class ReleaseProfile:
 
     # Ignition
     auth: Literal["none", "infra-env", "personas"] = "none"
-    """How the assisted service knows who asks: not at all, one token with the infra-env's id, or one for each of agent, user, watcher."""
+    """How the assisted service authenticates a client: not at all, one token with the infra-env's id, or one for each of agent, user, watcher."""
     live_ntp: bool = False
     """NTP sources are for the live system, too."""
     no_proxy_machine_network: bool = False

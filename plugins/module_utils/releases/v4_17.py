@@ -1,4 +1,4 @@
-"""Release 4.17: the assisted service asks for a token."""
+"""Release 4.17: the assisted service requires a token."""
 
 from __future__ import annotations
 

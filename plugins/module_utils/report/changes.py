@@ -97,7 +97,7 @@ class WaitEvents:
                 yield event("operator", name, state, text, level=level)
 
     def _injected(self) -> Iterator[Event]:
-        """What the log of faults has beside attempts."""
+        """What the log of faults has in addition to attempts."""
         if self._faults is None:
             return
         try:

@@ -288,7 +288,7 @@ def _host(name: str, role: str, machine: _Machine, host: dict[str, Any] | None) 
 
 
 def _line(text: object) -> str:
-    """Return a text of the service or of a machine as one printable line without secrets: it may come from anybody."""
+    """Return a text of the service or of a machine as one printable line without secrets: its source is not trusted."""
     return "".join(letter if letter.isprintable() else " " for letter in redact(str(text or ""))).strip()
 
 

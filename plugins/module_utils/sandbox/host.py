@@ -1,6 +1,6 @@
 """What the clusters of a host share, which is removed with the last one.
 
-`host.json` beside the state directories lists what the first cluster created for all: directories, and kernel settings with
+`host.json` next to the state directories lists what the first cluster created for all: directories, and kernel settings with
 their original value (`sysctl:PATH=VALUE`).
 """
 
@@ -26,7 +26,7 @@ NETNS_DIR = Path("/run/netns")
 def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
     """Create `state_dir` with its marker, after recording which of the shared directories are about to be created.
 
-    Returns what the marker says; raises as `owner.claim`.
+    Returns the content of the marker; raises as `owner.claim`.
     """
     owner.verify(state_dir, who)
     with _locked(state_dir.parent):

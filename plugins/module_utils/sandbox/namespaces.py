@@ -150,7 +150,7 @@ def ensure(
     who: its owner; netns: name of its network namespace (for `ip netns`); resolver, search: content of its
     /etc/resolv.conf; kvm: returns whether guests may use KVM, called when a sandbox is created; switched: whether it has a switch
     (`switch`). The daemons of libvirt answer when this returns. Raises `owner.OwnerError` for a cluster of another, `LabError` for a
-    namespace that is another's.
+    namespace of another owner.
     """
     if (running := find(state_dir)) is not None:
         mark = claim(state_dir, who).mark
@@ -215,7 +215,7 @@ def stop(netns: str, state_dir: Path, mark: str) -> None:
 
 
 def remove_keeper(state_dir: Path) -> bool:
-    """End the first process of the sandbox, also one that was never written down; return whether there was one."""
+    """End the first process of the sandbox, also one that was not recorded; return whether there was one."""
     found = find(state_dir) or processes.find(state_dir, "keeper")
     if found:
         processes.end(found.pid, found.start)

@@ -34,7 +34,7 @@ class Leftover(NamedTuple):
 def leftovers(parent: Path, uid: int, runs: Collection[str]) -> list[Leftover]:
     """Return the state directories below `parent` that are left behind, and those of which this is not known.
 
-    uid: of the user who asks, whose labs alone are pruned; runs: run directories in which a verb runs now.
+    uid: of the calling user, whose labs alone are pruned; runs: run directories in which a verb runs now.
     """
     listed = []
     for path in sorted(parent.iterdir()) if parent.is_dir() else []:

@@ -34,9 +34,9 @@ def caller(cluster: str, state_dir: Path) -> owner.Caller:
 def owner_of(
     params: Mapping[str, Any], plan: Plan, *, check: bool, services: Collection[str] | None = None
 ) -> owner.Owner:
-    """Return whose the cluster is: that of the option `plan` as it says, otherwise the caller's, who claims it with what is created.
+    """Return the owner of the cluster: that of the option `plan`, otherwise the caller, who claims it with what is created.
 
-    services: the processes that are created; None: networks and machines are. Raises `OwnerError` when it is another's.
+    services: the processes that are created; None: networks and machines are. Raises `OwnerError` when it has another owner.
     """
     if params["plan"] is not None:
         return owner.of_cluster(params, check=check)
@@ -65,7 +65,7 @@ def secured(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets
 
 
 def created(params: Mapping[str, Any]) -> tuple[list[state.Item], owner.Caller]:
-    """Return what the state directory of the options `cluster` and `state_dir` lists, and who asks."""
+    """Return what the state directory of the options `cluster` and `state_dir` lists, and the caller."""
     state_dir = Path(short.directory(params))
     return state.load(state_dir)["created"], caller(str(params["cluster"]), state_dir)
 

@@ -1,7 +1,7 @@
 """A snapshot as one file: a tar archive without compression, with `snapshot.json` first.
 
 An archive from elsewhere is data: it may name no path outside of the snapshot, no link but a symbolic one inside of the run or state
-directory's copy, and no more bytes than the file system has room for.
+directory's copy, and no more bytes than fit into the file system.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path, path:
             shutil.copyfileobj(content, writer, 1 << 20)
     os.chown(target, member.uid, member.gid, follow_symlinks=False)
     if not member.issym():
-        # 0600 for all, also in a foreign archive; a directory needs to be entered.
+        # 0600 for all, also in an archive from elsewhere; a directory needs to be entered.
         target.chmod(0o700 if member.isdir() else 0o600 | (member.mode & 0o100))
         os.utime(target, (member.mtime, member.mtime))
 

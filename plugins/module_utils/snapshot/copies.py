@@ -1,4 +1,4 @@
-"""Copies of a lab: its snapshot, running as a cluster with another name, beside the lab itself and beside other copies.
+"""Copies of a lab: its snapshot, running as a cluster with another name, next to the lab itself and to other copies.
 
 Names and addresses inside are the same: domains, networks, host names, certificates, the cluster's domain. What the host sees
 has the new name: state directory, run directory, namespace, uplink, owner. In the sandbox of a copy its state directory also has
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 
 def copy(lab: Lab, name: str, cluster: str, note: Note = lambda __: None) -> Manifest:
-    """Start snapshot `name` of `lab` as the new cluster `cluster`, with a run directory beside the lab's.
+    """Start snapshot `name` of `lab` as the new cluster `cluster`, with a run directory next to the lab's.
 
     Raises `SnapshotError`, and `OwnerError` for a name that is in use; when it fails, nothing is left.
     """

@@ -46,7 +46,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab with its plan, its run directory, who asks, and the version of agentlab that does."""
+    """A lab with its plan, its run directory, the caller, and the caller's version of agentlab."""
 
     plan: Plan
     run_dir: Path
@@ -64,7 +64,7 @@ class Lab:
         return Path(self.plan["hypervisor"]["pool_dir"])
 
     def check(self) -> owner.Owner:
-        """Return the lab's owner. Raises `LabError` if it has no snapshots by its kind, `OwnerError` if it is another's."""
+        """Return the lab's owner. Raises `LabError` if it has no snapshots by its kind, `OwnerError` if it has another owner."""
         hypervisor, name = self.plan["hypervisor"], self.plan["cluster"]["name"]
         if hypervisor["kind"] != "sandbox":
             raise SnapshotError(f"snapshots need hypervisor.kind sandbox; cluster {name} has {hypervisor['kind']}")
@@ -81,7 +81,7 @@ class Lab:
 
 
 Note = Callable[[str], None]
-"""Is called with what was not possible and is no error, such as setting a machine's clock."""
+"""Is called with what was not possible and is not an error, such as setting a machine's clock."""
 
 
 def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
@@ -227,7 +227,7 @@ def delete(lab: Lab, name: str) -> None:
     path = manifest.place(lab.state_dir, name)
     if not path.is_dir():
         manifest.read(lab.state_dir, name)
-    # Without its manifest it is no snapshot, wherever this is killed.
+    # Without its manifest it is not a snapshot, wherever this is killed.
     with files.staging(path.parent) as stage:
         path.rename(stage / name)
 

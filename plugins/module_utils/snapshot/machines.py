@@ -1,6 +1,6 @@
 """Machines of a snapshot: paused together, memory and disks saved, restored and resumed.
 
-A disk's content becomes an immutable layer (`layer-<uuid>.qcow2`) beside the volume, and the volume an empty overlay on it.
+A disk's content becomes an immutable layer (`layer-<uuid>.qcow2`) next to the volume, and the volume an empty overlay on it.
 Backing files are named relative to the directory, so that layers are shared by hard links and each directory is complete:
 deleting a snapshot or a lab never affects another. Each step leaves disks that a machine can start from.
 """
@@ -190,7 +190,7 @@ def _size(path: Path) -> int:
 
 
 def _volumes(domain: Any) -> list[str]:
-    """Return the volume of each disk of a domain. Raises `SnapshotError` for a disk that is no volume."""
+    """Return the volume of each disk of a domain. Raises `SnapshotError` for a disk that is not a volume."""
     found = []
     for disk in ET.fromstring(domain.XMLDesc(_INACTIVE)).findall("devices/disk"):
         source, target = disk.find("source"), disk.find("target")

@@ -1,4 +1,4 @@
-"""Snapshots that a plan asks for: saved by the program that waits for the installation, at their moments."""
+"""Snapshots that a plan requests: saved by the program that waits for the installation, when their state is reached."""
 
 from __future__ import annotations
 

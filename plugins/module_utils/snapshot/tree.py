@@ -28,7 +28,7 @@ def replicate(
 ) -> dict[str, int]:
     """Make `target` the same as `source`: content, modes, owners and times; return the modes of its files and directories.
 
-    linked: files that nobody changes in place, which are shared; skip: paths of either side that are left alone, with all
+    linked: files that are never changed in place, which are shared; skip: paths of either side that are left alone, with all
     below them; private: group and others get no access to the copies (shared files keep their modes); modes: those to use in the
     place of `source`'s, as they were returned when it was made. Sockets, pipes and devices are not copied. A file with the
     same size and modification time is taken for the same.

@@ -91,7 +91,7 @@ def event(
     when = datetime.datetime.now(datetime.UTC) if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC)
     stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     always: _Always = {"time": stamp, "kind": kind, "level": level, "subject": subject, "state": state, "text": text}
-    return {**always, **more}  # mypy forgets what More has
+    return {**always, **more}  # mypy loses the fields of More
 
 
 def level_of(name: str) -> Level:
@@ -101,7 +101,7 @@ def level_of(name: str) -> Level:
 
 
 class EventLog:
-    """Appends events to the file `path` (None: to no file); secrets: literals that are hidden, beside what looks like a secret."""
+    """Appends events to the file `path` (None: to no file); secrets: literals that are hidden, in addition to what looks like a secret."""
 
     def __init__(self, path: Path | None, secrets: Iterable[str] = ()) -> None:
         self.path, self._redactor = path, Redactor(secrets)

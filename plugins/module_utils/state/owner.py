@@ -85,7 +85,7 @@ def from_fact(data: Mapping[str, Any]) -> Caller:
 
 
 def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
-    """Return whose the cluster of the option `plan` is, by its state directory on this host; the option `owner` says who asks.
+    """Return the owner of the cluster of the option `plan`, by its state directory on this host; the option `owner` is the caller.
 
     Raises `OwnerError` when it is not the caller's, and if it has no owner yet; with `check` it then is the caller's.
     """

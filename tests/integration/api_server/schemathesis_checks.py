@@ -18,7 +18,7 @@ def wrong_data_refused(ctx: Any, response: Any, case: Any) -> bool | None:
 
 @schemathesis.check
 def answer_type(ctx: Any, response: Any, case: Any) -> None:
-    """An answer with content says its type, one that the description names; errors are JSON; what has no content has no type."""
+    """An answer with content has its type, one that the description names; errors are JSON; what has no content has no type."""
     found = (response.headers.get("content-type") or [""])[0].partition(";")[0]
     operation = case.operation.definition.raw
     described = operation["responses"].get(str(response.status_code))

@@ -22,7 +22,7 @@ SHARED = Path(os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().pare
 DESCRIPTION = SHARED / "conformance/assisted-service-swagger.yaml"
 HOOKS = Path(__file__).with_name("schemathesis_checks.py")
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
-# Not content_type_conformance: it asks for a type of answers without content, where upstream, too, gives none; answer_type is ours.
+# Not content_type_conformance: it requires a type of answers without content, where upstream, too, gives none; answer_type is ours.
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -31,7 +31,7 @@ CHECKS = (
     "wrong_data_refused",
     "answer_type",
 )
-#: Operation -> answers that the real service gives and its description forgets.
+#: Operation -> answers that the real service gives and its description omits.
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MISSING_STATUSES = {
     "v2UpdateHostInstallProgress": (409,),
@@ -58,7 +58,7 @@ pytestmark = [
 
 
 def _nullable(node: Any) -> None:
-    """An enum that may be null says so, as the tool wants it said; what may be left out may be null: both ends are written in Go."""
+    """An enum that may be null lists null, as the tool requires; what may be left out may be null: both ends are written in Go."""
     if isinstance(node, dict):
         if node.get("type") == "array":
             node["x-nullable"] = True
@@ -95,7 +95,7 @@ def _renamed(node: Any) -> None:
 
 
 def _leniently(operation: dict[str, Any]) -> None:
-    """Parameters as upstream takes them: any text is a boolean, -1 is no limit, one that is optional may be empty."""
+    """Parameters as upstream takes them: any text is a boolean, -1 means no limit, one that is optional may be empty."""
     for parameter in operation.get("parameters", ()):
         if parameter.get("format") == "uuid" and not parameter.get("required"):
             parameter["pattern"] = f"^({UUID})?$"
@@ -112,7 +112,7 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
 
     A refusal has one of two forms: the service's own or, of what never came to it, `{code, message}`.
 
-    With `schemes` any can be refused (401, 403), which some operations forget. Without them who may call is left out: the service runs
+    With `schemes` any can be refused (401, 403), which some operations omit. Without them who may call is left out: the service runs
     without authentication.
     """
     document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

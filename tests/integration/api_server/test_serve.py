@@ -96,7 +96,7 @@ class Worker(threading.Thread):
 
 
 def refusal(data: Path, *options: str) -> str:
-    """What the service says when it does not start."""
+    """What the service reports when it does not start."""
     command = [sys.executable, "-c", START, "assisted-service", "--data", str(data), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr

@@ -74,7 +74,7 @@ class Browser:
             self._process.wait()
 
     def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load a page, and wait until its script says that it is ready (`data-ready` of the root element)."""
+        """Load a page, and wait until its script reports that it is ready (`data-ready` of the root element)."""
         self.console.clear()
         self.requests.clear()
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

@@ -58,7 +58,7 @@ esac
 
 
 def in_namespace(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> threading.Thread:
-    """Run an event loop in a thread that lives in a network namespace."""
+    """Run an event loop in a thread that is in a network namespace."""
 
     def run() -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -176,7 +176,7 @@ def through_openshift_install(folder: Path) -> Callable[..., dict[str, Any]]:
 
 
 class Installation:
-    """One installation. `ending` is abi (the service lives on the first host and dies with it) or hub (it stays)."""
+    """One installation. `ending` is abi (the service runs on the first host and ends with it) or hub (it stays)."""
 
     limits: dict[str, str] = {}  # noqa: RUF012 - of the service
     render: Callable[..., dict[str, Any]] = staticmethod(render)
@@ -202,7 +202,7 @@ class Installation:
         self._stop_service = threading.Event()
 
     def run(self) -> None:
-        """Go on until every host runs from its disk."""
+        """Continue until every host runs from its disk."""
         in_namespace(self.service_namespace, self._serve)
         in_namespace(self.lab.prefix, self._drive)
         until("every host runs from its disk", self._reboots, 150)

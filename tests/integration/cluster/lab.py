@@ -208,7 +208,7 @@ class Host:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         self.processes.clear()
-        # keepalived dies with the machine, and so do its addresses.
+        # keepalived ends with the machine, and its addresses are removed.
         subprocess.run(["ip", "-n", self.namespace, "address", "flush", "dev", "eth0"], check=True)
         self.lab.address(self)
 

@@ -100,7 +100,7 @@ def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
     run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "hub", high_availability_mode="None")
     run.limits = {"FINALIZING_STAGE_WAITING_FOR_CLUSTER_OPERATORS_TIMEOUT": "5s"}
     run.run()
-    until("the service says error", lambda: run.cluster["status"] == "error")
+    until("the service reports error", lambda: run.cluster["status"] == "error")
     until("the logs are complete", lambda: run.cluster.get("logs_info") == "completed")
     [report] = [fields["report"] for name, fields in run.events if name == "cluster_operator_report"]
     known = {"name": "config-operator", "status": "progressing", "status_info": "Deploying config-operator 4.22.0-lab"}
@@ -149,7 +149,7 @@ def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> No
         "Rebooting",
     ]
     if ending == "hub":
-        until("the service says installed", lambda: run.cluster["status"] == "installed")
+        until("the service reports installed", lambda: run.cluster["status"] == "installed")
         assert all(stages[-1] == "Done" for stages in run.stages.values())
         zones = {node["metadata"]["name"]: node["metadata"]["labels"].get("zone") for node in lab.objects("nodes")}
         assert zones == roles

@@ -116,7 +116,7 @@ def host(base: Path) -> Iterator[namespaces.Running]:
 
 @pytest.fixture
 def server(base: Path, host: namespaces.Running) -> Iterator[Path]:
-    """A client's configuration with which `ssh 127.0.0.1`, run on `host`, leads to an sshd there; its key is `user` beside it."""
+    """A client's configuration with which `ssh 127.0.0.1`, run on `host`, leads to an sshd there; its key is `user` next to it."""
     if not SSHD:
         pytest.skip("needs openssh-server")
     folder = base / "ssh"

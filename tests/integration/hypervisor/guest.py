@@ -1,4 +1,4 @@
-"""A guest in a few hundred bytes: a UEFI program that says a line on the serial console, waits for a byte there, and resets."""
+"""A guest in a few hundred bytes: a UEFI program that prints a line on the serial console, waits for a byte there, and resets."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Object:
 
 
 class World:
-    """One generated state: `ours` and `foreign` are tests that say whether a thing is still there."""
+    """One generated state: `ours` and `foreign` are tests of whether a thing is still there."""
 
     def __init__(self, base: Path, number: int, chance: random.Random) -> None:
         self.chance, self.said = chance, []

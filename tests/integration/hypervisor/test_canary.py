@@ -146,7 +146,7 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
     assert {"auth of registry.example.test", "extra manifest"} <= set(embedded), "the image has what it needs"
     said["image again"] = agentlab("image", "-vvv", "--diff", *image_options(tmp_path))
     (run_dir / "logs").mkdir(exist_ok=True)
-    # What programs of a run could have said, to be gathered: each canary as itself and in the words of its kind.
+    # What programs of a run could have printed, to be gathered: each canary as itself and in the words of its kind.
     lines = [
         f"level=debug msg={value} password={value} https://u:{value}@192.0.2.1/" for value in canaries.known.values()
     ]

@@ -137,7 +137,7 @@ def test_at_their_moments(faulty: Any, guests: None) -> None:
 
 
 def test_one_does_not_receive_from_the_other(lab: Any) -> None:
-    """Two hosts on the lab's bridge, as namespaces with the nodes' MACs: what one answers never comes, what it asks does."""
+    """Two hosts on the lab's bridge, as namespaces with the nodes' MACs: the replies of one never arrive, its requests do."""
     one = lab("agtest", {"topology": "compact"})
     one.play("prepare")
     macs = [node["nics"][0]["mac"] for node in one.plan["nodes"][:2]]

@@ -184,7 +184,7 @@ namespaces.remove("agentlab-agtest", place, owner.read(place))
 
 
 def test_a_host_that_is_a_chroot(base: Path, host: namespaces.Running) -> None:
-    """As schroot and debootstrap make: the root of the mount namespace is another's."""
+    """As schroot and debootstrap make: the mount namespace has another root."""
     root, state = base / "root", base / "state" / "agtest"
     root.mkdir()
     script = 'mount --rbind / "$0"; mount -t tmpfs none "$0/srv"; touch "$0/srv/marker"; exec chroot "$0" "$@"'

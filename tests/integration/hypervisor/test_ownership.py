@@ -116,7 +116,7 @@ def test_two_checkouts_and_one_name(checkout: Callable[[str], Agentlab], base: P
     assert one("destroy").returncode == 2
     assert json.loads((state_dir / "owner.json").read_text())["mark"] == marker["mark"]
     assert other("destroy").returncode == 0
-    assert one("destroy").returncode == 0  # nothing is left to be another's
+    assert one("destroy").returncode == 0  # nothing is left that could have another owner
     assert traces() == before and not (base / "state").exists()
 
 

@@ -25,7 +25,7 @@ CLUSTER = "agtest"
 
 @pytest.fixture
 def refused(base: Path, host: namespaces.Running) -> Iterator[Any]:
-    """Runs a verb, which must fail, with a profile; returns what it said last on the standard error stream."""
+    """Runs a verb, which must fail, with a profile; returns what it last printed on the standard error stream."""
     env = {**os.environ, "AGENTLAB_RUNS": str(base / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
 
     def agentlab(verb: str, *options: str) -> subprocess.CompletedProcess[str]:

@@ -71,7 +71,7 @@ def left(one: Any) -> list[str]:
 
 
 def assert_unchanged(one: Any) -> None:
-    """Prepare has nothing to do, or the assertion says what."""
+    """Prepare has nothing to do, or the assertion lists what."""
     changed, output = one.play("prepare", "--diff")
     assert changed == 0, output
 
@@ -100,7 +100,7 @@ def press_a_key(one: Any) -> None:
 
 
 def write(one: Any, text: str, base: Path) -> None:
-    """Write a bootable disk that says a line, through the running machine's QEMU."""
+    """Write a bootable disk that prints a line, through the running machine's QEMU."""
     written = base / "disk"
     written.write_bytes(guest.disk(text))
     written.chmod(0o644)
@@ -236,7 +236,7 @@ def test_a_save_that_finds_no_room_leaves_nothing(limited: Path, booted: Any, ba
 
 
 def test_copies_run_side_by_side(booted: Any, base: Path) -> None:
-    """Each has its own name, disks and owner's marker; they go on when the lab that they were copied from is destroyed."""
+    """Each has its own name, disks and owner's marker; they keep running when the lab that they were copied from is destroyed."""
     one = booted
     write(one, "this is the disk", base)
     (one.run_dir / "note").write_text("before")

@@ -53,7 +53,7 @@ class Lab:
         return ["ip", "netns", "exec", self.ns(name), "sh", "-c", mounts + 'exec "$@"', "sh", *map(str, argv)]
 
     def program(self, host: str, program: str, argument: Any, **more: Any) -> Any:
-        """Run one of ours, decode what it says."""
+        """Run one of ours, decode what it prints."""
         text = argument if isinstance(argument, str) else json.dumps(argument)
         done = self.exec(host, self.programs / program, "--with-journal-logging=false", text, check=False, **more)
         assert done.returncode == 0, done.stderr

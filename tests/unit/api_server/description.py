@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-#: Answers that the real service gives and its description forgets.
+#: Answers that the real service gives and its description omits.
 MISSING_STATUSES = {
     ("v2UpdateHostInstallProgress", 409),
     ("v2PostStepReply", 409),
@@ -31,7 +31,7 @@ def find() -> Path | None:
 
 
 def without(value: Any, empty: tuple[Any, ...]) -> Any:
-    """A body without fields that say nothing: to a decoder in Go null, and the zero value of an optional field, are as good as absent."""
+    """A body without empty fields: to a decoder in Go null, and the zero value of an optional field, are as good as absent."""
     if isinstance(value, dict):
         return {
             name: without(entry, empty)
@@ -46,7 +46,7 @@ def without(value: Any, empty: tuple[Any, ...]) -> Any:
 class Description:
     """The description as JSON schemas. In answers fields that it does not know are an error, too.
 
-    In requests a list may be null: so the real client, written in Go, says that it has none.
+    In requests a list may be null: the real client, written in Go, sends null for an empty one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class Description:
             for key, value in node.items()
             if key not in ("properties", "example", "description")
         }
-        # An object of which nothing is said is any value in Go.
+        # An object without a description is any value in Go.
         if node.get("additionalProperties") == {"type": "object"}:
             made["additionalProperties"] = True
         if "properties" in node:
@@ -102,7 +102,7 @@ class Description:
     @functools.lru_cache(maxsize=1024)  # noqa: B019
     def resolved(self, name: str, closed: bool) -> Any:
         definition = copy.deepcopy(self.definitions[name])
-        if name == "platform":  # of a cluster that has none the real service says {"type": null}
+        if name == "platform":  # of a cluster that has none the real service sends {"type": null}
             definition["properties"]["type"] = {"anyOf": [definition["properties"]["type"], {"type": "null"}]}
         return self.schema(definition, closed)
 
@@ -129,7 +129,7 @@ class Description:
         assert known, f"{method} {path}: {status} is not described"
         schema = answers.get(status, {"schema": {"$ref": "#/definitions/error"}}).get("schema")
         if status >= 400:
-            # What the framework refuses has the shape that the description has for who may not call; of some refusals there is no word.
+            # What the framework refuses has the shape that the description has for unauthorized callers; some refusals are not described.
             refusal = {
                 "type": "object",
                 "required": ["code", "message"],

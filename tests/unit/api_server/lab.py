@@ -65,7 +65,7 @@ ENV = {
 
 _found = description.find()
 DESCRIPTION = description.Description(_found) if _found else None
-#: The description in the tree: every answer that tests ask for is as it says.
+#: The description in the tree: every answer that tests request conforms to it.
 OWN = description.Description(data.FOLDER / "swagger.yaml")
 V2 = "/api/assisted-install/v2"
 
@@ -198,7 +198,7 @@ def inventory(index: int, **fields: Any) -> dict[str, Any]:
 
 
 class Agent:
-    """Answers every step well, until its host is installed or `leave` says to stop."""
+    """Answers every step well, until its host is installed or `leave` stops it."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ def encoded(value: object) -> str:
 
 
 def forgeries() -> list[str]:
-    """Tokens that say of themselves that they are good: no signature, another kind of one, one by the public key, one of another key."""
+    """Tokens that claim to be valid: no signature, another kind of one, one by the public key, one of another key."""
     import hashlib
     import hmac
 
@@ -57,7 +57,7 @@ def forgeries() -> list[str]:
 
 @pytest.mark.skipif(DESCRIPTION is None, reason="the API description is not at hand")
 async def test_every_operation_asks_for_its_schemes(tmp_path: Path) -> None:
-    """Table: what the description says of each operation against all schemes, each in each header, and none."""
+    """Table: what the description requires of each operation against all schemes, each in each header, and none."""
     assert DESCRIPTION is not None
     unknown = str(uuid.uuid4())
     asked = 0

@@ -41,7 +41,7 @@ class Service:
 
 
 def plain(body: Any) -> Any:
-    """Without what the real client says to be empty, and without ids."""
+    """Without what the real client sends empty, and without ids."""
     return {key: value for key, value in body.items() if value not in (None, [], {}, "") and key != "cluster_id"}
 
 

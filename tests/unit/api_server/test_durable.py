@@ -206,7 +206,7 @@ def test_any_refused_change_is_undone(tmp_path: Path, seed: int) -> None:
 
 
 async def test_a_refused_request_is_not_done_later(tmp_path: Path) -> None:
-    """503 on a full disk: neither this service nor the next one does it when there is room again."""
+    """503 on a full disk: neither this service nor the next one does it when there is space again."""
     async with Lab(tmp_path) as lab:
         store = lab.engine.store
         cluster = await lab.cluster(high_availability_mode="None")

@@ -195,7 +195,7 @@ async def test_no_question_holds_the_loop(tmp_path: Path) -> None:
 
 
 async def test_a_count_reads_no_event(tmp_path: Path) -> None:
-    """The page asks for counts every few seconds: they cost the same whatever is there."""
+    """The page requests counts every few seconds: they cost the same whatever is there."""
     store = Store(tmp_path / "x.db")
     filled(store, 5000)
     slices = Slices(store)

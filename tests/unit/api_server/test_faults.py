@@ -62,7 +62,7 @@ def _slow(report: Any) -> Any:
     return report
 
 
-#: Fault of the first of three hosts: how, the host's status, its text, the validation that says it, its message.
+#: Fault of the first of three hosts: how, the host's status, its text, the validation that reports it, its message.
 DISCOVERY: dict[str, tuple[Callable[[Agent], None], str, str, str, str]] = {
     "memory": (
         _set(memory={"physical_bytes": 2**30, "usable_bytes": 2**30, "physical_bytes_method": "dmidecode"}),
@@ -311,7 +311,7 @@ async def test_media_lost(tmp_path: Path, when: str) -> None:
             await agent.reply({"step_type": kind, "step_id": "x"}, None, code=256)
         host = await lab.call("GET", agent.path)
         assert host["status"] == ("disconnected" if when == "discovery" else "error")
-        # In discovery the next look at the host says of every disconnected one, as upstream's, that it stopped communicating.
+        # In discovery the next check of the host reports of every disconnected one, as upstream's, that it stopped communicating.
         assert host["status_info"] in (MEDIA_DISCONNECTED, state.DISCONNECTED if when == "discovery" else "")
         assert host["media_status"] == "disconnected"
         [event] = [e for e in await lab.call("GET", "/events") if e["name"] == "host_media_disconnected"]

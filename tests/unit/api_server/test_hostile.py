@@ -585,7 +585,7 @@ async def test_one_upload_of_a_host_at_a_time(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    """What would change it is refused; reading continues, and so does writing once there is space."""
+    """What would change it is refused; reading continues, as does writing once there is space."""
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
         infra_env = await lab.infra_env(cluster["id"])

@@ -22,7 +22,7 @@ from .lab import PULL_SECRET, VERSION, Agent, Lab, inventory
 
 #: Seconds; 0.05 is what is promised, the rest is what a turn costs more where others fill the processor's caches.
 MOST = 0.075
-#: Room for texts beside the other fields of a body.
+#: Space for texts in addition to the other fields of a body.
 LARGE, NETWORKS = limits.MAX_BODY - 4096, limits.MAX_INFRA_ENV - 4096
 
 

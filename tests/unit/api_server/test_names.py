@@ -1,4 +1,4 @@
-"""Names that a service without tokens answers to, and the headers of what it says."""
+"""Names that a service without tokens accepts, and the headers of its responses."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_bundles_say_where_operators_come_from() -> None:
         [{"id": "virtualization"}, {"id": "openshift-ai", "optional_operators": ["amd-gpu"]}],
     )
     by_name = {op["name"]: op for op in found}
-    assert "source_bundles" not in by_name["cnv"], "who asks for an operator by itself has it by itself"
+    assert "source_bundles" not in by_name["cnv"], "who requests an operator by itself has it by itself"
     assert by_name["amd-gpu"]["source_bundles"] == ["openshift-ai"]
     assert by_name["kmm"]["dependency_only"] is True
     assert operators.chosen_bundles({"monitored_operators": found})[1] == {

@@ -1,4 +1,4 @@
-"""The page at `/`: what can be said of it without a browser."""
+"""The page at `/`: what can be tested without a browser."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_words_are_not_broken_on_a_narrow_screen() -> None:
     wide, narrow = TEXT.partition("@media (max-width: 50rem)")[::2]
     assert "#events :is(td, th):nth-child(-n + 2) { white-space: nowrap" in wide
     assert "#events td:nth-child(3) { overflow-wrap: break-word; min-width: 7rem" in wide
-    # There each event is a block: time, severity and cluster beside each other, the message below them.
+    # There each event is a block: time, severity and cluster side by side, the message below them.
     assert "#events tr { display: grid" in narrow and "#events td:nth-child(4) { grid-column: 1 / -1 }" in narrow
 
 
 def test_token_leaves_the_address() -> None:
-    """`#token=%` is no encoding, and is no reason for a blank page; a token is neither in the address bar nor in the history."""
+    """`#token=%` is not valid encoding, and does not leave the page blank; a token is neither in the address bar nor in the history."""
     assert re.search(r"try \{ return decodeURIComponent\(found\); \} catch", TEXT)
     assert TEXT.count("decodeURIComponent") == 1
     assert 'history.replaceState(null, "", location.pathname + location.search)' in TEXT

@@ -93,7 +93,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"user_managed_networking": True, **vips("192.168.111.5", "192.168.111.4")},
-        # What upstream says when it is registered, and when it is changed.
+        # Upstream's message when it is registered, and when it is changed.
         ("API VIPs cannot be set with User Managed Networking", "User Managed Networking cannot be set with API VIPs"),
     ),
     ({"http_proxy": "proxy"}, "Failed to validate HTTP Proxy: Proxy URL format is not valid: 'proxy'"),

@@ -511,7 +511,7 @@ def test_store_writes_touched_fields_with_the_next_change(tmp_path: Path) -> Non
 
 
 def test_conditions_and_effects_are_known_on_both_sides() -> None:
-    """What a rule asks for is answered and what it asks to be done is done; nothing is prepared that no rule uses."""
+    """Each condition of a rule is evaluated and each effect is applied; nothing is prepared that no rule uses."""
     functions = {
         node.name: node
         for path in (*Path(engine.__file__).parent.glob("*.py"), Path(handlers.hosts.__file__))

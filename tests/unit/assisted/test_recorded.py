@@ -1,4 +1,4 @@
-"""What `wait-for` said of a real service through an installation, it says of the same states now.
+"""What `wait-for` printed about a real service through an installation, it prints about the same states now.
 
 `waitfor.json`: `polls`, each with what changed of the validations (`{id: [category, status, message]}`, null: no longer reported) and the
 events that were new; `said`: level and text of the resulting messages.

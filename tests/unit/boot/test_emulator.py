@@ -1,4 +1,4 @@
-"""The program of the BMCs: whom it answers, and the headers of what it says. No libvirt is asked."""
+"""The program of the BMCs: which clients it answers, and the headers of its responses. It uses no libvirt."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_a_job_of_dev_scripts_finds_its_parameter() -> None:
         ("setup/agentlab-setup-ref.yaml", 'cpu: "1"', "cpu: 1", "is not a quantity in quotes"),
         ("setup/agentlab-setup-ref.yaml", "env: OPENSHIFT_INSTALL_RELEASE_IMAGE", "env: ''", "needs a name (tag or stream:tag) and an env"),
         ("setup/agentlab-setup-ref.yaml", "    default: 130m\n", "", "AGENTLAB_TIMEOUT: the default should be a string"),
-        ("setup/agentlab-setup-ref.yaml", "- name: AGENTLAB_PAYLOAD", "- name: AGENTLAB_PAYLOADS", "commands use AGENTLAB_PAYLOAD, which is no parameter"),
+        ("setup/agentlab-setup-ref.yaml", "- name: AGENTLAB_PAYLOAD", "- name: AGENTLAB_PAYLOADS", "commands use AGENTLAB_PAYLOAD, which is not a parameter"),
         ("setup/agentlab-setup-ref.yaml", "documentation: Name of the cluster.", "documentation:", "AGENTLAB_CLUSTER: has no documentation"),
         ("setup/agentlab-setup-ref.yaml", "  resources:", "  credentials: [{name: a, namespace: b, mount_path: c}]\n  resources:", "an absolute mount_path"),
         ("setup/agentlab-setup-ref.yaml", "  resources:", "  surprise: 1\n  resources:", "unknown fields: surprise"),

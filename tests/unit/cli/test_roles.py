@@ -81,7 +81,7 @@ def test_wait_for_takes_the_directory_of_openshift_install(tmp_path: Path) -> No
 
 
 def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
-    """Nobody listens at the address in this one; names and VIPs of a plan are not asked for."""
+    """Nothing listens at this address; names and VIPs of a plan are not queried."""
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     done = play(tmp_path, "validate", kubeconfig=str(tmp_path / "kubeconfig"))
     assert done.returncode == 2 and "1 of 1 checks failed" in done.stdout and "FAIL  kubeconfig" in done.stdout, (

@@ -1,4 +1,4 @@
-"""The simulated kubelet: addresses of its node, and pods whose status says what their container does."""
+"""The simulated kubelet: addresses of its node, and pods whose status reports what their container does."""
 
 from __future__ import annotations
 

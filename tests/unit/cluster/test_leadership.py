@@ -1,4 +1,4 @@
-"""Elections among members that only know what they tell each other."""
+"""Elections among members that only know what they send each other."""
 
 from __future__ import annotations
 

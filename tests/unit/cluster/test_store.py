@@ -29,7 +29,7 @@ def test_versions_and_conflicts() -> None:
     assert first["data"] == {"x": "1"}, "objects are never changed in place"
     with pytest.raises(Conflict):
         store.update("configmaps", {**first, "data": {"x": "3"}})
-    assert store.update("configmaps", second) is second, "equal content is no change"
+    assert store.update("configmaps", second) is second, "equal content is not a change"
     store.delete("configmaps", "default", "a")
     with pytest.raises(NotFound):
         store.get("configmaps", "default", "a")

@@ -134,7 +134,7 @@ def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
 
 
 def test_a_cluster_without_a_plan(plan: dict[str, Any]) -> None:
-    """Nodes are those that there are; nothing is compared with addresses, names and VIPs that nobody planned."""
+    """Nodes are those that there are; nothing is compared with addresses, names and VIPs that are not planned."""
     kube = Kube(plan)
     checks = module.validate(None, Path("none"), lambda path: kube)
     assert [(check.name, check.ok) for check in checks] == [

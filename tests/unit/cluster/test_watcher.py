@@ -290,7 +290,7 @@ class KubeWithController(Kube):
 
 
 def test_a_controller_that_never_ran_is_no_success(kubeconfig):
-    """Upstream's wait-for says that the cluster is installed; the lab's wait names the controller as the first cause."""
+    """Upstream's wait-for reports that the cluster is installed; the lab's wait names the controller as the first cause."""
     clock, said = Clock(), []
     kube = KubeWithController(kubeconfig, clock, recovers_after=10**9)
     assert InstallWatcher(kube, lambda level, text: None, clock).run()

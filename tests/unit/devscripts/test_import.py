@@ -271,7 +271,7 @@ CI = {
     "AGENT_USE_APPLIANCE_MODEL=true": "no boot mode runs the appliance",
     "BOND_CONFIG=active-backup": "two interfaces of a node cannot be in one network, which a bond needs",
     "NODES_PLATFORM=baremetal": "agentlab makes the machines itself",
-    "BMC_DRIVER=ipmi": "BMCs speak Redfish only; there are redfish and redfish-virtualmedia",
+    "BMC_DRIVER=ipmi": "BMCs support Redfish only; there are redfish and redfish-virtualmedia",
 }
 
 

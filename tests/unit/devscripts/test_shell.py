@@ -1,4 +1,4 @@
-"""Configurations are read without a shell: what is no assignment is an error with its line."""
+"""Configurations are read without a shell: what is not an assignment is an error with its line."""
 
 from __future__ import annotations
 

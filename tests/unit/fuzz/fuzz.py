@@ -3,7 +3,7 @@
     fuzz.py [--seconds N | --inputs N] [--seed N] [--keep DIR] [--record FILE] [TARGET ...]
 
 Every target gets the same share of the time, or N inputs. An input that raises anything but the library's own error, takes more
-than `CPU_LIMIT` seconds, or more memory than `MEMORY_LIMIT`, is a failure; with `--keep` it is written down. The last line has
+than `CPU_LIMIT` seconds, or more memory than `MEMORY_LIMIT`, is a failure; with `--keep` it is saved. The last line has
 the figures. What a run does depends on the seed alone, up to where its time ends. Inputs that were failures once are kept in
 `seeds/TARGET/`; every run begins with them, and with each document whose fields are in turn null, floats, and of other types.
 `--record` adds a line for each target: commit, target, seed, inputs, failures, CPU seconds; `totals.jsonl` is the committed one.

@@ -74,7 +74,7 @@ _WORDS = (
 
 @functools.cache
 def _places(data: bytes) -> list[list[int]]:
-    """Where each word stands in an ISO; a place for each descriptor and area first."""
+    """Where each word is in an ISO; a place for each descriptor and area first."""
     found = [[32768], [16 * 2048 + 156], [32744], [32672]]
     return found + [
         places for word in _WORDS if (places := [match.start() for match in re.finditer(re.escape(word), data)])
@@ -82,7 +82,7 @@ def _places(data: bytes) -> list[list[int]]:
 
 
 def mangle_iso(rng: random.Random, data: bytes) -> bytes:
-    """Damage where it matters: descriptors, directories, and the small files that say where the rest is."""
+    """Damage where it matters: descriptors, directories, and the small files that list where the rest is."""
     found = bytearray(data)
     for __ in range(rng.choice((1, 2, 4, 8))):
         at = max(0, rng.choice(rng.choice(_places(data))) + rng.randrange(-16, 200))

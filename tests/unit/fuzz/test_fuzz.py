@@ -1,4 +1,4 @@
-"""A short run of the fuzzer beside this file; it says itself what a failure is."""
+"""A short run of the fuzzer in this directory; it reports itself what a failure is."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Directory:
         self.log = Log(None, emit=lambda _line: None)
 
     def write(self, name: str, content: Any) -> None:
-        """Write a file; what is no text becomes YAML."""
+        """Write a file; what is not a string becomes YAML."""
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))

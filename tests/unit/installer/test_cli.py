@@ -1,4 +1,4 @@
-"""The command line: where its options may stand, and what it says to wrong ones."""
+"""The command line: where its options are allowed, and its messages for wrong ones."""
 
 from __future__ import annotations
 

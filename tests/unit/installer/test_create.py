@@ -300,7 +300,7 @@ def test_where_hosts_come_from_is_for_debugging(sno: Any, make: Any, capsys: pyt
 
 @pytest.mark.parametrize("target", ["cluster-manifests", "image", "config-image", "pxe-files"])
 def test_no_target_leaves_a_file_that_names_the_workflow(sno: Any, target: str) -> None:
-    """As the installer today, beside which this was checked."""
+    """As the installer today, with which this was compared."""
     sno.create(target)
     assert not list(sno.path.rglob(".agentworkflow*"))
 
@@ -647,7 +647,7 @@ def test_minimal_iso(sno: Any, make: Any) -> None:
 
 
 def test_250_hosts(directory: Any, make: Any) -> None:
-    """Bonds and VLANs for each: a manifest, a folder with its keyfiles, and the files that tell it from the others."""
+    """Bonds and VLANs for each: a manifest, a folder with its keyfiles, and the files in which it differs from the others."""
     config, agent = make.fleet(250)
     directory.write("install-config.yaml", config)
     directory.write("agent-config.yaml", agent)
@@ -694,7 +694,7 @@ def test_fencing_credentials_by_mac(directory: Any, make: Any) -> None:
 
 
 def test_fencing_credentials_from_a_file(sno: Any) -> None:
-    """Beside manifests, fencing-credentials.yaml goes into the image as it is, and is consumed with them."""
+    """In addition to manifests, fencing-credentials.yaml goes into the image as it is, and is consumed with them."""
     text = "# ours\ncredentials:\n- hostname: m0\n  username: a\n  password: b\n  address: redfish+https://1.2.3.4/x\n"
     place = "/etc/assisted/hostconfig/fencing-credentials.yaml"
     path = sno.path / "fencing-credentials.yaml"

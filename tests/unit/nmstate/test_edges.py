@@ -1,4 +1,4 @@
-"""Edges at which nmstate 2.2.38 was seen to do other than one would think."""
+"""Edges at which nmstate 2.2.38 behaves unexpectedly."""
 
 from __future__ import annotations
 

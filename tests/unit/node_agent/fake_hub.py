@@ -27,7 +27,7 @@ TOKEN = "hub-token"
 
 
 class FakeHub:
-    """`objects`: (plural, namespace, name) -> object. `service` gets the hosts; `refused` says what was wrong with requests."""
+    """`objects`: (plural, namespace, name) -> object. `service` gets the hosts; `refused` lists what was wrong with requests."""
 
     def __init__(self, service: FakeAssisted) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""A service that sends what it likes: a step touches what it is for, and ends.
+"""A service that sends what it likes: a step touches only its own objects, and ends.
 
 An audit hook of the interpreter sees every file that is opened to write, removed, renamed or linked, every program that is
 started and every connection. Each field of each step's argument is given each hostile value.

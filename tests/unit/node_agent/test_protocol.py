@@ -1,4 +1,4 @@
-"""The conversation without any input or output: what is said, in which order, after how long."""
+"""The conversation without any input or output: which messages are sent, in which order, after how long."""
 
 from __future__ import annotations
 

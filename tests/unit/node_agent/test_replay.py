@@ -1,4 +1,4 @@
-"""What the real agent said to our service when it was recorded is taken by our service now, and makes its hosts known."""
+"""What the real agent sent to our service when it was recorded is accepted by our service now, and makes its hosts known."""
 
 from __future__ import annotations
 

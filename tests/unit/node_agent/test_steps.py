@@ -321,7 +321,7 @@ def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     log.parent.mkdir()
     log.touch()
     if host.run(["stat", "--format=%W", str(log.parent)]).output.strip() in ("0", "-"):
-        pytest.skip("this file system keeps no time of birth")
+        pytest.skip("this file system keeps no creation time")
     assert not install.network_by_hand(log, keyfiles)  # all is older than the console
     (keyfiles / "notes").write_text("[other]\n")
     assert not install.network_by_hand(log, keyfiles)

@@ -353,7 +353,7 @@ def test_failure_is_reported_after_three_tries(played: FakeService, host: Path) 
     writer = host.parent / "bin/coreos-installer"
     command = f"{writer} [install --insecure -i /opt/install-dir/master-h.ign --copy-network /dev/sda]"
     assert played.stages()[2:] == [
-        *WRITING,  # once: a new try is no progress until it is further than the one before
+        *WRITING,  # once: a new attempt is not progress until it is further than the one before
         (
             "Failed",
             f'failed after 3 attempts, last error: failed executing {command}, Error exit status 1, LastOutput "Error: no space left"',

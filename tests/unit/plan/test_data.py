@@ -1,4 +1,4 @@
-"""A profile and a plan are data: whatever stands in a text of them, nothing evaluates it."""
+"""A profile and a plan are data: no text in them is evaluated."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_the_inventory_has_no_template_but_its_own(tmp_path: Path) -> None:
 
 
 def test_a_text_of_a_plan_is_validated_too(tmp_path: Path) -> None:
-    """Each text of a plan, replaced by each payload, is refused with file, line and field, or means nothing to anybody."""
+    """Each text of a plan, replaced by each payload, is refused with file, line and field, or has no effect."""
     good = build.build(profile.load("compact_ipv6_static", PROFILES), "ostest")
     # Free text: only compared (passwords), or a value of a file that the installer validates.
     free = {"password", "install_config", "agent_config", "network_config", "payload_overrides"}

@@ -134,7 +134,7 @@ def test_verbs_that_need_no_files_do_not_ask_for_them(tmp_path: Path, monkeypatc
     for verb in ("prepare", "configure", "image", "deploy"):
         with pytest.raises(ProfileError, match=r"installer\.ssh_key_file"):
             cli.inputs(verb, "one", str(path))
-    # The plan that stands in the run directory names files as well.
+    # The plan in the run directory names files as well.
     rundir.write(rundir.prepare(tmp_path / "one", str(path), None, "one")[1])
     assert cli.inputs("destroy", "one").inventory
     with pytest.raises(ProfileError, match=r"plan\.yaml: installer\.ssh_key_file is .*none\.pub"):
@@ -155,7 +155,7 @@ def test_a_route_to_ipv6_addresses(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_numbers_of_the_readme() -> None:
-    """It said 24 GiB for what takes 14, and 4 GiB for nodes of 2 and 3."""
+    """It reported 24 GiB for what takes 14, and 4 GiB for nodes of 2 and 3."""
     text = (ROOT / "README.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| ([\d.]+) GiB \| (\d+) GiB \|$", text, re.MULTILINE)
     assert len(rows) == 3

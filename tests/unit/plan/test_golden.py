@@ -1,4 +1,4 @@
-"""Every profile has golden files: the plan and the installer's input that it comes to.
+"""Every profile has golden files: the plan and the installer's input that results from it.
 
 `AGENTLAB_UPDATE_GOLDEN=1 pytest tests/unit/plan` writes them again; read the diff before you commit it.
 """

@@ -1,4 +1,4 @@
-"""Passwords are random for each run directory, unless the profile sets them, and in no plan that is handed on."""
+"""Passwords are random for each run directory, unless the profile sets them, and not in a plan that is passed on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_they_are_random_and_made_once(tmp_path: Path) -> None:
 
 
 def test_those_of_the_profile_count_and_are_not_handed_on(tmp_path: Path) -> None:
-    """The defaults of dev-scripts are still to be had."""
+    """The defaults of dev-scripts can still be set."""
     services = {"bmc": {"password": "password"}, "registry": {"username": "ocp-user", "password": "ocp-pass"}}
     plan = make(tmp_path / "run", {"services": services, "nodes": {"master-0": {"bmc": {"password": "of-its-own"}}}})
     assert "of-its-own" not in json.dumps(plan) and "ocp-pass" not in json.dumps(plan)
@@ -51,7 +51,7 @@ def test_those_of_the_profile_count_and_are_not_handed_on(tmp_path: Path) -> Non
 
 
 def test_nodes_of_a_plan_without_passwords_keep_theirs(tmp_path: Path) -> None:
-    """`configure` is handed the plan without passwords: it must not forget those of single nodes."""
+    """`configure` is handed the plan without passwords: it must not drop those of single nodes."""
     plan = make(tmp_path / "run", {"nodes": {"master-0": {"bmc": {"password": "of-its-own"}}}})
     before = kept(tmp_path / "run")
     rundir.write(inputs.prepare(plan, tmp_path / "run"))

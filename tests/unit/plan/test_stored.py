@@ -44,7 +44,7 @@ def test_what_is_planned_is_a_plan(name: str) -> None:
     "value", [None, 3.0, float("nan"), -1, 10**30, True, "", "a\nb", "{{ 1 }}", [], [None], {}, {"": None}]
 )
 def test_any_field_may_be_anything(value: Any) -> None:
-    """What is accepted is of the right type: nothing that reads a plan stumbles over it."""
+    """What is accepted is of the right type: no reader of a plan fails on it."""
     whole = plan("ha_dualstack_static")
     free = ("installer", "install_config"), ("installer", "agent_config")
     for path in leaves(whole):

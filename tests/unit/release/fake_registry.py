@@ -1,4 +1,4 @@
-"""A registry on loopback that speaks TLS and asks for credentials; its answers can be made bad."""
+"""A registry on loopback that uses TLS and asks for credentials; its answers can be made bad."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def manifest_of(fake: Fake, digest: str) -> dict[str, Any]:
 
 
 def read_all_ways(fake: Fake, digest: str, tmp_path: Path) -> list[str]:
-    """Every way to a file of the image; what each of them said. Nothing may be had by any."""
+    """Every way to a file of the image; the result of each. None may return anything."""
     pullspec, said = f"{SOURCE}@{digest}", []
     target = tmp_path / "out" / "file"
     ways: list[Callable[[], object]] = [

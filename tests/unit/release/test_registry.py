@@ -1,4 +1,4 @@
-"""A release in a registry that speaks TLS and asks for credentials, read through mirrors."""
+"""A release in a registry that uses TLS and asks for credentials, read through mirrors."""
 
 from __future__ import annotations
 

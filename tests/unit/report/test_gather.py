@@ -25,7 +25,7 @@ def plan(tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def run_dir(plan: dict[str, Any], tmp_path: Path) -> Path:
-    """A run with secrets in its own files, and the same ones where programs said them."""
+    """A run with secrets in its own files, and the same ones where programs printed them."""
     run = tmp_path / "run"
     for path, text in {
         "plan.yaml": yaml.safe_dump(plan),

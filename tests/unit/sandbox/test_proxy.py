@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 async def ports() -> AsyncIterator[tuple[int, int, int]]:
-    """Ports of a proxy, of an echo server behind it, and one behind it where nobody listens."""
+    """Ports of a proxy, of an echo server behind it, and one without a listener behind it."""
 
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.read())

@@ -96,10 +96,13 @@ def test_a_save_that_fails_does_not_end_the_wait(
     tmp_path: Path, saved: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def save(*__: object) -> object:
-        raise SnapshotError("no room")
+        raise SnapshotError("no space left")
 
     monkeypatch.setattr(moments.lab, "save", save)
     made, said = watch(tmp_path, Service("ready"), ["ready", "installed"], 5)
     made.installed()
-    assert made.failures == ["snapshot ready was not saved: no room", "snapshot installed was not saved: no room"]
+    assert made.failures == [
+        "snapshot ready was not saved: no space left",
+        "snapshot installed was not saved: no space left",
+    ]
     assert said == [f"warning: {text}" for text in made.failures]

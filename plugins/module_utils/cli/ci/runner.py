@@ -274,7 +274,7 @@ def _environment(directory: Path) -> dict[str, str]:
 
 
 def cases(job: str, stages: list[Stage], artifacts: Path, run: Run | None) -> list[junit.Suite]:
-    """Return the stages of a job as a suite, then what its run says of hosts, checks and operators (None: a failure was expected)."""
+    """Return the stages of a job as a suite, then what its run reports about hosts, checks and operators (None: a failure was expected)."""
     made = []
     for stage in stages:
         log = artifacts / f"{stage.name}.log"

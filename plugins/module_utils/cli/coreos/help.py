@@ -58,4 +58,4 @@ CUSTOMIZE = {
     "installer_config": ("path", "configuration file of coreos-installer; may be repeated"),
     "live_ignition": ("path", "Ignition config of the live system; may be repeated"),
 }
-"""Option of `customize` -> its metavar and what it is for."""
+"""Option of `customize` -> its metavar and its purpose."""

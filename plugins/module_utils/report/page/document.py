@@ -50,7 +50,7 @@ _ENDS = {
 
 @dataclass
 class Collector:
-    """Reads the run in `run_dir`. live: the run goes on. lines: see `LINES`."""
+    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`."""
 
     run_dir: Path
     live: bool = False

@@ -36,7 +36,7 @@ def page(run: Run) -> str:
         f"<title>{html.escape(verdict['cluster'])}: {html.escape(verdict['result'])}</title>\n"
         f"<style>{style}</style>\n"
         f"<noscript>{''.join(f'<p>{html.escape(text)}</p>' for text in plain)}"
-        "<p>The rest of this page needs JavaScript. All it shows is also in run.json, beside it.</p></noscript>\n"
+        "<p>The rest of this page needs JavaScript. All it shows is also in run.json, next to it.</p></noscript>\n"
         f'<main id="page"></main>\n<script type="text/plain" id="data">{data}</script>\n<script>{script}</script>\n</html>\n'
     )
 

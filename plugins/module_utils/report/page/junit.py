@@ -65,7 +65,7 @@ def suites(run: Run) -> list[Suite]:
 
 
 def body(run: Run, said: str, source: str = "") -> str:
-    """Return the body of a failure: what was said, the first cause with its next step, and the end of a log up to its moment."""
+    """Return the body of a failure: the message, the first cause with its next step, and the end of a log up to its time."""
     verdict = run["verdict"]
     parts = [said]
     if verdict["causes"]:
@@ -136,7 +136,7 @@ def _stages(run: Run) -> Iterator[Case]:
 
 
 def _hosts(run: Run) -> Iterator[Case]:
-    """Each host is done when it says so, or when the wait for the cluster that it belongs to has succeeded."""
+    """Each host is done when it reports so, or when the wait for the cluster that it belongs to has succeeded."""
     result = run["verdict"]["result"]
     waited = any(step["stage"] == "wait" for step in run["steps"])
     for lane in (one for one in run["lanes"] if one["group"] == "hosts"):

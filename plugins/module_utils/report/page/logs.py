@@ -49,7 +49,7 @@ def source(
 ) -> Source:
     """Return a log with its last `limit` lines, and up to as many within `NEAR` of the moment `at`.
 
-    shown: its path relative to the page; year: of lines without one; secrets: literals that are hidden, beside what looks like
+    shown: its path relative to the page; year: of lines without one; secrets: literals that are hidden, in addition to what looks like
     a secret. Raises `OSError`.
     """
     with path.open("rb") as stream:

@@ -185,7 +185,7 @@ class Change(TypedDict):
 
 
 class File(TypedDict):
-    """A file beside the page."""
+    """A file next to the page."""
 
     path: str
     """Its path, relative to the page."""
@@ -199,7 +199,7 @@ class Run(TypedDict):
     version: Literal["1"]
     """Version of this schema."""
     live: bool
-    """Whether the run still goes on, and the page is served with its changes."""
+    """Whether the run is in progress, and the page is served with its changes."""
     generated: int
     """When this document was made."""
     verdict: Verdict

@@ -311,4 +311,4 @@ async function start() {
   source.addEventListener("run", event => render(JSON.parse(event.data)));
   source.addEventListener("end", () => source.close());
 }
-start().catch(error => { $("page").prepend(el("section", { class: "error" }, `This page cannot be shown: ${error}. Its data is also in run.json, beside it.`)); });
+start().catch(error => { $("page").prepend(el("section", { class: "error" }, `This page cannot be shown: ${error}. Its data is also in run.json, next to it.`)); });

@@ -1,4 +1,4 @@
-"""The run page on 127.0.0.1 while a run goes on: the same page, with its changes as server-sent events.
+"""The run page on 127.0.0.1 during a run: the same page, with its changes as server-sent events.
 
 Served are the page and the files that it lists, all of which are in the report without secrets; nothing else of the run
 directory. Requests with another Host are refused, so that no web site reaches it by a name of its own.

@@ -3,7 +3,7 @@
 Command line, progress lines and layout are those of coreos-installer: GPT with the partitions BIOS-BOOT,
 EFI-SYSTEM, boot and root, the Ignition config in /ignition/config.ign and the network of --copy-network in
 /coreos-firstboot-network of the boot file system, and the file ignition.firstboot that makes the boot loader ask for
-Ignition once. The root partition is ext4 and holds the root file system as root.squashfs, beside what becomes of /etc and
+Ignition once. The root partition is ext4 and holds the root file system as root.squashfs, next to what becomes of /etc and
 /var.
 """
 
