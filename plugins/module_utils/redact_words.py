@@ -24,7 +24,7 @@ _KEYS = _words(
     access account api auth client decryption encryption hmac host license master preshared private secret session shared signing wep
     """
 )
-# What comes last says what the value is: `tokenFile` is a path, `secretName` a name.
+# The last part defines what the value is: `tokenFile` is a path, `secretName` a name.
 _HARMLESS_ENDS = _words(
     """
     age agent algorithm at audience bucket by cert check checks class conf config console controller count crt csr days dir directory disabled enabled
@@ -66,7 +66,7 @@ _INNOCENT |= {
     "||",
     "~",
 }
-# What a message says after `password: ` or `token: ` when it does not give it.
+# What a message has after `password: ` or `token: ` when it does not give it.
 _SAID = _words(
     """
     a an and any are as at authentication bad be been but by can cannot cert certificate check connection context could created crypto decode deleted

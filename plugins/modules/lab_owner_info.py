@@ -1,12 +1,12 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check whose a cluster is; see DOCUMENTATION."""
+"""Check the owner of a cluster; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: lab_owner_info
-short_description: Check whose a cluster is
+short_description: Check the owner of a cluster
 version_added: 1.0.0
 description:
   - Reads C(owner.json) of a cluster's state directory, and fails when the cluster belongs to another user or another run directory.
@@ -26,7 +26,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Check whose the cluster is
+- name: Check the owner of the cluster
   agentlab.ocp.lab_owner_info:
     state_dir: "{{ agentlab_plan.hypervisor.state_dir }}"
     owner: "{{ agentlab_owner }}"
@@ -35,7 +35,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 owner:
-  description: Whose the cluster is, as in C(owner.json); null when there is none.
+  description: The owner of the cluster, as in C(owner.json); null when there is none.
   returned: success
   type: dict
 """

@@ -103,7 +103,7 @@ def test_kernel_arguments_round_trip(iso: Path) -> None:
     assert digest(iso) == pristine
 
 
-def test_the_old_header_of_arguments_says_the_same(iso: Path) -> None:
+def test_the_old_header_of_arguments_is_equivalent(iso: Path) -> None:
     with LiveIso(iso) as live:
         record = next((r for p, r in live.fs.walk() if p.endswith("kargs.json")), None)
         if record is None or iso.read_bytes()[32672:32680] != b"coreKarg":

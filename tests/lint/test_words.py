@@ -56,10 +56,42 @@ WORDS = (
     Word(r"\b(it|which|they|file|that) (lies|lie) (in|below|beside|behind)\b", "is in"),
     Word(r"\bof (its|one's|their) own accord\b", "automatically"),
     Word(r"\bby the way\b", "nothing"),
+    Word(r"\b(goes|go|went) on\b", "continue, resume, be in progress"),
+    Word(r"\b(it|that|profile|plan) comes? to\b", "result in"),
+    Word(
+        r"\bnobody\b|\bno one\b", "no user, or the passive voice", r"[\"'{]nobody\b|\bimage nobody\b|\bnobody:|:nobody"
+    ),
+    Word(r"\b(some|any|every)body\b", "a user, everyone", r"\b(by|of)[ -]somebody\b|somebody@"),
+    Word(r"\btells?\b", "report, print"),
+    Word(r"\bsays\b|\b(was|is|be) said\b", "report, print, contain"),
+    Word(r"\bwho asks\b", "caller"),
+    Word(r"\bspeaks?\b", "use, support, implement"),
+    Word(r"\bhears?\b", "receive"),
+    Word(r"\b(dies|lives|born)\b", "end, be in, be created"),
+    Word(r"\bforgets?\b|\bforgotten\b", "omit, discard, delete", r"\b(EXISTS|FROM|INTO) forgotten\b"),
+    Word(r"\bstumbles?\b", "fail on"),
+    Word(r"\b(?-i:is|are|was|were) no (?!longer\b|more\b|less\b)", "is not a", r"\bthere (is|are|was|were) no\b"),
+    Word(r"\bstands? (for|in)\b", "represent, replace, be in"),
+    Word(r"\bbeside\b", "next to, in addition to", r"[\"'{/]beside\b|\bbeside:"),
+    Word(r"\bhand(s|ed)? on\b", "pass on"),
+    Word(r"\banother's\b", "of another owner", r"\banother's replies\b"),
+    Word(r"\bof one's\b|\bone's own\b", "your own"),
+    Word(r"\b(to|may|can) be had\b", "available"),
+    Word(r"\band so (is|are|does|do)\b", "as is, as does"),
+    Word(r"\bwhose (the|a) (cluster|lab|request|directory) is\b", "the owner of"),
+    Word(r"\bwhat [a-z' ]{1,30} (is|are) made of\b", "parts, contents"),
+    Word(r"\bhence\b", "so, therefore", r"\bhence (conflicting|cannot)\b"),
+    Word(r"\bshall\b", "must"),
+    Word(r"\broom (for|left)\b|\bno room\b|\benough room\b", "space"),
+    Word(r"\bonce more\b", "again"),
+    Word(r"\bat (its|their) moments?\b", "when it is triggered"),
+    Word(r"\b(for want of|in vain|meant to have)\b", "a plain statement"),
+    Word(r"^\W*Needed (is|are)\b", "Requirements:"),
+    Word(r"\bmust be text\b", "must be a string"),
 )
 NAMES = re.compile(
     r"\b(Wishes|WISHES|wishes_of|insist|ailing|PATIENCE|TAKEN_ALONG|FORGOTTEN|_FORGOTTEN|Doors|Bodies|BY_PEOPLE|judge|Played|Talk|_tell\w*|_heard|_born|"
-    r"_lives|test_\w*_(told|anew|nobody|is_none|are_none|for_ever|goes_on|people|judged|mended|namesakes?|strangers?)(_\w+)?)\b"
+    r"_lives|test_\w*_(told|anew|nobody|is_none|are_none|for_ever|goes_on|people|judged|mended|namesakes?|strangers?|says|said|tells|speaks|hears|forgets|beside|anybody|somebody|everybody)(_\w+)?)\b"
 )
 
 

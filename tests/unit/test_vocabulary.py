@@ -1,4 +1,4 @@
-"""What several parts must spell alike is spelled in one place, and the parts that are no Python agree with it."""
+"""What several parts must spell alike is spelled in one place, and the parts that are not Python agree with it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_no_one_spells_them_again() -> None:
             continue
         for line, text in literals(path):
             if spelled(text):
-                found.append(f"{name}:{line}: {text!r} stands in module_utils/vocabulary.py")
+                found.append(f"{name}:{line}: {text!r} is in module_utils/vocabulary.py")
     assert not found, "\n".join(found)
 
 

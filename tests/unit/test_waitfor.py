@@ -214,7 +214,7 @@ def test_cancelled_is_reported_with_its_operators(directory: Path, world: World)
     ]
 
 
-def test_stuck_in_ready_says_that_operators_cannot_be_listed(directory: Path, world: World, port: int) -> None:
+def test_stuck_in_ready_reports_that_operators_cannot_be_listed(directory: Path, world: World, port: int) -> None:
     world.answers[f"{SERVICE}/clusters/c"] = World.cluster("ready")
     code, said = wait(directory, world, "bootstrap-complete")
     assert code == 5 and 60 < world.clock.now - START < 70

@@ -83,7 +83,7 @@ class Cluster(NamedTuple):
         return ["sudo"] if os.geteuid() else []
 
     def check_remote_owner(self) -> None:
-        """Ask a hypervisor that is reached by ssh whose the cluster is; `find` has done so for one on this host.
+        """Query a hypervisor that is reached by ssh for the owner of the cluster; `find` has done so for one on this host.
 
         Raises LabError when it cannot be asked, `OwnerError` for a cluster of another.
         """

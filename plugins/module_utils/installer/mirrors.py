@@ -40,7 +40,7 @@ def merge(sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def render(sources: list[dict[str, Any]], *, blocked: bool) -> str:
-    """registries.conf for `imageDigestSources`; `blocked` says whether the release knows NeverContactSource."""
+    """registries.conf for `imageDigestSources`; `blocked` is whether the release knows NeverContactSource."""
     if not sources:
         return DEFAULT
     entries = [source for source in merge(sources) if source["mirrors"]]

@@ -1,7 +1,7 @@
 """Assets, in the order of what they are made from; what is on disk or in the state file is not made again.
 
 The rules are those of openshift-install's asset store. What differs: inputs stay where they are, so "it is on disk"
-says nothing. An input counts as changed when its hash isn't the recorded one.
+is not a criterion. An input counts as changed when its hash isn't the recorded one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Asset:
     name: what messages call it; key: its key in the state file; needs: names of what it is made from.
     generate(build) makes its value: anything JSON can hold, or None. load(build, texts) reads it from `sources`, file names
     relative to the directory or a pattern `folder/*`. files(value) gives what to write: path -> (content, mode).
-    follow: the value is what `generate` says now; what is made from it is made again when the last run's was another.
+    follow: the value is what `generate` returns now; what is made from it is made again when the last run's was another.
     removable: when its files are deleted, it is, too, unless the last run consumed its inputs.
     keep: what is on disk wins over what it would be made from, unless that has changed since.
     volatile: generated each time; persist(value) is what the state file stores anyway.

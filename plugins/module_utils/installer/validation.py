@@ -217,7 +217,7 @@ class _Entry:
     net: check.Network | None
 
     def usable(self, log: Log, networking: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> bool:
-        """Return whether the network is one, so that more can be said of it."""
+        """Return whether the network is one, so that more checks apply to it."""
         net = self.net
         if net is None:
             errors.invalid(self.path, self.text, f"invalid CIDR address: {self.text}")

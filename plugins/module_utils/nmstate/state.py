@@ -38,7 +38,7 @@ class Interface:
 
     `ip` holds the addresses' configuration by family, None when there is none, `given` the same before it was tidied up;
     `rules` and `dns` are by family as well.
-    `desired` says that the state names it.
+    `desired` means that the state names it.
     """
 
     conf: dict[str, Any]

@@ -122,7 +122,7 @@ def _nodes(plan: Plan) -> list[list[Any]]:
         wide += [((*size, *card) if index == 0 else ("",) * len(size) + card) for index, card in enumerate(own)]
     about, on = ("node", "role", "vCPUs", "MiB", "GiB"), ("interface", "network", "MAC", "address")
     caption = f"{len(nodes)} node{'s' * (len(nodes) > 1)}, {sum(n['vcpus'] for n in nodes)} vCPUs, {sum(n['memory_mib'] for n in nodes)} MiB"
-    # The network says nothing where there is only one.
+    # The network is left out where there is only one.
     several = len(plan["networks"]) > 1
     narrow = (*on[: 1 + several], *on[2:])
     short = [(*card[: 2 + several], *card[3:]) for card in cards]

@@ -19,7 +19,7 @@ class Size(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The machines of one role: how many unless a profile says otherwise, and their size with each payload.
+    """The machines of one role: how many by default, and their size with each payload.
 
     least, most: how many a profile may ask for. The sizes under `ocp` are those of dev-scripts (`common.sh`), so that
     results compare; with those under `lab`, which are for the lab payload, HA fits into 16 GiB.

@@ -1,3 +1,3 @@
-"""Release payloads: what a release image says, and files out of its components, read straight from a registry."""
+"""Release payloads: the metadata of a release image, and files out of its components, read straight from a registry."""
 
 from __future__ import annotations

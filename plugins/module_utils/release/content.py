@@ -73,7 +73,7 @@ def read_all(source: Source, limit: int) -> bytes:
 
 
 class Verified:
-    """A stream of content that never gives more than its descriptor says; `finish` compares size and digest.
+    """A stream of content that never gives more than the size in its descriptor; `finish` compares size and digest.
 
     Nothing that was read may be used before `finish` has returned.
     """

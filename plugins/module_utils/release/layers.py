@@ -78,7 +78,7 @@ class _Damaged(RegistryError):
 
 @contextmanager
 def opened(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tarfile.TarFile]:
-    """The archive of a layer. RegistryError, at the latest at the end: it is not what its descriptor says, or no archive."""
+    """The archive of a layer. RegistryError, at the latest at the end: it differs from its descriptor, or no archive."""
     with registry.blob(pullspec, layer) as stream:
         try:
             with tarfile.open(

@@ -1,4 +1,4 @@
-"""What differs between releases of the installer, as data: one file per release, each says what it changes of the one before it."""
+"""What differs between releases of the installer, as data: one file per release, each lists what it changes of the one before it."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def refusal(data: Path, *options: str) -> str:
     return done.stderr.strip()
 
 
-def test_one_line_says_why_it_does_not_start(served: Served, tmp_path: Path) -> None:
+def test_one_line_has_the_reason_why_it_does_not_start(served: Served, tmp_path: Path) -> None:
     served.start()
     address = served.url.removeprefix("http://")
     assert refusal(tmp_path / "other", "--listen", address).endswith(

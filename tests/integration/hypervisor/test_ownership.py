@@ -1,4 +1,4 @@
-"""Whose a cluster is: every verb of another checkout or user is refused, and nothing is removed that does not carry the cluster's mark."""
+"""The owner of a cluster: every verb of another checkout or user is refused, and nothing is removed that does not carry the cluster's mark."""
 
 from __future__ import annotations
 

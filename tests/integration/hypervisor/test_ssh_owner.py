@@ -1,4 +1,4 @@
-"""Whose a cluster is on a hypervisor that is reached by ssh: an sshd in a sandbox of ours, which has a libvirt of its own, plays it."""
+"""The owner of a cluster on a hypervisor that is reached by ssh: an sshd in a sandbox of ours, which has a libvirt of its own, plays it."""
 
 from __future__ import annotations
 

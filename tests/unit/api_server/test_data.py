@@ -22,7 +22,7 @@ def test_every_table_has_a_schema() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_table_is_as_its_schema_says(name: str) -> None:
+def test_table_conforms_to_its_schema(name: str) -> None:
     schema = json.loads((FOLDER / f"{name}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$id"].endswith(f"{name}.schema.json")

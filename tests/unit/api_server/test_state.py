@@ -475,7 +475,7 @@ def test_thresholds_per_release(version: str, cpus: int) -> None:
     assert requirements_for(DEFAULT_REQUIREMENTS, version)["sno"]["cpu_cores"] == cpus
 
 
-def test_store_forgets_what_was_deleted(tmp_path: Path) -> None:
+def test_store_drops_what_was_deleted(tmp_path: Path) -> None:
     store = Store(tmp_path / "state.sqlite")
     host = store.create("host", "h", {"status": "known"})
     store.commit()

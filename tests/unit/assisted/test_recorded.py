@@ -27,7 +27,7 @@ class Validations:
         return json.dumps(found)
 
 
-def test_what_is_said_of_a_real_service() -> None:
+def test_messages_about_a_real_service() -> None:
     recorded = json.loads((HERE / "waitfor.json").read_text())
     monitor, events, said = Monitor(), list[dict[str, Any]](), list[tuple[str, str]]()
     checks: dict[str, Validations] = {}

@@ -92,7 +92,7 @@ def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
-def test_what_a_console_said_can_be_a_failure(tmp_path: Path) -> None:
+def test_output_of_a_console_can_be_a_failure(tmp_path: Path) -> None:
     path = tmp_path / "junit.xml"
     (tmp_path / "wait.log").write_text("before\n\x1b[31mlast\x07\n")
     failed = stages.Stage("wait", 1.0, "\x1b[31mnot as configured:\x1b[0m\x07")

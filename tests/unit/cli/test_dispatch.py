@@ -234,7 +234,7 @@ def test_a_wrong_profile_is_reported_before_anything_runs(tmp_path: Path) -> Non
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_later_verb_without_a_plan_says_how_to_make_one(tmp_path: Path) -> None:
+def test_a_later_verb_without_a_plan_reports_how_to_make_one(tmp_path: Path) -> None:
     done = agentlab("configure", runs=tmp_path)
     assert done.returncode == 2
     assert "there is no plan yet; make one: agentlab plan PROFILE --write" in done.stderr

@@ -53,7 +53,7 @@ def test_ignition(iso: Path, tmp_path: Path) -> None:
     assert dest.read_bytes() == pristine
 
 
-def test_too_large_says_so(iso: Path, tmp_path: Path) -> None:
+def test_too_large_is_reported(iso: Path, tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(bytes(range(256)) + __import__("random").Random(1).randbytes(90_000))
     result = run("iso_ignition", path=iso, src=tmp_path / "noise")
     assert result["failed"] and "Compressed initramfs is too large" in result["msg"]

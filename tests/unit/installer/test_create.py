@@ -115,7 +115,7 @@ def test_removed_edit_is_made_again(sno: Any) -> None:
     assert aci.read_text() == made
 
 
-def test_manifests_beside_a_new_install_config_are_discarded(sno: Any) -> None:
+def test_manifests_next_to_a_new_install_config_are_discarded(sno: Any) -> None:
     sno.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "s390x"}})
     sno.create("cluster-manifests")
     assert any(text.startswith("Discarding the InfraEnv Config that was provided") for text in sno.said("warning"))
@@ -390,7 +390,7 @@ def test_vsphere_in_its_first_form(directory: Any, make: Any) -> None:
     ]  # fmt: skip
 
 
-def test_manifests_with_mirrors_and_hosts_beside_them(
+def test_manifests_with_mirrors_and_hosts_next_to_them(
     sno: Any, directory: Any, make: Any, base_iso: Path, tmp_path: Path
 ) -> None:
     """Without an install-config: the manifests are the cluster, agent-config has the hosts, and the mirrors are the user's own."""

@@ -82,7 +82,7 @@ class TestAddresses:
         assert found["ipv6"]["dhcp-duid"] == "llt" and found["ipv6"]["addr-gen-mode"] == "1"
         assert found["ipv6"]["method"] == "dhcp" and found["ipv6"]["dhcp-hostname"] == "a.b"
 
-    def test_static_beside_dhcp(self) -> None:
+    def test_static_in_addition_to_dhcp(self) -> None:
         found = one(ipv4={"enabled": True, "dhcp": True, "address": [{"ip": "192.0.2.1", "prefix-length": "24"}]})
         assert found["ipv4"]["method"] == "auto" and found["ipv4"]["address0"] == "192.0.2.1/24"
 

@@ -79,7 +79,7 @@ def test_refused_indefinitely(service: FakeAssisted, start: Callable[..., subpro
     assert len(service.requests) == 1 and agent.poll() is None
 
 
-def test_failed_poll_forgets_replies(service: FakeAssisted, start: Callable[..., object]) -> None:
+def test_failed_poll_drops_replies(service: FakeAssisted, start: Callable[..., object]) -> None:
     names = step("domain-resolution", '{"domains":[{"domain_name":"localhost"}]}')
     service.instructions = [[names]]
     start()

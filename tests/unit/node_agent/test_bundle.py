@@ -38,7 +38,7 @@ def test_needs_nothing_but_the_standard_library(programs: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_program_says_what_it_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_program_prints_its_usage(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(f"ansible_collections.agentlab.ocp.payload.node_agent.{name}")
     with pytest.raises(SystemExit) as end:
         module.main(["--help"])

@@ -414,7 +414,7 @@ def test_an_agent_based_installation_continues_without_the_service(
         controller_of(played, Cluster()).set_ready_state()
 
 
-def test_the_controller_says_once_that_it_is_ready(played: FakeService) -> None:
+def test_the_controller_reports_once_that_it_is_ready(played: FakeService) -> None:
     """By an event with a name of its own: the bootstrap host looks for that."""
     cluster = Cluster()
     made: list[Any] = []

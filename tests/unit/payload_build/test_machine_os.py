@@ -114,7 +114,7 @@ def test_cpio_tree(tmp_path: Path) -> None:
     ] == [("d", 0), ("link", 6), ("d/file", 5)]
 
 
-def test_kargs_area_has_the_size_that_kargs_json_says() -> None:
+def test_kargs_area_has_the_size_in_kargs_json() -> None:
     text = bootloader.grub_cfg("a=1 b=2")
     start = text.index("a=1")
     assert text[start + bootloader.KARG_AREA :].startswith(bootloader.KARG_MARK)

@@ -130,7 +130,7 @@ def test_duplicate_hostname(tmp_path: Path) -> None:
     assert [host["hostname"] for host in configs.agent_config(made)["hosts"]] == ["master-0", "master-1", "master-1"]
 
 
-def test_the_table_says_what_others_do() -> None:
+def test_the_table_matches_what_others_do() -> None:
     """Stages, statuses and components are those of the service and of the release; the lab's process knows its kinds."""
     assert set(STAGES) >= {stage for of_role in tables.STAGES.values() for stage in of_role}
     known = {status for rule in state.HOST_RULES for status in (rule.dest, *rule.sources)}

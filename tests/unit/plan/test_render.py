@@ -60,7 +60,7 @@ def test_the_drawing_has_everything_inside_its_boxes(name: str, tmp_path: Path) 
         assert begin + width <= around[0][2] - 8, element.text
 
 
-def test_the_drawing_says_what_it_is_and_repeats_the_networks(tmp_path: Path) -> None:
+def test_the_drawing_has_a_title_and_repeats_the_networks(tmp_path: Path) -> None:
     """With more than one row the lines of the lower one looked like links from node to node."""
     plan = plan_of("big", tmp_path)
     root = ElementTree.fromstring(drawing.svg(plan))

@@ -1,4 +1,4 @@
-"""Plans that were edited: what is no plan is refused with file, line, field, value and what would be right."""
+"""Plans that were edited: what is not a plan is refused with file, line, field, value and what would be right."""
 
 from __future__ import annotations
 

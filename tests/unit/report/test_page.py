@@ -319,7 +319,7 @@ def test_lines(tmp_path: Path, text: str, at: int | None, level: str, unit: str,
     assert found["lines"] == [{"at": at, "level": level, "unit": unit, "text": shown}]
 
 
-def test_what_a_real_service_said(tmp_path: Path) -> None:
+def test_messages_of_a_real_service(tmp_path: Path) -> None:
     """The polls of a recorded wait become events, rows and validations."""
     runs.good(tmp_path)
     wait, known = WaitEvents(EventLog(tmp_path / FILE)), dict[str, dict[str, Any]]()

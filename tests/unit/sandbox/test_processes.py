@@ -50,7 +50,7 @@ def test_found_without_its_file(tmp_path: Path, sleeper: processes.Program) -> N
     assert processes.stop(tmp_path / "run", "sleeper")
 
 
-def test_found_beside_the_file_of_an_earlier_one(tmp_path: Path, sleeper: processes.Program) -> None:
+def test_found_next_to_the_file_of_an_earlier_one(tmp_path: Path, sleeper: processes.Program) -> None:
     """Killed between the start of a process and its file, when the file of the one before it is still there."""
     started = processes.launch(tmp_path / "run", sleeper)
     (tmp_path / "run" / "sleeper.json").write_text(json.dumps({"pid": 2**22 + 1, "start": 1, "digest": ""}))
@@ -80,7 +80,7 @@ def test_digest_is_of_the_files_too(tmp_path: Path) -> None:
     assert program.digest() != before
 
 
-def test_missing_program_is_said(tmp_path: Path) -> None:
+def test_missing_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="x: cannot start /no/such/program: No such file"):
         processes.launch(tmp_path, processes.Program("x", ["/no/such/program"], tmp_path / "log"))
 

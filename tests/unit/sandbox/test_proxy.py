@@ -77,7 +77,7 @@ async def test_everything_else_is_refused_with_the_reason(ports: tuple[int, int,
         assert answer.startswith(b"HTTP/1.1" + status) and said in answer, (request[:80], answer)
 
 
-def test_a_plan_says_what_may_be_reached() -> None:
+def test_a_plan_lists_what_may_be_reached() -> None:
     plan = build.build(profile.load("sno_dualstack", ROOT / "config_examples"), "ostest")
     reachable = proxy.of_plan(plan)
     for host, port in (

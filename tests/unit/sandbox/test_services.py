@@ -108,7 +108,7 @@ def test_start_again_and_change(plan: dict, tmp_path: Path) -> None:
         processes.stop(where, "http")
 
 
-def test_taken_port_says_whose(plan: dict, tmp_path: Path) -> None:
+def test_taken_port_is_reported_with_its_owner(plan: dict, tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -119,7 +119,7 @@ def test_taken_port_says_whose(plan: dict, tmp_path: Path) -> None:
             services.ensure(wanted, tmp_path / "processes")
 
 
-def test_one_that_ends_says_why(tmp_path: Path) -> None:
+def test_one_that_ends_reports_why(tmp_path: Path) -> None:
     def refuse() -> None:
         raise ConnectionRefusedError("refused")
 

@@ -78,7 +78,7 @@ def test_state_is_a_list_without_repetitions(tmp_path: Path) -> None:
     assert state.load(tmp_path) == {"owner": None, "created": items, "stages": {}}
 
 
-def test_state_says_how_stages_went(tmp_path: Path) -> None:
+def test_state_records_how_stages_ended(tmp_path: Path) -> None:
     state.begin(tmp_path, "prepare")
     begun = state.load(tmp_path)["stages"]["prepare"]
     assert begun["start"] and (begun["end"], begun["result"]) == (None, None)
@@ -90,7 +90,7 @@ def test_state_says_how_stages_went(tmp_path: Path) -> None:
     assert stages["prepare"]["start"] == begun["start"] <= str(stages["prepare"]["end"])
 
 
-def test_state_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_state_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{}")
     with pytest.raises(state.StateError, match=r"state.json: not a state file"):
         state.load(tmp_path)
@@ -101,7 +101,7 @@ def test_unknown_kind_is_not_guessed() -> None:
         remove([{"kind": "comet", "name": "x", "host": "h"}], CALLER)
 
 
-def test_no_sandbox_says_how_to_get_one(tmp_path: Path) -> None:
+def test_no_sandbox_reports_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"cluster ostest has no running sandbox .*: agentlab prepare --cluster ostest"):
         namespaces.require("ostest", tmp_path)
 

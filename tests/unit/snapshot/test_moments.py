@@ -63,7 +63,7 @@ def test_ready_is_saved_once(tmp_path: Path, saved: list[str], status: str) -> N
     assert said == ["info: snapshot ready saved; the machines stood still for 1.2 s"]
 
 
-def test_too_late_is_said_and_not_saved(tmp_path: Path, saved: list[str]) -> None:
+def test_too_late_is_reported_and_not_saved(tmp_path: Path, saved: list[str]) -> None:
     made, said = watch(tmp_path, Service("installing"), ["ready"], 5)
     assert saved == []
     assert made.failures == ["snapshot ready was not saved: the cluster is installing already"]

@@ -1,4 +1,4 @@
-"""Whose a directory is, and that nothing else is changed or removed."""
+"""The owner of a directory, and that nothing else is changed or removed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_damaged_marker_is_named(tmp_path: Path, text: str) -> None:
     assert owner.marked(tmp_path / "ostest", listed) == listed.owner
 
 
-def test_the_host_is_left_as_it_was_beside_other_directories(tmp_path: Path) -> None:
+def test_the_host_is_left_as_it_was_next_to_other_directories(tmp_path: Path) -> None:
     parent, setting = tmp_path / "srv", tmp_path / "setting"
     setting.write_text("1")
     (parent / "data").mkdir(parents=True)
