@@ -81,7 +81,7 @@ class Downloads:
         return {"Authorization": self._settings.user_token} if self._settings.user_token else {}
 
     async def _ranges(self, kind: str, url: str) -> AsyncIterator[int]:
-        """Read a medium: its first bytes, which tell its size, its last ones, and everything between, in order."""
+        """Read a medium: its first bytes, which contain its size, its last ones, and everything between, in order."""
         first, whole = await self._range(kind, url, 0, EDGE)
         yield first
         if whole <= first:

@@ -135,7 +135,7 @@ def test_the_connections(browser: Browser, pages: dict[str, str]) -> None:
 
 
 def test_what_is_unusual(browser: Browser, pages: dict[str, str]) -> None:
-    """Times stand beside those of former runs; what was given to the last good one is compared."""
+    """Times are shown next to those of former runs; what was given to the last good one is compared."""
     browser.open(pages["failed"])
     assert "usually" in browser.run("document.querySelector('#steps .step').innerText")
     assert "median of 1 installed run of this profile" in browser.run("document.getElementById('steps').innerText")

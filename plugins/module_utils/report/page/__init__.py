@@ -23,7 +23,7 @@ SMALL, LARGE, MANY = 2 << 20, 5 << 20, 20
 def collect(run_dir: Path, *, live: bool = False) -> tuple[Run, str]:
     """Return the document of a run and its page, which is bounded in size: with fewer lines of logs if it must be.
 
-    live: the run goes on. Raises `OSError` when the report directory cannot be written.
+    live: the run is in progress. Raises `OSError` when the report directory cannot be written.
     """
     lines = LINES
     while True:

@@ -30,7 +30,7 @@ class Locator(TypedDict):
 
 
 class Message(TypedDict):
-    """What it says."""
+    """Its message."""
 
     reason: str
     cause: str
