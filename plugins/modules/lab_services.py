@@ -80,7 +80,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, STANDALONE, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, names, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services, standalone, uplink
@@ -109,21 +109,22 @@ def main() -> None:
 
     def serve() -> dict[str, Any]:
         hide, check, tls = module.no_log_values.update, module.check_mode, module.params["tls"]
-        names = [name for name in services.NAMES if (module.params["services"] or {}).get(name) is not None]
+        chosen = [name for name in services.NAMES if (module.params["services"] or {}).get(name) is not None]
         if module.params["plan"]:
             plan, secrets = given.plan_with_secrets(module.params, hide, check=check)
-            names = list(services.NAMES)
+            chosen = list(services.NAMES)
             standalone.owner_of(module.params, plan, check=check)
         else:
             plan = standalone.plan_of(module.params, hide)
-            standalone.owner_of(module.params, plan, check=check, services=names)
+            standalone.owner_of(module.params, plan, check=check, services=chosen)
             plan, secrets, made = standalone.secured(plan, hide, check=check)
             tls = tls or made
         hypervisor = plan["hypervisor"]
         private = hypervisor["kind"] == "sandbox"
-        wanted = services.render(plan, tls, private=private, http_secret=secrets["registry_http"], wanted=names)
+        wanted = services.render(plan, tls, private=private, http_secret=secrets["registry_http"], wanted=chosen)
         rules = [] if private else uplink.guard_services(plan, check=check)
-        return changed(rules + services.ensure(wanted, Path(hypervisor["state_dir"]) / "processes", check=check))
+        directory = Path(names.process_dir(hypervisor["state_dir"]))
+        return changed(rules + services.ensure(wanted, directory, check=check))
 
     run(module, serve)
 

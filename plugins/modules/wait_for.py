@@ -98,6 +98,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import ch
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.moments import Moments
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -139,8 +140,8 @@ def main() -> None:
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
         record = Recorder(Path(params["record"]))
-        faults = Path(plan["services"]["directory"], "faults/log") if plan else None
-        events = WaitEvents(EventLog(record.directory / Path(FILE).name, of_run(directory)), faults=faults)
+        injected = faults.log(plan) if plan else None
+        events = WaitEvents(EventLog(record.directory / Path(FILE).name, of_run(directory)), faults=injected)
 
         def say(level: str, text: str) -> None:
             log(level, text)

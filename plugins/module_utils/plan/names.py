@@ -36,6 +36,11 @@ def console_dir(state_dir: str) -> str:
     return f"{state_dir}/console"
 
 
+def process_dir(state_dir: str) -> str:
+    """Return the directory with a file for each process of the lab."""
+    return f"{state_dir}/processes"
+
+
 def console(state_dir: str, domain: str) -> str:
     """Return the file in which libvirt's domain `domain` logs its serial console."""
     return f"{console_dir(state_dir)}/{domain}.log"

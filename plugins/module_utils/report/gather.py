@@ -28,7 +28,7 @@ from ..plan import short
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
-from ..sandbox import services
+from ..sandbox import faults, services
 from .causes import Cause, Facts, causes
 from .probe import consoles, domain_states, refusal, rendezvous_ip, units
 from .secrets import of_run
@@ -161,7 +161,7 @@ class Gatherer:
         self.facts.services = services.errors(self.plan)
         for path in sorted(self.services.glob("*/log")):
             self._copy_file(f"services/{path.parent.name}.log", path)
-        log = self.services / "faults/log"
+        log = faults.log(self.plan)
         self.injected = (
             [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
         )

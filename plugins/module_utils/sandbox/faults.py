@@ -18,6 +18,7 @@ from typing import Any, TypedDict
 
 from ..documents import load_json, read_file
 from ..errors import LabError
+from ..plan import names
 from ..plan.faults import Fault, of_lab
 from ..plan.model import Plan
 from ..state import write_atomic
@@ -33,11 +34,11 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     url, headers: of the assisted service's API. A process for another image (with another token) is replaced, and its
     faults happen again.
     """
-    faults, directory = of_lab(plan), Path(plan["hypervisor"]["state_dir"]) / "processes"
+    faults, directory = of_lab(plan), Path(names.process_dir(plan["hypervisor"]["state_dir"]))
     if not faults:
         return []
-    base = Path(plan["services"]["directory"])
-    state = base / NAME / "state.json"
+    base = _directory(plan)
+    state = base / "state.json"
     config = {
         **_config(plan),
         "faults": faults,
@@ -45,8 +46,8 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
         "state": str(state),
     }
     files = {
-        base / NAME / "faultd.py": (inspect.getsource(faultd), 0o644),
-        base / NAME / "config.json": (json.dumps(config, indent=1) + "\n", 0o600),
+        base / "faultd.py": (inspect.getsource(faultd), 0o644),
+        base / "config.json": (json.dumps(config, indent=1) + "\n", 0o600),
     }
     running = processes.find(directory, NAME)
     new = any(not path.exists() or path.read_text() != text for path, (text, __) in files.items())
@@ -60,7 +61,7 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
         if new:
             state.unlink(missing_ok=True)
         argv = [sys.executable, "-I", *(str(path) for path in files)]
-        processes.launch(directory, processes.Program(NAME, argv, base / NAME / "log", {}, tuple(files)))
+        processes.launch(directory, processes.Program(NAME, argv, log(plan), {}, tuple(files)))
     return [
         {
             "name": NAME,
@@ -70,6 +71,15 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     ]
 
 
+def log(plan: Plan) -> Path:
+    """Return the log of the process: a line for each fault."""
+    return _directory(plan) / "log"
+
+
+def _directory(plan: Plan) -> Path:
+    return Path(plan["services"]["directory"]) / NAME
+
+
 def _config(plan: Plan) -> dict[str, Any]:
     """Return what injecting a fault needs, of the configuration of `faultd`."""
     return {
@@ -77,7 +87,7 @@ def _config(plan: Plan) -> dict[str, Any]:
             n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}}
             for n in plan["nodes"]
         },
-        "processes": str(Path(plan["hypervisor"]["state_dir"]) / "processes"),
+        "processes": names.process_dir(plan["hypervisor"]["state_dir"]),
         "registry": plan["services"]["registry"]["storage"],
     }
 
@@ -142,7 +152,7 @@ def _attempt(fault: Fault, action: Callable[[], Any]) -> Any:
 
 
 def _now(plan: Plan) -> Path:
-    return Path(plan["services"]["directory"]) / NAME / NOW
+    return _directory(plan) / NOW
 
 
 @contextlib.contextmanager

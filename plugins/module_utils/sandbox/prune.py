@@ -108,9 +108,9 @@ def _created(state_dir: Path, found: owner.Owner) -> list[Item]:
     if (state_dir / "sandbox").is_dir() or namespaces.find(state_dir):
         named.append(("sandbox", _netns(state_dir, found)))
         named.append(("uplink", found.cluster))
-    elif (state_dir / "processes").is_dir() or (state_dir / "pool").is_dir():
+    elif (running := Path(names.process_dir(str(state_dir)))).is_dir() or Path(names.pool_dir(str(state_dir))).is_dir():
         named.append(("uplink", found.cluster))
-        named += [("service", name) for name in processes.names(state_dir / "processes")]
+        named += [("service", name) for name in processes.names(running)]
         named += _marked(found.mark)
     return [{"kind": kind, "name": name, "host": "localhost"} for kind, name in named]
 

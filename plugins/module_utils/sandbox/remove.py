@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import LabError
 from ..libvirt import domain, network, storage
 from ..libvirt.connection import connect, lookup
+from ..plan import names
 from ..state import Item, owner
 from . import host, namespaces, processes, uplink
 
@@ -110,7 +111,7 @@ def _ours(kind: str, name: str, there: Any, mark: str) -> bool:
 
 def _service(item: Item, directories: dict[str, owner.Owner | None], check: bool) -> bool:
     for directory in directories:
-        place = Path(directory) / "processes"
+        place = Path(names.process_dir(directory))
         if check:
             return processes.find(place, item["name"]) is not None
         if processes.stop(place, item["name"]):

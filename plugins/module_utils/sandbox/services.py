@@ -218,13 +218,12 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
         {"TMPDIR": f"{base}/tmp", "no_proxy": "*", "NO_PROXY": "*"},
         tuple(files),
     )
-    url = f"https://{in_url(addresses[0])}:{settings['port']}/redfish/v1/Systems"
     return Service(
         program,
         files,
         settings["port"],
         "tcp",
-        lambda: _get(url, tls["ca"], settings["username"], settings["password"] or ""),
+        lambda: _get(settings["url"], tls["ca"], settings["username"], settings["password"] or ""),
         (base / "state", base / "tmp"),
     )
 
@@ -288,7 +287,7 @@ def _http(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Se
         files,
         port,
         "tcp",
-        lambda: _get(f"http://{in_url(addresses[0])}:{port}/"),
+        lambda: _get(f"{plan['services']['http']['url']}/"),
         (Path(plan["services"]["http"]["root"]),),
     )
 

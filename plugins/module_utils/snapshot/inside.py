@@ -14,7 +14,7 @@ from ..boot.modes import MODES
 from ..errors import AgentlabError
 from ..libvirt import network, storage
 from ..libvirt.connection import connect
-from ..plan import rundir, secrets
+from ..plan import names, rundir, secrets
 from ..plan.model import Plan
 from ..sandbox import services, uplink
 from ..state import owner
@@ -49,7 +49,7 @@ def serve(plan: Plan, run_dir: Path) -> None:
         for name, file in (("ca", "ca.crt"), ("certificate", "server.crt"), ("key", "server.key"))
     }
     wanted = services.render(secrets.into(plan, known), tls, private=True, http_secret=known["registry_http"])
-    services.ensure(wanted, Path(plan["hypervisor"]["state_dir"]) / "processes")
+    services.ensure(wanted, Path(names.process_dir(plan["hypervisor"]["state_dir"])))
 
 
 def main(what: str, directory: str) -> int:

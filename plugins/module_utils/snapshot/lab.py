@@ -17,7 +17,7 @@ from .. import files
 from ..errors import LabError
 from ..libvirt.connection import connect
 from ..libvirt.domain import TCG_CPU
-from ..plan import rundir
+from ..plan import names, rundir
 from ..plan.faults import of_lab
 from ..plan.model import Plan
 from ..sandbox import kvm, namespaces, uplink
@@ -148,7 +148,7 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     place = manifest.place(lab.state_dir, name)
     namespaces.stop(lab.plan["hypervisor"]["netns"], lab.state_dir, found.mark)
     claim(lab.state_dir, lab.who, NETNS_DIR)
-    shutil.rmtree(lab.state_dir / "processes", ignore_errors=True)
+    shutil.rmtree(names.process_dir(str(lab.state_dir)), ignore_errors=True)
     fill_run(lab, place)
     fill_state(lab, place, saved)
     start(lab, saved, place / "memory", found, note)

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -48,18 +50,22 @@ def play(folder: Path, role: str, *options: str, **variables: Any) -> subprocess
     playbook.write_text(
         yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": own, "roles": [f"agentlab.ocp.{role}"]}])
     )
-    command = [
-        str(Path(sys.executable).parent / "ansible-playbook"),
-        "-i",
-        "localhost,",
-        "-c",
-        "local",
-        *options,
-        str(playbook),
-    ]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
-                   "NO_COLOR": "1"}  # fmt: skip
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return run(folder, str(playbook), "-i", "localhost,", "-c", "local", *options)
+
+
+def run(
+    folder: Path, playbook: str, *options: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    """Run a playbook in a folder."""
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), *options, playbook]
+    ours = {
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
+        "NO_COLOR": "1",
+    }
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **ours, **environment}, capture_output=True, text=True, check=False
+    )
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> int:
@@ -106,3 +112,32 @@ def test_agent_image_takes_two_files(tmp_path: Path) -> None:
     assert manifest["metadata"]["name"] == "one"
     assert changed(play(tmp_path, "agent_image", **given)) == 0
     assert changed(play(tmp_path, "agent_image", "--check", "--diff", **given)) == 0
+
+
+def test_each_play_has_the_plan_of_its_own_cluster(tmp_path: Path) -> None:
+    """A second cluster got the first one's. Without a run directory, it is in `runs` of the current one."""
+
+    def one(name: str) -> dict[str, Any]:
+        return {
+            "hosts": "localhost", "gather_facts": False, "roles": ["agentlab.ocp.plan"],
+            "vars": {"agentlab_cluster": name, "agentlab_profile": "sno_ipv4", "ansible_python_interpreter": sys.executable},
+            "tasks": [{"ansible.builtin.debug": {"msg": "{{ agentlab_plan.cluster.domain }} in {{ agentlab_run_dir }}"}}],
+        }  # fmt: skip
+
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([one("first"), one("second"), one("first")]))
+    done = run(tmp_path, "play.yml", environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r'"msg": "(\w+)\.test\.metalkube\.org in ([^"]*)"', done.stdout)
+    assert found == [(name, f"{tmp_path}/runs/{name}") for name in ("first", "second", "first")]
+
+
+def test_a_playbook_without_an_inventory(tmp_path: Path) -> None:
+    """By its name in the collection, from any directory: it plans in `runs` there."""
+    given = ["-e", "agentlab_profile=sno_ipv4", "-e", f"ansible_python_interpreter={sys.executable}"]
+    done = run(tmp_path, "agentlab.ocp.plan", *given, environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0 and (tmp_path / "runs/ostest/plan.yaml").exists(), done.stdout + done.stderr
+    (tmp_path / "hosts").write_text("[hypervisors]\n[others]\nlocalhost ansible_connection=local\n")
+    done = run(
+        tmp_path, "agentlab.ocp.boot", "-i", "hosts", "--limit", "localhost", *given, environment={"PWD": str(tmp_path)}
+    )
+    assert done.returncode == 2 and "no host to work on" in done.stdout, done.stdout + done.stderr
