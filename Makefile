@@ -55,7 +55,7 @@ lock: environment ## lock the newest versions that the requirements allow, with 
 test: environment ## run the tests of every change, with a cluster and a fault in virtual machines
 	@$(PYTEST) --numprocesses auto -m "not slow and not long" $(TESTS)
 
-slow: environment ## run what CI runs at every change beside `make test`
+slow: environment ## run what CI runs at every change after `make test`
 	@$(PYTEST) --numprocesses auto -m "slow and not long" $(TESTS)
 
 test-all: environment ## run all tests, including the long ones

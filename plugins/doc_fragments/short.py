@@ -321,7 +321,7 @@ options:
         type: str
       peer:
         description:
-          - The machine whose answers it does not hear.
+          - The machine whose replies it does not receive.
           - It is a name of letters, digits, '_', '.' and '-'.
         type: str
       of:
