@@ -18,7 +18,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import 
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import Event
 
 ROOT = Path(__file__).resolve().parents[1]
-# Options of modules and roles that do without a plan: their types, and what is said of them.
+# Options of modules and roles that do without a plan: their types and descriptions.
 SHORT: dict[str, tuple[object, str]] = {
     "networks": (list[short.ShortNetwork], "The networks."),
     "nodes": (list[short.ShortNode], "The machines."),

@@ -20,12 +20,11 @@ _HEAD = """\
 <!-- Made by `ci/generate.py` from plugins/module_utils/plan/options.py; change it there. -->
 # Profiles
 
-A profile is a YAML file that describes how a cluster differs from the defaults; an empty one is a single node. Examples are
-in `config_examples`, such as [compact_ipv4.yml](../config_examples/compact_ipv4.yml).
-`agentlab plan PROFILE --format profile` shows one with every
-default, and `agentlab plan --format schema` prints the JSON schema, which is also in
-[profile.schema.json](../config_examples/profile.schema.json). Editors with the YAML language server complete and check
-a profile that has this line:
+A profile is a YAML file that describes how a cluster differs from the defaults; an empty one is a single node.
+Examples are in `config_examples`, such as [compact_ipv4.yml](../config_examples/compact_ipv4.yml). `agentlab plan
+PROFILE --format profile` shows one with every default, and `agentlab plan --format schema` prints the JSON schema,
+which is also in [profile.schema.json](../config_examples/profile.schema.json). Editors with the YAML language server
+complete and check a profile that has this line:
 
 ```yaml
 # yaml-language-server: $schema=profile.schema.json
