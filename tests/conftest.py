@@ -30,6 +30,7 @@ TOGETHER = {
 HERE = Path(__file__).parent
 
 os.umask(0o022)  # as the entry points, below which most tests call; those that start a program as a user does take 077
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
 
 
 def _area(path: Path) -> str:
