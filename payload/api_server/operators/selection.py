@@ -1,0 +1,170 @@
+"""Which operators a cluster gets: those requested, those of bundles, and what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import features, versions
+from ..facts import is_sno
+from .table import ALIASES, BUNDLES, OPERATORS, dependencies_of
+
+
+def bundle(ident: str, with_features: Iterable[str] = ()) -> dict[str, Any]:
+    """Return a bundle as the API shows it; KeyError if the id is unknown."""
+    described = BUNDLES[ident]
+    given = set(with_features)
+    required: list[str] = []
+    optional: list[str] = []
+    for op in OPERATORS.values():
+        for member in op.bundles:
+            if member.holds(ident, given):
+                (optional if member.optional else required).append(op.name)
+    return {
+        "id": ident,
+        "title": described.title,
+        "description": described.description,
+        "operators": sorted(required),
+        "optional_operators": sorted(optional),
+    }
+
+
+def bundles(filters: features.Filters | None, with_features: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return bundles whose required operators are all available, without unavailable optional ones."""
+    given = set(with_features)
+
+    def good(name: str) -> bool:
+        feature = OPERATORS[name].feature
+        return filters is None or (
+            features.available(feature, filters)
+            and not given & set(features.FEATURES[feature].incompatible(filters.version))
+        )
+
+    found = []
+    for ident in BUNDLES:
+        made = bundle(ident, given)
+        if made["operators"] and all(good(name) for name in made["operators"]):
+            made["optional_operators"] = [name for name in made["optional_operators"] if good(name)]
+            found.append(made)
+    return found
+
+
+def _monitored(name: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
+    op = OPERATORS[name]
+    subscription = op.subscription
+    if name == "lvm" and not versions.at_least(str(cluster.get("openshift_version", "")), "4.12.0"):
+        subscription = "odf-lvm-operator"
+    return {
+        "cluster_id": cluster["id"],
+        "name": name,
+        "namespace": op.namespace,
+        "subscription_name": subscription,
+        "operator_type": "olm",
+        "timeout_seconds": op.timeout_minutes * 60,
+    }
+
+
+def choose(
+    cluster: Mapping[str, Any], standalone: Iterable[Mapping[str, Any]], chosen_bundles: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return `monitored_operators` entries for requested operators and their dependencies; ValueError for invalid requests."""
+    sources: dict[str, list[str]] = {}
+    wanted: dict[str, dict[str, Any]] = {}
+    for entry in chosen_bundles:
+        ident = entry["id"]
+        if ident not in BUNDLES:
+            raise ValueError(f"bundle '{ident}' is not supported")
+        found = bundle(ident)
+        for name in entry.get("optional_operators") or ():
+            if name not in found["optional_operators"]:
+                raise ValueError(f"operator '{name}' is not a valid optional operator for bundle '{ident}'")
+        for name in (*found["operators"], *(entry.get("optional_operators") or ())):
+            sources.setdefault(name, []).append(ident)
+            wanted[name] = {}
+    for entry in standalone:
+        name = ALIASES.get(entry.get("name", ""), entry.get("name", ""))
+        if name not in OPERATORS:
+            raise ValueError(f"operator {name} isn't supported")
+        sources.pop(name, None)
+        wanted[name] = {"properties": entry["properties"]} if entry.get("properties") else {}
+    made = [
+        {**_monitored(name, cluster), **extra, **({"source_bundles": sources[name]} if name in sources else {})}
+        for name, extra in wanted.items()
+    ]
+    return made + [
+        {**_monitored(name, cluster), "dependency_only": True} for name in _all_dependencies(wanted, cluster)
+    ]
+
+
+def chosen_bundles(cluster: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`operator_bundles` of a cluster: the bundles its operators come from, with the optional ones among them."""
+    found: dict[str, list[str]] = {}
+    for op in cluster.get("monitored_operators", ()):
+        for ident in op.get("source_bundles") or ():
+            found.setdefault(ident, []).append(op["name"])
+    return [
+        {"id": ident, "optional_operators": [name for name in bundle(ident)["optional_operators"] if name in names]}
+        for ident, names in found.items()
+    ]
+
+
+def _all_dependencies(names: Iterable[str], cluster: Mapping[str, Any]) -> list[str]:
+    """Return the dependencies of the named operators, nearest first."""
+    known = list(names)
+    found: list[str] = []
+    for name in known:
+        for need in dependencies_of(name, cluster):
+            if need not in known:
+                known.append(need)
+                found.append(need)
+    return found
+
+
+def check(cluster: Mapping[str, Any], chosen: Iterable[Mapping[str, Any]], cpu: str) -> None:
+    """Raise ValueError unless the operators are compatible with the release, the architecture and each other."""
+    names = [op["name"] for op in chosen]
+    version = str(cluster.get("openshift_version", ""))
+    if {"lvm", "cnv"} <= set(names) and not versions.at_least(version, "4.15.0"):
+        if not versions.at_least(version, "4.12.0"):
+            raise ValueError(
+                "Currently, you can not install Logical Volume Manager operator at the same time as Virtualization operator."
+            )
+        if not is_sno(cluster):
+            raise ValueError(
+                "Logical Volume Manager is only supported for highly available openshift with version 4.15.0 or above"
+            )
+    filters = features.Filters(version, features.architecture(cpu))
+    bad = [
+        OPERATORS[name].full_name
+        for name in names
+        if features.FEATURES[OPERATORS[name].feature].incompatible_cpu(filters)
+    ]
+    if bad:
+        raise ValueError(
+            f"{', '.join(bad)} is not available when {cluster.get('cpu_architecture', cpu)} CPU architecture is selected"
+        )
+    for name in names:
+        feature = features.FEATURES[OPERATORS[name].feature]
+        against = set(feature.incompatible(version)) & active(cluster, names)
+        if against:
+            other = features.FEATURES[sorted(against)[0]].name
+            raise ValueError(f"cannot use {feature.name} because it's not compatible with {other}")
+        if not features.available(feature.ident, filters):
+            raise ValueError(
+                f"cannot use {feature.name} because it's not compatible with the {cpu} architecture on version {version} of OpenShift"
+            )
+
+
+def active(cluster: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    """Return features in use that may be incompatible with operators: other operators, topology and platform."""
+    platform = cluster.get("platform") or {}
+    kind = platform.get("type", "")
+    found = {OPERATORS[name].feature for name in names} | ({"SNO"} if is_sno(cluster) else set())
+    found |= {features.PLATFORMS[kind]} if kind in features.PLATFORMS else set()
+    if kind == "external" and (platform.get("external") or {}).get("platform_name") == "oci":
+        found.add("EXTERNAL_PLATFORM_OCI")
+    if cluster.get("vip_dhcp_allocation"):
+        found.add("VIP_AUTO_ALLOC")
+    if cluster.get("user_managed_networking") is False:
+        found.add("CLUSTER_MANAGED_NETWORKING")
+    return found

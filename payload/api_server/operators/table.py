@@ -1,0 +1,143 @@
+"""The table of `data/operators.yaml`: what operators and bundles are, need and depend on. Source: `internal/operators` of assisted-service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .. import data, features
+from ..facts import is_sno
+
+SUCCESS, FAILURE, PENDING = "success", "failure", "pending"
+Result = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An operator that another one needs; `sno`: in clusters of a single node only."""
+
+    operator: str
+    sno: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An operator's membership in a bundle: whether the user may leave it out, and for which clusters it holds."""
+
+    bundle: str
+    optional: bool = False
+    with_feature: str = ""
+    without_feature: str = ""
+
+    def holds(self, ident: str, given: Set[str]) -> bool:
+        return (
+            self.bundle == ident
+            and (not self.with_feature or self.with_feature in given)
+            and (not self.without_feature or self.without_feature not in given)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeastVersion:
+    """The lowest version on which an operator runs, and the names of the operator and of OpenShift in the message."""
+
+    version: str
+    name: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """The vendor of the GPUs that an operator serves, and its PCI id."""
+
+    vendor_id: str
+    vendor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of `data/operators.yaml`, whose schema describes the fields."""
+
+    name: str
+    full_name: str
+    namespace: str
+    subscription: str
+    timeout_minutes: int
+    feature: str
+    #: Id of its validation, of hosts and of clusters.
+    validation: str
+    package: str
+    source: str
+    needs: tuple[Need, ...]
+    bundles: tuple[Membership, ...]
+    least_version: LeastVersion | None
+    validate_cpu: bool
+    gpu: Gpu | None
+    #: Resources that start it, without their metadata's nesting.
+    custom_resources: tuple[Mapping[str, Any], ...]
+
+
+def _need(entry: Any) -> Need:
+    return Need(entry, False) if isinstance(entry, str) else Need(entry["operator"], True)
+
+
+def _operator(name: str, entry: Mapping[str, Any]) -> Operator:
+    least, gpu = entry.get("least_version"), entry.get("gpu")
+    return Operator(
+        name=name,
+        full_name=entry["full_name"],
+        namespace=entry["namespace"],
+        subscription=entry["subscription"],
+        timeout_minutes=entry["timeout_minutes"],
+        feature=entry["feature"],
+        validation=f"{entry.get('validation_name', name)}-requirements-satisfied",
+        package=entry.get("package", ""),
+        source=entry.get("source", "redhat-operators"),
+        needs=tuple(map(_need, entry.get("needs", ()))),
+        bundles=tuple(Membership(**one) for one in entry.get("bundles", ())),
+        least_version=LeastVersion(**least) if least else None,
+        validate_cpu=entry.get("validate_cpu", False),
+        gpu=Gpu(**gpu) if gpu else None,
+        custom_resources=tuple(entry.get("custom_resources", ())),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A group of operators."""
+
+    title: str
+    description: str
+
+
+_TABLE = data.load("operators")
+BUNDLES: dict[str, Bundle] = {ident: Bundle(**entry) for ident, entry in _TABLE["bundles"].items()}
+OPERATORS: dict[str, Operator] = {name: _operator(name, entry) for name, entry in _TABLE["operators"].items()}
+#: Former names of operators in requests, and names elsewhere.
+ALIASES = {alias: name for name, entry in _TABLE["operators"].items() for alias in entry.get("aliases", ())}
+for _one in OPERATORS.values():
+    _field = f"operators.{_one.name}"
+    data.known("operators", _field, [_one.feature], features.FEATURES)
+    data.known("operators", f"{_field}.needs", (need.operator for need in _one.needs), OPERATORS)
+    data.known("operators", f"{_field}.bundles", (member.bundle for member in _one.bundles), BUNDLES)
+
+
+class View(Protocol):
+    """The cluster in which an operator is validated."""
+
+    @property
+    def cluster(self) -> Mapping[str, Any]: ...
+    @property
+    def hosts(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def inventories(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+def selected(cluster: Mapping[str, Any]) -> list[str]:
+    """Names of the OLM operators of a cluster."""
+    return [op["name"] for op in cluster.get("monitored_operators", ()) if op.get("operator_type") == "olm"]
+
+
+def dependencies_of(name: str, cluster: Mapping[str, Any]) -> list[str]:
+    return [need.operator for need in OPERATORS[name].needs if not need.sno or is_sno(cluster)]
