@@ -4,7 +4,8 @@ Each line of `results.jsonl` is one run: `{"job", "profile", "commit", "date", "
 has its profile in jobs.yml, `date` is UTC in ISO 8601, `seconds` are of the whole job, `stages` has those of each stage, `host` names
 distribution and accelerator. `commit` ends in `-dirty` when the tree had other changes than records.
 
-    python ci/results.py next [--jobs 2] [--minutes 40]   the jobs to run next, in one line; without those of `make test`
+    python ci/results.py next [--jobs 2] [--minutes 40]   the jobs to run next, in one line; those of `make test` and those
+                                                          whose real programs no variable names excluded
     python ci/results.py matrix                           write docs/support.md
 """
 
@@ -13,12 +14,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import Record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,7 +65,7 @@ def last_passed(records: Iterable[Record]) -> dict[str, Record]:
 
 
 def next_jobs(
-    records: Iterable[Record], jobs: Mapping[str, Any], *, most: int, minutes: float, leave: Iterable[str] = ()
+    records: Iterable[Record], table: Mapping[str, Any], *, most: int, minutes: float, leave: Iterable[str] = ()
 ) -> list[str]:
     """Return the jobs that passed longest ago and fit into the minutes, by their last duration.
 
@@ -71,7 +74,7 @@ def next_jobs(
     passed = last_passed(records)
     chosen: list[str] = []
     left = minutes * 60
-    for job in sorted(passed.keys() & jobs.keys() - set(leave), key=lambda name: passed[name]["date"]):
+    for job in sorted(passed.keys() & table.keys() - set(leave), key=lambda name: passed[name]["date"]):
         seconds = passed[job]["seconds"] * MARGIN
         if len(chosen) < most and seconds <= left:
             chosen.append(job)
@@ -79,11 +82,11 @@ def next_jobs(
     return chosen
 
 
-def matrix(records: Iterable[Record], jobs: Mapping[str, Any], now: datetime.datetime) -> str:
+def matrix(records: Iterable[Record], table: Mapping[str, Any], now: datetime.datetime) -> str:
     """Return the content of docs/support.md. Jobs that never passed have no row."""
     rows = []
     passed = last_passed(records)
-    for job in jobs:
+    for job in table:
         if job not in passed:
             continue
         record = passed[job]
@@ -110,14 +113,20 @@ def write_matrix() -> None:
 
 def job_table() -> dict[str, Any]:
     """The jobs of jobs.yml by name."""
-    jobs: dict[str, Any] = yaml.safe_load(JOBS.read_text())["jobs"]
-    return jobs
+    table: dict[str, Any] = yaml.safe_load(JOBS.read_text())["jobs"]
+    return table
 
 
 def every_change() -> list[str]:
     """The jobs that `make test` runs."""
     names: list[str] = yaml.safe_load(JOBS.read_text())["every_change"]
     return names
+
+
+def left_out() -> list[str]:
+    """The jobs that CI does not choose: those of `make test`, and those whose real programs no variable names."""
+    table = job_table()
+    return [*every_change(), *(name for name in table if jobs.unset(jobs.load(name, JOBS), os.environ))]
 
 
 def main(argv: list[str]) -> int:
@@ -129,7 +138,7 @@ def main(argv: list[str]) -> int:
     commands.add_parser("matrix", help="write docs/support.md")
     args = parser.parse_args(argv)
     if args.command == "next":
-        print(*next_jobs(load(), job_table(), leave=every_change(), most=args.jobs, minutes=args.minutes))
+        print(*next_jobs(load(), job_table(), leave=left_out(), most=args.jobs, minutes=args.minutes))
     else:
         write_matrix()
     return 0

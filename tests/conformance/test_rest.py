@@ -190,7 +190,7 @@ def replay(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[tupl
     return found
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_recorded_answers(service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = replay(service, monkeypatch, tmp_path)
     codes = [want["name"] for want, status, __ in found if want["status"] != status]

@@ -90,6 +90,8 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
 
     def run(job: str) -> None:
         settings = jobs.load(job, ROOT / "ci/jobs.yml")
+        if missing := jobs.unset(settings, os.environ):
+            pytest.skip(f"{job}: {', '.join(missing)} not set: the real programs of this job")
         before, listening = host(), ports()
         artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
         limit = 60 * settings["timeout_minutes"] + 900

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -22,6 +22,7 @@ class Job(TypedDict):
     """A job with its defaults; `ci/jobs.yml` has the meaning of each field."""
 
     profile: str | dict[str, Any]
+    overrides: dict[str, str]
     stages: list[str]
     variables: dict[str, Any]
     again: bool
@@ -34,6 +35,7 @@ class Job(TypedDict):
 
 DEFAULTS: Job = {
     "profile": "",
+    "overrides": {},
     "stages": list(RUN_STAGES),
     "variables": {},
     "again": False,
@@ -61,6 +63,20 @@ def load(name: str, path: Path) -> Job:
     job = cast(Job, {**DEFAULTS, **table[name]})
     check_stages(job["stages"], f"{path.name}: jobs.{name}.stages")
     return job
+
+
+def unset(job: Job, environment: Mapping[str, str]) -> list[str]:
+    """Return the variables that name the job's real programs and are not set; without them it cannot run."""
+    return sorted({variable for variable in job["overrides"].values() if not environment.get(variable)})
+
+
+def replacements(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return component -> replacement of the job's real programs. ValueError names the variables that are not set."""
+    if missing := unset(job, environment):
+        raise ValueError(
+            f"{', '.join(missing)} not set: each must be the checkout with your build, or an image (docs/your-build.md)"
+        )
+    return {component: environment[variable] for component, variable in job["overrides"].items()}
 
 
 def check_stages(stages: Sequence[str], where: str) -> None:

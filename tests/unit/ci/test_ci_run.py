@@ -51,10 +51,24 @@ def cases(path: Path) -> dict[str, list[str]]:
 def test_every_job_can_be_planned(tmp_path: Path) -> None:
     for name in jobs.names(TABLE):
         job = jobs.load(name, TABLE)
+        assert not job["overrides"] or isinstance(job["profile"], str)
         folder = tmp_path / name
         folder.mkdir()
         runner = stages.Runner(job, "ci", shared.Place("artifacts", folder))
         assert build.build(profile.load(runner.profile, ROOT / "config_examples"), "ci")["nodes"]
+
+
+def test_a_job_with_real_programs_takes_them_from_variables(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("AGENTLAB_REAL_SERVICE", raising=False)
+    assert run("run", "real-service") == outcome.Class.CONFIGURATION
+    assert "AGENTLAB_REAL_SERVICE not set: each must be the checkout" in capsys.readouterr().err
+    assert "real-service" in results.left_out()
+    monkeypatch.setenv("AGENTLAB_REAL_SERVICE", str(tmp_path / "nowhere"))
+    assert "real-service" not in results.left_out()
+    assert run("run", "real-service") == outcome.Class.CONFIGURATION
+    assert f"{tmp_path}/nowhere': there is no such directory" in capsys.readouterr().err
 
 
 def test_wrong_jobs_are_named(tmp_path: Path) -> None:
@@ -64,7 +78,7 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
     table.write_text("jobs: {a: {profile: sno_ipv4, stages: [prepar]}, b: {profil: x}}\n")
     with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.stages has prepar; stages are prepare, configure, "):
         jobs.load("a", table)
-    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, stages, "):
+    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, overrides, stages, "):
         jobs.load("b", table)
 
 

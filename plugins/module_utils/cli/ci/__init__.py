@@ -120,9 +120,10 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         jobs.check_stages(job["stages"], "--stages")
     if args.timeout_minutes:
         job = job | {"timeout_minutes": args.timeout_minutes}
-    if args.set:
+    if args.set or job["overrides"]:
         given = job["profile"]
-        values = given if isinstance(given, dict) else profile.read(given, PROFILES).raw
+        source = profile.Source(given, name, {}, []) if isinstance(given, dict) else profile.read(given, PROFILES)
+        values = profile.overridden(source, jobs.replacements(job, os.environ)).raw
         job = job | {"profile": settle(values, args.set)}
     return name, job
 
