@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ...addresses import in_url
 from ...ci import jobs, outcome, records, shared
+from ...documents import Positions
 from ...errors import LabError
 from ...plan import profile, rundir
 from ...plan.model import Plan
@@ -122,7 +123,7 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["overrides"]:
         given = job["profile"]
-        source = profile.Source(given, name, {}, []) if isinstance(given, dict) else profile.read(given, PROFILES)
+        source = profile.Source(given, name, Positions(None), []) if isinstance(given, dict) else profile.read(given, PROFILES)
         values = profile.overridden(source, jobs.replacements(job, os.environ)).raw
         job = job | {"profile": settle(values, args.set)}
     return name, job
