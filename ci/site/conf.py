@@ -1,7 +1,7 @@
 """Settings of the documentation site, which `make docs` builds from a copy of the checkout in build/docs/source.
 
 Pages are the files of the checkout, so that their links work there, on a forge and here. The reference of modules, roles and
-plugins is written beside them by antsibull-docs.
+plugins is written next to them by antsibull-docs.
 """
 
 from __future__ import annotations
