@@ -24,7 +24,7 @@ options:
     type: path
     default: /var/lib/agentlab
   payload:
-    description: Without O(plan), what is installed on O(nodes), V(lab) for the lab payload. It says how much is written to a disk.
+    description: Without O(plan), what is installed on O(nodes), V(lab) for the lab payload. It determines how much is written to a disk.
     type: str
     choices: [ocp, lab]
     default: ocp

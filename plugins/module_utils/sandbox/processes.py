@@ -49,7 +49,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Running:
-    """A process that was started for a service: its start in clock ticks tells it from a later one with the same pid."""
+    """A process that was started for a service: its start in clock ticks distinguishes it from a later one with the same pid."""
 
     pid: int
     start: int

@@ -1,6 +1,6 @@
 """The run page: `report/index.html` of a run directory, one file that needs nothing else.
 
-Beside it are its data, `report/run.json`, `report/junit.xml` and the intervals of the timeline. The document is made from the events and
+Next to it are its data, `report/run.json`, `report/junit.xml` and the intervals of the timeline. The document is made from the events and
 the logs of the run (`document`), and the page is a template with one style sheet and one script, which draws the document.
 """
 
