@@ -123,7 +123,11 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["overrides"]:
         given = job["profile"]
-        source = profile.Source(given, name, Positions(None), []) if isinstance(given, dict) else profile.read(given, PROFILES)
+        source = (
+            profile.Source(given, name, Positions(None), [])
+            if isinstance(given, dict)
+            else profile.read(given, PROFILES)
+        )
         values = profile.overridden(source, jobs.replacements(job, os.environ)).raw
         job = job | {"profile": settle(values, args.set)}
     return name, job
