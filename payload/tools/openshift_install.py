@@ -35,6 +35,7 @@ SCHEDULER, INFRASTRUCTURE = (
     "manifests/cluster-infrastructure-02-config.yml",
 )
 HOSTS = "openshift/99_openshift-cluster-api_hosts-{}.yaml"
+CLUSTER_VERSION = f"{ignition.BOOTSTRAP}/manifests/cvo-overrides.yaml"
 SINGLE = "bootstrap-in-place-for-live-iso.ign"
 _GENERATED = (
     "cluster-scheduler-02-config.yml",
@@ -201,6 +202,14 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
         invoker=environment.get("OPENSHIFT_INSTALL_INVOKER", "user"),
     )
     bootstrap = configs.pop("bootstrap.ign")
+    version = {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterVersion",
+        "metadata": {"name": "version", "namespace": "openshift-cluster-version"},
+        "spec": {"clusterID": cluster["id"]},
+    }
+    # The service takes the cluster's id from it, and refuses to install without.
+    bootstrap["storage"]["files"].append(data_file(CLUSTER_VERSION, yaml.safe_dump(version).encode(), 0o644))
     bootstrap["storage"]["files"] += [
         data_file(f"{ignition.BOOTSTRAP}/openshift/{path.name}", path.read_bytes(), 0o644)
         for path in sorted((folder / "openshift").glob(Path(HOSTS).name.format("*")))

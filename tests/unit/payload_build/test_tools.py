@@ -196,6 +196,9 @@ def test_single_node(pullspec: str, auths: Path, tmp_path: Path, monkeypatch: py
     assert facts["hosts"][0]["addresses"] == ["192.168.111.20"]
     assert json.loads(files["/etc/agentlab/settings.json"]) == {"A": "1"}
     assert "/opt/openshift/master-base.ign" in files
+    version = yaml.safe_load(files["/opt/openshift/manifests/cvo-overrides.yaml"])
+    assert version["spec"]["clusterID"] == facts["id"]
+    assert json.loads((folder.path / "metadata.json").read_text())["clusterID"] == facts["id"]
     assert yaml.safe_load((folder.path / "auth/kubeconfig").read_text())["clusters"][0]["name"] == "ostest"
 
 
