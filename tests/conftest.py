@@ -1,7 +1,7 @@
 """One run of pytest has all the tests, cheap ones first.
 
 With `-n`, tests that share sandboxes, namespaces or guests stay together in one process, one after the other. Those that boot a
-cluster come first: a virtual machine leaves room for a process with checks of sources and libraries. They compare the host before
+cluster come first: a virtual machine leaves time for a process with checks of sources and libraries. They compare the host before
 and after, so no test of another share, which changes the host, runs meanwhile.
 """
 
