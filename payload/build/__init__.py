@@ -8,6 +8,7 @@ $XDG_CACHE_HOME/agentlab/payload/current          link to the newest
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import hashlib
 import json
@@ -453,7 +454,7 @@ def _copied(source: str, target: Path) -> Path:
 
 
 def _save(path: Path, layer: oci.Descriptor) -> None:
-    path.with_suffix(".json").write_text(json.dumps(vars(layer)))
+    path.with_suffix(".json").write_text(json.dumps(dataclasses.asdict(layer)))
 
 
 def _load(path: Path) -> oci.Descriptor:

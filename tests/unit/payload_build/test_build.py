@@ -26,6 +26,12 @@ def builder(tmp_path: Path, **overrides: str) -> build.Builder:
     )
 
 
+def test_a_layer_is_kept_with_its_digests(tmp_path: Path) -> None:
+    layer = oci.Descriptor("application/vnd.oci.image.layer.v1.tar", "sha256:" + "0" * 64, 5, "sha256:" + "1" * 64)
+    build._save(tmp_path / "base.tar", layer)
+    assert build._load(tmp_path / "base.tar") == layer
+
+
 def test_keys_depend_on_content_alone(tmp_path: Path) -> None:
     first, second = builder(tmp_path / "a").keys, builder(tmp_path / "b").keys
     assert first == second
