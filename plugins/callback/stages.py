@@ -18,6 +18,8 @@ options:
     description:
       - Where the first failure is written, as JSON with the keys C(stage), C(task), C(host), C(message). An existing file is
         left alone.
+      - The key C(unreachable) is true if the host was unreachable. One that was ignored is written, too, with C(ignored) true,
+        unless something fails.
     type: path
     env:
       - name: AGENTLAB_FAILURE
@@ -111,6 +113,7 @@ class CallbackModule(CallbackBase):
         self._hosts = 1
         self._followers: list[_Follower] = []
         self._lock = threading.Lock()
+        self._ignored = False
 
     # ------------------------------------------------------------------------------------------ what is shown
 
@@ -194,8 +197,9 @@ class CallbackModule(CallbackBase):
         if result.task_fields.get("ignore_unreachable"):
             self._unfollow()
             self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+            self._note(str(result.result.get("msg")), result, ignored=True, unreachable=True)
         else:
-            self._fail("lost", result)
+            self._fail("lost", result, unreachable=True)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         if ignore_errors:
@@ -234,7 +238,7 @@ class CallbackModule(CallbackBase):
     def _result(self, result: Any) -> str:
         return " => " + redact(self._dump_results(result.result))
 
-    def _fail(self, status: str, result: Any) -> None:
+    def _fail(self, status: str, result: Any, *, unreachable: bool = False) -> None:
         self._unfollow()
         data = result.result
         self._line(status, result, C.COLOR_ERROR)
@@ -249,13 +253,16 @@ class CallbackModule(CallbackBase):
         path = result.task.get_path()
         if path:
             self._show(f"    task at {path}", C.COLOR_DEBUG)
-        self._note(message, result)
+        self._note(message, result, **({"unreachable": True} if unreachable else {}))
 
-    def _note(self, message: str, result: Any) -> None:
+    def _note(self, message: str, result: Any, **more: bool) -> None:
         file = self.get_option("failure_file")
         path = Path(file) if file else None
-        if path is None or path.exists():
+        ignored = more.get("ignored", False)
+        # A failure replaces what was ignored before it.
+        if path is None or (path.exists() and (ignored or not self._ignored)):
             return
+        self._ignored = ignored
         path.parent.mkdir(parents=True, exist_ok=True)
-        note = {"stage": self._stage, "task": self._task, "host": result.host.get_name(), "message": message}
+        note = {"stage": self._stage, "task": self._task, "host": result.host.get_name(), "message": message, **more}
         path.write_text(json.dumps(note) + "\n", encoding="utf-8")

@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 from ..errors import LabError
 from ..plan import rundir
+from ..plan.access import Access
 from ..plan.machines import interfaces
 from ..plan.model import Node, Plan
 from ..sandbox import namespaces
 from ..state import owner
 from ..vocabulary import Exit
+from . import failure
 from .places import run_dir
 from .terminal import say
 
@@ -71,10 +73,7 @@ class Cluster(NamedTuple):
     @property
     def _target(self) -> str | None:
         """`user@host` of a hypervisor that is reached by ssh."""
-        hypervisor = self.plan["hypervisor"]
-        if hypervisor["kind"] != "ssh":
-            return None
-        return f"{hypervisor['user']}@{hypervisor['host']}" if hypervisor["user"] else str(hypervisor["host"])
+        return Access(self.plan, self.directory).hypervisor()
 
     def on_hypervisor(self) -> list[str]:
         """Return the command prefix to run as root on the hypervisor, outside of a sandbox."""
@@ -106,8 +105,12 @@ class Cluster(NamedTuple):
         if done.returncode == _NO_FILE:
             return
         if done.returncode:
-            lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"ssh ended with {done.returncode}"]
-            raise LabError(f"{self._target} cannot be asked whose cluster {self.name} is: {lines[-1]}")
+            said = done.stderr.decode(errors="replace").strip()
+            lines = said.splitlines() or [f"ssh ended with {done.returncode}"]
+            step = failure.unreachable(said, self._target)
+            raise LabError(
+                f"{self._target} cannot be asked whose cluster {self.name} is: {lines[-1]}\n     Next: {step}"
+            )
         owner.check(owner.parse(done.stdout, path), self.state_dir, owner.caller(self.plan, self.directory))
 
     def enter(self, directory: str | None = None, *, root: bool = False) -> list[str]:

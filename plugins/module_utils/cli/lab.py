@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -16,21 +15,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-from ..documents import load_json, load_yaml, read_file
+from ..documents import load_yaml, read_file
 from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
-from . import follow, orphans, run_page
+from . import failure, follow, orphans, run_page
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
 from .terminal import say
-
-if TYPE_CHECKING:
-    from ..plan.access import Access
 
 # Verbs after whose failure logs are gathered.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
@@ -44,10 +40,6 @@ ADOPTS = {"prepare", "deploy", "destroy"}
 # Verbs that make or boot the payload.
 _TAKES_OVERRIDES = {"prepare", "deploy"}
 LOCAL = "localhost"
-FAILURE = "logs/failure.json"
-# ssh's messages about a hypervisor whose host key is unknown or has changed.
-_UNKNOWN_KEY = re.compile(r"[Hh]ost key (?:is known )?for \[?([^\]\s]+?)\]?(?::\d+)? (?:and|has changed)")
-_SILENT = re.compile(r"Connection refused|No route to host|timed out")
 _libc = ctypes.CDLL(None)
 _ANSIBLE_INTERRUPTED = 99
 
@@ -142,7 +134,7 @@ def run(verb: str, argv: list[str]) -> int:
         command = ["ansible-playbook", "-i", str(inventory), "-e", f"@{settings}"]
         command += [option for given in args.extra_vars for option in ("-e", given)]
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
-        (directory / FAILURE).unlink(missing_ok=True)
+        (directory / failure.FILE).unlink(missing_ok=True)
         selected = tags(stages) if verb == "deploy" else []
         with follow.printed(directory) if getattr(args, "output", None) else contextlib.nullcontext() as out:
             status = _ansible([*command, *selected, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
@@ -159,9 +151,13 @@ def run(verb: str, argv: list[str]) -> int:
         ):
             say(f"\n{verb} failed; collecting diagnostics")
             _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
-        if status:
-            _explain(directory)
-        elif verb in _INSTALLED and not args.check and getattr(args, "stop_after", None) in (None, *_INSTALLED):
+        failure.explain(directory)
+        if (
+            not status
+            and verb in _INSTALLED
+            and not args.check
+            and getattr(args, "stop_after", None) in (None, *_INSTALLED)
+        ):
             _conclude(directory)
         if not args.check and verb in _HAS_PAGE:
             run_page.after(directory, interrupted=status < 0)
@@ -300,7 +296,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
         **os.environ,
         "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg")),
         "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        "AGENTLAB_FAILURE": str(directory / FAILURE),
+        "AGENTLAB_FAILURE": str(directory / failure.FILE),
         "ANSIBLE_LOCAL_TEMP": str(temporary),
         "TMPDIR": str(temporary),
         **orphans.mark(directory),
@@ -345,32 +341,6 @@ def _booted(directory: Path) -> bool:
         return False
 
 
-def _explain(directory: Path) -> None:
-    from ..plan import rundir
-    from ..plan.access import Access
-
-    try:
-        failure = load_json(read_file(directory / FAILURE), name=FAILURE)
-    except (OSError, ValueError):
-        return
-    say(f"\nfirst failure: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
-    if found := _UNKNOWN_KEY.search(failure["message"]):
-        host = found[1]
-        say(
-            f"     Next: compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} itself shows "
-            f"(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then  ssh-keyscan {host} >> ~/.ssh/known_hosts; "
-            "ANSIBLE_SSH_COMMON_ARGS='-o UserKnownHostsFile=FILE' names another file",
-            sys.stderr,
-        )
-        return
-    try:
-        plan = rundir.load_plan(directory)
-    except ValueError:
-        return
-    if step := _next(Access(plan, directory, program()), failure["message"]):
-        say(f"     Next: {step}", sys.stderr)
-
-
 def _conclude(directory: Path) -> None:
     """Print what was installed, and how to reach it from here."""
     from ..plan import rundir
@@ -379,20 +349,6 @@ def _conclude(directory: Path) -> None:
     client = next((name for name in ("kubectl", "oc") if shutil.which(name)), "kubectl")
     lines = closing(Access(rundir.load_plan(directory), directory, program()), client=client)
     say("\n" + "\n".join(lines))
-
-
-def _next(access: Access, message: str) -> str | None:
-    """Return the next step for a failure of the lab's services or their names."""
-    plan = access.plan
-    services = plan["services"]
-    if not any(services[name] in message for name in ("address", "host")):
-        return None
-    if "does not resolve" in message and plan["hypervisor"]["kind"] != "sandbox":
-        # Nothing on the host is changed, including its resolver.
-        return f"{access.resolver()}  # lets this host resolve {plan['cluster']['domain']} through the lab's DNS"
-    if _SILENT.search(message):
-        return f"{access.verb('prepare')}  # starts the lab's stopped services"
-    return None
 
 
 def __getattr__(name: str) -> Callable[[list[str]], int]:

@@ -43,12 +43,17 @@ class Access:
         """A command of kubectl or oc."""
         return shlex.join([*shlex.split(self.verb(client)), *arguments])
 
+    def hypervisor(self) -> str | None:
+        """Return what ssh connects to, as USER@HOST or HOST; None for a hypervisor on this host."""
+        hypervisor = self.plan["hypervisor"]
+        if hypervisor["kind"] != "ssh":
+            return None
+        return f"{hypervisor['user']}@{hypervisor['host']}" if hypervisor["user"] else str(hypervisor["host"])
+
     def virsh(self, *arguments: str) -> str:
         """A command of virsh, on the hypervisor."""
-        hypervisor = self.plan["hypervisor"]
-        if hypervisor["kind"] == "ssh":
-            user = f"{hypervisor['user']}@" if hypervisor["user"] else ""
-            return shlex.join(["virsh", "-c", f"qemu+ssh://{user}{hypervisor['host']}/system", *arguments])
+        if target := self.hypervisor():
+            return shlex.join(["virsh", "-c", f"qemu+ssh://{target}/system", *arguments])
         return self.inside("virsh", "-c", "qemu:///system", *arguments)
 
     def console(self, domain: str) -> str:

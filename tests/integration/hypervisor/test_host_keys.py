@@ -42,7 +42,9 @@ def server(tmp_path: Path) -> Iterator[int]:
     process.wait()
 
 
-def prepare(tmp_path: Path, port: int, known: str, more: str = "") -> subprocess.CompletedProcess[str]:
+def prepare(
+    tmp_path: Path, port: int, known: str, more: str = "", key: str = "user"
+) -> subprocess.CompletedProcess[str]:
     (tmp_path / "known").write_text(known)
     profile = {
         "topology": "sno",
@@ -51,7 +53,7 @@ def prepare(tmp_path: Path, port: int, known: str, more: str = "") -> subprocess
     }
     (tmp_path / "p.yml").write_text(yaml.safe_dump(profile))
     environment = {
-        **os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "ANSIBLE_REMOTE_PORT": str(port), "ANSIBLE_PRIVATE_KEY_FILE": str(tmp_path / "user"),
+        **os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "ANSIBLE_REMOTE_PORT": str(port), "ANSIBLE_PRIVATE_KEY_FILE": str(tmp_path / key),
         "ANSIBLE_SSH_COMMON_ARGS": f"-o UserKnownHostsFile={tmp_path}/known -o GlobalKnownHostsFile=/dev/null -o ControlMaster=no {more}",
         "AGENTLAB_VENV": str(Path(sys.executable).parents[1]), "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
     }  # fmt: skip
@@ -70,6 +72,14 @@ def test_a_host_whose_key_is_not_known_is_refused(tmp_path: Path, server: int, k
     assert done.returncode != 0
     assert "ost key verification failed" in done.stdout + done.stderr
     assert "Next: compare the fingerprint of  ssh-keyscan 127.0.0.1" in done.stderr and "known_hosts" in done.stderr
+
+
+def test_a_host_that_refuses_the_users_key(tmp_path: Path, server: int) -> None:
+    done = prepare(tmp_path, server, line(tmp_path, server, "host"), "-o IdentitiesOnly=yes", key="other")
+    assert done.returncode == 4 and "Traceback" not in done.stdout + done.stderr
+    assert "Permission denied (publickey" in done.stderr
+    assert "Next: let 127.0.0.1 accept your key (ssh-copy-id 127.0.0.1), " in done.stderr, done.stderr
+    assert done.stderr.rstrip().endswith("or correct hypervisor.user of the profile")
 
 
 def test_a_host_whose_key_is_known_is_reached(tmp_path: Path, server: int) -> None:

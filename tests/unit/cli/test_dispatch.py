@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli, state, version
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, lab, stages
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import create, failure, lab, stages
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
@@ -272,8 +272,8 @@ def test_what_to_do_when_the_lab_does_not_answer(
         __, changes = rundir.prepare(tmp_path, str(tmp_path / "p.yml"), ROOT / "config_examples", "ut")
         rundir.write(changes)
         (tmp_path / "logs").mkdir(exist_ok=True)
-        (tmp_path / lab.FAILURE).write_text(json.dumps({"task": "Make the image", "host": "h", "message": message}))
-        lab._explain(tmp_path)
+        (tmp_path / failure.FILE).write_text(json.dumps({"task": "Make the image", "host": "h", "message": message}))
+        failure.explain(tmp_path)
         return capsys.readouterr().err.partition("     Next: ")[2].strip()
 
     nameless = "virthost.ut.test.metalkube.org:5000/lab/release: its name does not resolve"

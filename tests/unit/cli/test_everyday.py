@@ -17,13 +17,18 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
     api,
     capture,
     cluster,
+    fault,
     forward,
     lab,
     listing,
+    logs,
     node,
+    run_page,
+    snapshot,
     status,
     version,
 )
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import exec as exec_
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
@@ -214,13 +219,26 @@ def test_a_list_has_clusters_of_this_checkout_and_of_others(
     assert "lab" in [row["name"] for row in json.loads(capsys.readouterr().out)]
 
 
-def test_a_cluster_of_another_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_of_another_is_refused(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (runs / "state/lab").mkdir(parents=True)
     made = owner.Owner("lab", "/home/ann/runs/lab", 1000, "ann", "host1", "digest", "mark")
     (runs / "state/lab" / owner.FILE).write_text(json.dumps(asdict(made)))
-    for verb in (node.ssh, node.console, node.power):
-        assert verb(["master-0", "--cluster", "lab"]) == 1
-        assert "belongs to ann (uid 1000), run directory /home/ann/runs/lab on host1" in capsys.readouterr().err
+    monkeypatch.setattr("shutil.which", lambda name, **__: f"/bin/{name}")
+    monkeypatch.setattr(os, "execvp", lambda *__: pytest.fail("it entered"))
+    given = ["--cluster", "lab"]
+    for verb, argv in (
+        *((verb, ["master-0", *given]) for verb in (node.ssh, node.console, node.power, capture.main)),
+        *((verb, given) for verb in (api.kubeconfig, fault.main, forward.main, logs.main, run_page.main, status.main, exec_.shell)),
+        *((verb, [*given, "get", "nodes"]) for verb in (api.kubectl, api.oc)),
+        (snapshot.main, ["list", *given]),
+        *((snapshot.main, [action, *given, "ready"]) for action in ("save", "restore", "delete")),
+        (snapshot.main, ["copy", *given, "ready", "other"]),
+        (exec_.main, [*given, "--", "true"]),
+    ):  # fmt: skip
+        assert verb(argv) == 1, (verb, argv)
+        assert "belongs to ann (uid 1000), run directory /home/ann/runs/lab on host1" in capsys.readouterr().err, argv
 
 
 def test_destroy_all_leaves_clusters_of_others(
@@ -322,6 +340,10 @@ def test_every_verb_that_enters_asks_an_ssh_hypervisor_for_the_owner(
         (api.oc, [*given, "whoami"]),
         (forward.main, given),
         (status.main, given),
+        (logs.main, given),
+        (capture.main, ["master-0", *given]),
+        (node.console, ["master-0", *given]),
+        (node.power, ["master-0", *given]),
     ):
         assert verb(argv) == 1
         assert capsys.readouterr().err == "agentlab: cluster lab belongs to ann\n"

@@ -377,6 +377,10 @@ def test_only_the_page_and_its_files_are_served(server: Server) -> None:
     for path in ("../state.json", "..%2fsecrets.json", "secrets.json", "/etc/passwd", "run", "run/../../plan.yaml"):
         assert ask(server, path)[0] == 404, path
     assert ask(server, "", Host="evil.test")[0] == 403
+    for path in ("", "console/ut_master_1.log"):
+        with urllib.request.urlopen(server.url + path, timeout=60) as answer:
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
 
 
 def test_changes_are_sent(server: Server) -> None:

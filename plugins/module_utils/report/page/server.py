@@ -23,7 +23,12 @@ ADDRESS = "127.0.0.1"
 _PACE = 1.0
 _WATCHED = (FILE, "state.json", "logs/wait-for.log", f"{REPORT}/summary.txt")
 _PIECE = 1 << 16
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+}
 
 
 class Server(ThreadingHTTPServer):

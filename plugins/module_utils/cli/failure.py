@@ -1,0 +1,73 @@
+"""The first failure of a playbook, with the next step."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from ..documents import load_json, read_file
+from ..plan.access import Access
+from .places import program
+from .terminal import say
+
+FILE = "logs/failure.json"
+"""Written by the stdout callback, relative to the run directory."""
+_SILENT = re.compile(r"Connection refused|No route to host|timed out")
+# ssh's messages about a host key that is unknown or has changed.
+_UNKNOWN_KEY = re.compile(r"[Hh]ost key (?:is known )?for \[?([^\]\s]+?)\]?(?::\d+)? (?:and|has changed)")
+
+
+def explain(directory: Path) -> None:
+    """Print the failure that the run has recorded, if any, and what to do next; one that was ignored is a warning."""
+    from ..plan import rundir
+
+    try:
+        failure = load_json(read_file(directory / FILE), name=FILE)
+    except (OSError, ValueError):
+        return
+    kind = "warning" if failure.get("ignored") else "first failure"
+    say(f"\n{kind}: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
+    try:
+        access = Access(rundir.load_plan(directory), directory, program())
+    except ValueError:
+        # In check mode there may be no plan.
+        access = None
+    message = failure["message"]
+    step = unreachable(message, access and access.hypervisor()) if failure.get("unreachable") else None
+    if step or (access and (step := _next(access, message))):
+        say(f"     Next: {step}", sys.stderr)
+
+
+def unreachable(reason: str, target: str | None) -> str:
+    """Return what to do when ssh does not reach the hypervisor; reason: what ssh printed, target: what it connects to."""
+    target = target or "the hypervisor"
+    if found := _UNKNOWN_KEY.search(reason):
+        host = found[1]
+        return (
+            f"compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} (hypervisor.host) itself "
+            f"shows (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then  ssh-keyscan {host} >> ~/.ssh/known_hosts; "
+            "ANSIBLE_SSH_COMMON_ARGS='-o UserKnownHostsFile=FILE' names another file"
+        )
+    if "Could not resolve hostname" in reason:
+        return f"correct hypervisor.host of the profile: this host cannot resolve the name in {target}"
+    if "Permission denied" in reason:
+        return (
+            f"let {target} accept your key (ssh-copy-id {target}), name another key (ANSIBLE_PRIVATE_KEY_FILE=FILE), "
+            "or correct hypervisor.user of the profile"
+        )
+    return f"start {target} and its sshd, or correct hypervisor.host of the profile; it is reached once this works: ssh {target} true"
+
+
+def _next(access: Access, message: str) -> str | None:
+    """Return the next step for a failure of the lab's services or their names."""
+    plan = access.plan
+    services = plan["services"]
+    if not any(services[name] in message for name in ("address", "host")):
+        return None
+    if "does not resolve" in message and plan["hypervisor"]["kind"] != "sandbox":
+        # Nothing on the host is changed, including its resolver.
+        return f"{access.resolver()}  # lets this host resolve {plan['cluster']['domain']} through the lab's DNS"
+    if _SILENT.search(message):
+        return f"{access.verb('prepare')}  # starts the lab's stopped services"
+    return None
