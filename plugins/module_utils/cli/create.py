@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .._deps import MissingLibrary
-from ..files import explain
+from ..files import explain, new_file
 from ..log import LEVELS, level_of
 from ..signals import Terminated
 from ..vocabulary import Exit
@@ -105,10 +105,16 @@ def graph(argv: list[str]) -> int:
     parser.add_argument("--output-file", type=Path, default=None, help="output file, instead of stdout")
     arguments = parser.parse_args(argv)
     from ..installer import run
+    from ..log import Log
 
     text = run.graph()
     if arguments.output_file:
-        arguments.output_file.write_text(text)
+        try:
+            with new_file(arguments.output_file, overwrite=True, mode=0o644) as out:
+                out.write(text.encode())
+        except OSError as error:
+            Log(None).fatal(explain(error))
+            return Exit.FAILED
     else:
         sys.stdout.write(text)
     return Exit.OK

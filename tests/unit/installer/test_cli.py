@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import LOG_FILE, Log
 
 TARGET = ["create", "agent-config-template"]
@@ -41,6 +43,33 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureF
 def test_graph_takes_them_too(tmp_path: Path) -> None:
     assert cli.main(["--log-level", "debug", "graph", "--output-file", str(tmp_path / "x.dot")]) == 0
     assert (tmp_path / "x.dot").read_text().startswith("digraph G {")
+
+
+def test_a_graph_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path, problem in ((tmp_path / "none/x.dot", "No such file or directory"), (tmp_path, "Is a directory")):
+        assert cli.main(["graph", "--output-file", str(path)]) == 1
+        assert capsys.readouterr().err == f"level=fatal msg={path}: {problem}\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_log_that_cannot_be_written_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / LOG_FILE).mkdir()
+    assert cli.main([*TARGET, "--dir", str(tmp_path)]) == 0
+    assert (
+        f"level=warning msg={tmp_path / LOG_FILE}: the log cannot be written: Is a directory\n"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_full_disk_is_one_line_that_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*__: object, **___: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "agent-config.yaml"))
+
+    monkeypatch.setattr(run, "create", full)
+    assert cli.main([*TARGET, "--dir", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"level=fatal msg={tmp_path}/agent-config.yaml: No space left on device\n"
 
 
 RELEASE = "registry.test/release@sha256:" + "0" * 64

@@ -970,6 +970,13 @@ def test_what_is_ignored_is_shown(directory: Any, make: Any) -> None:
     directory.create("cluster-manifests")
     assert "platform.vsphere.loadBalancer: &{UserManaged} is ignored" in directory.said("warning")
     assert 'platform.vsphere.defaultMachinePlatform: {"cpus":4} is ignored' in directory.said("warning")
+    endpoint = {"address": "p.test", "port": 9440}
+    nutanix = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "prismAPICallTimeout": 5, "subnetUUIDs": ["s"],
+               "prismCentral": {"endpoint": endpoint, "username": "u", "password": "p"},
+               "prismElements": [{"endpoint": endpoint, "uuid": "u"}]}  # fmt: skip
+    directory.write("install-config.yaml", config | {"platform": {"nutanix": nutanix}})
+    directory.create("cluster-manifests")
+    assert "Platform.Nutanix.PrismAPICallTimeout: 5 is ignored" in directory.said("warning")
 
 
 def test_mirrors_of_unknown_registries_and_mixed_architectures(directory: Any, make: Any) -> None:

@@ -390,6 +390,10 @@ def test_whole_floats_are_integers() -> None:
             {"compute": [{"name": "worker", "replicas": []}]},
             "array into Go struct field MachinePool.compute.replicas of type int64",
         ),
+        (
+            {"controlPlane": {"replicas": 10**30}},
+            "number 1e+30 into Go struct field MachinePool.controlPlane.replicas of type int64",
+        ),
         ({"networking": []}, "array into Go struct field InstallConfig.networking of type types.Networking"),
         (
             {"platform": {"baremetal": {"apiVIPs": 5}}},
