@@ -1,0 +1,52 @@
+"""Arguments of steps in which the service differed from the real one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.payload.api_server import steps
+from ansible_collections.agentlab.ocp.payload.api_server.engine.instructions import _ntp_sources
+
+HOSTS: dict[str, dict[str, Any]] = {
+    name: {"id": name, "infra_env_id": "i", "role": "master", "bootstrap": name == "a", "_addresses": [f"{address}/24"]}
+    for name, address in (("a", "192.168.111.20"), ("b", "192.168.111.21"), ("c", "192.168.111.22"))
+}
+NIC = {"name": "eth0", "mac_address": "52:54:00:00:00:01"}
+
+
+def view(name: str = "a", **more: Any) -> steps.StepView:
+    values: dict[str, Any] = {
+        "host": HOSTS[name], "cluster": {"id": "c", "machine_networks": [{"cidr": "192.168.111.0/24"}, {"cidr": "fd2e::/64"}]},
+        "infra_env": {}, "inventory": {}, "peers": lambda: None, "images": {}, "needed_images": (), "release_host": "", "ntp": "",
+        "settings": lambda _name: 0.0, "cluster_hosts": HOSTS,
+    }  # fmt: skip
+    return steps.StepView(**values | more)
+
+
+@pytest.mark.parametrize(
+    ("nic", "karg"),
+    [
+        (NIC | {"ipv4_addresses": ["192.168.111.20/24"]}, "ip=52-54-00-00-00-01:dhcp"),
+        (NIC | {"ipv6_addresses": ["fd2e::20/64"]}, "ip=52-54-00-00-00-01:dhcp6"),
+    ],
+)
+def test_the_installed_system_finds_its_nic_by_mac_address(nic: dict[str, Any], karg: str) -> None:
+    assert steps.installer_args(view(inventory={"interfaces": [nic]})) == ["--append-karg", karg]
+
+
+def test_a_static_network_is_copied() -> None:
+    assert steps.installer_args(view(infra_env={"static_network_config": "[]"})) == ["--copy-network"]
+
+
+def test_logs_of_other_masters_are_asked_of_the_bootstrap_host_alone() -> None:
+    asked = {name: json.loads((steps.PRODUCERS["logs-gather"](view(name)) or [""])[0])["master_ips"] for name in HOSTS}
+    assert asked == {"a": ["192.168.111.21", "192.168.111.22"], "b": None, "c": None}
+
+
+def test_time_sources_of_the_cluster_replace_those_of_the_infra_env() -> None:
+    infra_env, cluster = {"additional_ntp_sources": "i.test"}, {"additional_ntp_source": "c.test"}
+    assert _ntp_sources("default", infra_env, cluster) == "c.test"
+    assert _ntp_sources("default", infra_env, {}) == "i.test"
+    assert _ntp_sources("default", {}, {}) == "default"
