@@ -106,8 +106,10 @@ def test_a_copy_is_five_times_faster_than_unpacking_and_rebuilding(big: Path) ->
         )
         subprocess.run(["chmod", "-R", "u+w", tree], check=True)
         (tree / "images/ignition.img").write_bytes(CONFIG)
-        command: list[str | Path] = ["xorriso", "-as", "mkisofs", "-o", theirs, "-V", "lab-1.0", "-J", "-R", "-b", "isolinux/isolinux.bin",
-                   "-c", "isolinux/boot.cat", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", tree]  # fmt: skip
+        command: list[str | Path] = [
+            "xorriso", "-as", "mkisofs", "-o", theirs, "-V", "lab-1.0", "-J", "-R", "-b", "isolinux/isolinux.bin",
+            "-c", "isolinux/boot.cat", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", tree,
+        ]  # fmt: skip
         subprocess.run(command, check=True, capture_output=True)
 
     def clean() -> None:

@@ -91,7 +91,8 @@ WORDS = (
 )
 NAMES = re.compile(
     r"\b(Wishes|WISHES|wishes_of|insist|ailing|PATIENCE|TAKEN_ALONG|FORGOTTEN|_FORGOTTEN|Doors|Bodies|BY_PEOPLE|judge|Played|Talk|_tell\w*|_heard|_born|"
-    r"_lives|test_\w*_(told|anew|nobody|is_none|are_none|for_ever|goes_on|people|judged|mended|namesakes?|strangers?|says|said|tells|speaks|hears|forgets|beside|anybody|somebody|everybody)(_\w+)?)\b"
+    r"_lives|test_\w*_(told|anew|nobody|is_none|are_none|for_ever|goes_on|people|judged|mended|namesakes?|strangers?|says|said|tells|"
+    r"speaks|hears|forgets|beside|anybody|somebody|everybody)(_\w+)?)\b"
 )
 
 

@@ -17,6 +17,9 @@ _SILENT = re.compile(r"Connection refused|No route to host|timed out")
 # ssh's messages about a host key that is unknown or has changed.
 _UNKNOWN_KEY = re.compile(r"[Hh]ost key (?:is known )?for \[?([^\]\s]+?)\]?(?::\d+)? (?:and|has changed)")
 
+# Where ssh's messages name what it connects to.
+_NAMED = re.compile(r"(?:to host|resolve hostname) ([^\s:]+)|(\S+@\S+): Permission denied")
+
 
 def explain(directory: Path) -> None:
     """Print the failure that the run has recorded, if any, and what to do next; one that was ignored is a warning."""
@@ -41,7 +44,9 @@ def explain(directory: Path) -> None:
 
 def unreachable(reason: str, target: str | None) -> str:
     """Return what to do when ssh does not reach the hypervisor; reason: what ssh printed, target: what it connects to."""
-    target = target or "the hypervisor"
+    if not target:
+        named = _NAMED.search(reason)
+        target = (named[1] or named[2]) if named else "the hypervisor"
     if found := _UNKNOWN_KEY.search(reason):
         host = found[1]
         return (

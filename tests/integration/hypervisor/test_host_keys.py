@@ -78,7 +78,7 @@ def test_a_host_that_refuses_the_users_key(tmp_path: Path, server: int) -> None:
     done = prepare(tmp_path, server, line(tmp_path, server, "host"), "-o IdentitiesOnly=yes", key="other")
     assert done.returncode == 4 and "Traceback" not in done.stdout + done.stderr
     assert "Permission denied (publickey" in done.stderr
-    assert "Next: let 127.0.0.1 accept your key (ssh-copy-id 127.0.0.1), " in done.stderr, done.stderr
+    assert "Next: let root@127.0.0.1 accept your key (ssh-copy-id root@127.0.0.1), " in done.stderr, done.stderr
     assert done.stderr.rstrip().endswith("or correct hypervisor.user of the profile")
 
 
