@@ -37,7 +37,7 @@ def explain(directory: Path) -> None:
         # In check mode there may be no plan.
         access = None
     message = failure["message"]
-    step = unreachable(message, access and access.hypervisor()) if failure.get("unreachable") else None
+    step = unreachable(message, access.hypervisor() if access else None) if failure.get("unreachable") else None
     if step or (access and (step := _next(access, message))):
         say(f"     Next: {step}", sys.stderr)
 
