@@ -104,8 +104,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
             stderr=subprocess.STDOUT,
             check=False,
         )
-        summary = artifacts / job / "report/summary.txt"
-        assert done.returncode == 0, done.stdout + (summary.read_text() if summary.exists() else "")
+        assert done.returncode == 0, failure(done.stdout, artifacts / job)
         suites = list(JUnitXml.fromfile(str(artifacts / job / "junit.xml")))
         cases = list(suites[0])
         stages = settings["stages"]
@@ -121,6 +120,14 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
             secrets_stay(artifacts / job, bool(settings["expect"] or settings["gather"]))
 
     return run
+
+
+def failure(printed: str, left: Path) -> str:
+    """What explains a failed job, shortest first: who reads the record of a CI run may see only its beginning."""
+    said = [line for line in printed.splitlines() if re.search(r"fatal:|failed:|FAILED|rror:|warning:", line)]
+    parts = [printed.splitlines()[-40:], said[:40]]
+    parts += [path.read_text().splitlines() for name in ("report/summary.txt", "wait.log") for path in [left / name] if path.exists()]
+    return "\n\n".join("\n".join(line[:400] for line in part[-150:]) for part in parts)
 
 
 def secrets_stay(artifacts: Path, gathered: bool) -> None:
