@@ -126,7 +126,12 @@ def failure(printed: str, left: Path) -> str:
     """What explains a failed job, shortest first: who reads the record of a CI run may see only its beginning."""
     said = [line for line in printed.splitlines() if re.search(r"fatal:|failed:|FAILED|rror:|warning:", line)]
     parts = [printed.splitlines()[-40:], said[:40]]
-    parts += [path.read_text().splitlines() for name in ("report/summary.txt", "wait.log") for path in [left / name] if path.exists()]
+    parts += [
+        path.read_text().splitlines()
+        for name in ("report/summary.txt", "wait.log")
+        for path in [left / name]
+        if path.exists()
+    ]
     return "\n\n".join("\n".join(line[:400] for line in part[-150:]) for part in parts)
 
 
