@@ -123,16 +123,10 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
 
 
 def failure(printed: str, left: Path) -> str:
-    """What explains a failed job, shortest first: who reads the record of a CI run may see only its beginning."""
-    said = [line for line in printed.splitlines() if re.search(r"fatal:|failed:|FAILED|rror:|warning:", line)]
-    parts = [printed.splitlines()[-40:], said[:40]]
-    parts += [
-        path.read_text().splitlines()
-        for name in ("report/summary.txt", "wait.log")
-        for path in [left / name]
-        if path.exists()
-    ]
-    return "\n\n".join("\n".join(line[:400] for line in part[-150:]) for part in parts)
+    """What explains a failed job, most important first: the record of a CI run may have only the beginning."""
+    results = [line for line in printed.splitlines() if line.startswith(("FAIL", "fatal:", "ok  "))]
+    logs = [left / name for name in ("report/summary.txt", "verbs.log") if (left / name).exists()]
+    return "\n\n".join(["\n".join(results), *(path.read_text()[:3000] for path in logs), printed[-3000:]])
 
 
 def secrets_stay(artifacts: Path, gathered: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -184,15 +185,18 @@ class Runner:
 
     def verbs(self) -> Stage:
         """Drive every verb on the installed cluster."""
-        start, path = time.monotonic(), self.artifacts.folder / "verbs.log"
+        start, path, status = time.monotonic(), self.artifacts.folder / "verbs.log", 1
         with path.open("w", encoding="utf-8") as log:
             command = [sys.executable, str(ROOT / "ci/verbs.py"), self.cluster]
-            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # Its status decides: what a library prints besides is not a failure.
+                status = subprocess.run(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT
+                ).returncode
         text = redact(path.read_text(errors="replace"), of_run(self.run_dir))
         path.write_text(text)
-        good = re.compile(r"ok +\w")
-        wrong = [line for line in text.splitlines() if not good.match(line)]
-        return Stage("verbs", time.monotonic() - start, "; ".join(wrong) if text else "no verb was driven")
+        failed = [line for line in text.splitlines() if not line.startswith("ok  ")] if status else []
+        return Stage("verbs", time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
 
     def ended(self, done: Stage) -> outcome.Class:
         """The class of the installation after its last stage."""
