@@ -26,6 +26,7 @@ from ..state import write_atomic
 
 TERM_SECONDS = 5.0
 EXEC_SECONDS = 1.0
+_EXITING = 0x4  # PF_EXITING of linux/sched.h, in the flags of /proc/PID/stat
 MARK = "AGENTLAB_PROCESS"
 
 
@@ -57,13 +58,21 @@ class Running:
 
 
 def start_time(pid: int) -> int | None:
-    """Return when process `pid` started, in clock ticks since boot; None when there is no such process (or a zombie)."""
+    """Return when process `pid` started, in clock ticks since boot; None when there is no such process, or it has ended.
+
+    A zombie has ended. So has the first process of a PID namespace that exits and has released its namespaces: it stays as
+    long as there is a zombie in it (pid_namespaces(7)), which lasts where nothing reaps orphans, as in a container without init.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
+        fields = text.rpartition(")")[2].split()
+        if fields[0] in "ZX":
+            return None
+        if int(fields[6]) & _EXITING:
+            os.readlink(f"/proc/{pid}/ns/net")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    return int(fields[19])
 
 
 def find(directory: Path, name: str) -> Running | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,38 @@ def test_a_process_without_the_mark_is_left_alone(tmp_path: Path) -> None:
     finally:
         other.kill()
         other.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="creates a PID namespace")
+def test_the_first_process_of_a_namespace_ends_though_nothing_reaps_its_orphans() -> None:
+    """Where process 1 does not reap, as in a container without init, an orphan that had entered a sandbox kept destroy from ending."""
+    set_subreaper = partial(ctypes.CDLL(None).prctl, 36)  # prctl(2), PR_SET_CHILD_SUBREAPER
+    outer = subprocess.Popen(["unshare", "--pid", "--fork", "sleep", "600"])
+    entered: subprocess.Popen[bytes] | None = None
+    set_subreaper(1, 0, 0, 0)
+    try:
+        first = child_of(outer.pid)
+        start = processes.start_time(first)
+        assert start is not None
+        entered = subprocess.Popen(["nsenter", f"--target={first}", "--pid", "sleep", "600"])
+        orphan = child_of(entered.pid)
+        entered.kill()
+        entered.wait()
+        os.kill(orphan, signal.SIGKILL)  # a zombie from now on: this process does not reap it
+        processes.end(first, start)
+        assert Path(f"/proc/{first}").exists()
+        assert not processes.runs(first, start)
+        os.waitpid(orphan, 0)
+    finally:
+        set_subreaper(0, 0, 0, 0)
+        for process in filter(None, (entered, outer)):
+            process.kill()
+            process.wait()
+
+
+def child_of(pid: int) -> int:
+    """The pid of the one child that a process is going to have."""
+    path, end = Path(f"/proc/{pid}/task/{pid}/children"), time.monotonic() + 20
+    while not (found := path.read_text().split()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return int(found[0])
