@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..files import usual_umask
 from ..vocabulary import Exit
-from .terminal import say
+from .terminal import drop, say
 
 
 class Verb(NamedTuple):
@@ -157,13 +157,15 @@ def main(argv: list[str]) -> int:
     try:
         # The lab's verbs end with the playbook that they run.
         with signals.raised() if name in TOOLS else nullcontext():
-            return int(getattr(module, verb.function)(rest))
+            status = int(getattr(module, verb.function)(rest))
+            sys.stdout.flush()
+            return status
     except signals.Terminated as error:
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        sys.stdout = None
+        drop(sys.stdout)
         return Exit.PIPE
 
 

@@ -299,6 +299,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
         "AGENTLAB_FAILURE": str(directory / failure.FILE),
         "ANSIBLE_LOCAL_TEMP": str(temporary),
         "TMPDIR": str(temporary),
+        "PYTHONUNBUFFERED": "1",  # a pipe shows the progress at once, and is noticed when nobody reads it any more
         **orphans.mark(directory),
     }
     with subprocess.Popen(

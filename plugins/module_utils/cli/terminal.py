@@ -20,6 +20,10 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
         out.write(f"{text}\n")
         out.flush()
     except BrokenPipeError:
-        # Python would flush it again at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        drop(out)
         raise SystemExit(Exit.PIPE) from None
+
+
+def drop(stream: TextIO) -> None:
+    """Lose what is still written to a stream that nobody reads: Python flushes it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
 # Not the default: a developer may have a cluster of that name.
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as in most shells
 CLUSTER = "unit"
 NAMED = ("--cluster", CLUSTER)
 
@@ -182,7 +183,7 @@ def test_a_pipe_that_no_one_reads_any_more(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)},
+        env={**BUFFERED, "AGENTLAB_RUNS": str(tmp_path)},
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
@@ -418,7 +419,7 @@ def test_nobody_reads_the_output(argv: list[str], tmp_path: Path) -> None:
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "AGENTLAB_RUNS": str(tmp_path)},
+        env={**BUFFERED, "AGENTLAB_RUNS": str(tmp_path)},
         check=False,
     )
     os.close(writer)
