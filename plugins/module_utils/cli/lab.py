@@ -42,6 +42,7 @@ _TAKES_OVERRIDES = {"prepare", "deploy"}
 LOCAL = "localhost"
 _libc = ctypes.CDLL(None)
 _ANSIBLE_INTERRUPTED = 99
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Inputs(NamedTuple):
@@ -302,26 +303,27 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
         "PYTHONUNBUFFERED": "1",  # a pipe shows the progress at once, and is noticed when nobody reads it any more
         **orphans.mark(directory),
     }
-    with subprocess.Popen(
-        [str(binaries / command[0]), *command[1:]],
-        env=environment,
-        pass_fds=[lock],
-        preexec_fn=_interrupted_with_us,
-        stdout=out,
-    ) as process:
+    # A signal that comes while Ansible is being started waits until it can be passed on.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        process = subprocess.Popen(
+            [str(binaries / command[0]), *command[1:]],
+            env=environment,
+            pass_fds=[lock],
+            preexec_fn=_interrupted_with_us,
+            stdout=out,
+        )
         # Ctrl-C also interrupts Ansible, which stops its tasks; if killed, it would leave them behind.
-        before = {
-            number: signal.signal(number, lambda *__: process.send_signal(signal.SIGINT))
-            for number in (signal.SIGTERM, signal.SIGHUP)
-        }
-        try:
-            while True:
-                with contextlib.suppress(KeyboardInterrupt):
-                    status = process.wait()
-                    break
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        handlers = dict.fromkeys(_ENDING, lambda *__: process.send_signal(signal.SIGINT))
+        handlers[signal.SIGINT] = lambda *__: None
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    try:
+        status = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if status < 0 and status != -signal.SIGINT:
         orphans.end(directory, own=True)
     return Exit.INTERRUPTED if status in (_ANSIBLE_INTERRUPTED, -signal.SIGINT) else status
@@ -330,6 +332,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
 def _interrupted_with_us() -> None:
     """Let the kernel interrupt this process when its parent is killed (prctl(2), PR_SET_PDEATHSIG)."""
     _libc.prctl(1, signal.SIGINT, 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _booted(directory: Path) -> bool:
