@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils import files
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import dev as dev_verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import iso as verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.coreos import pxe as pxe_verb
@@ -102,6 +105,28 @@ def test_initrd(call, tmp_path: Path) -> None:
         str(tmp_path / "out/c"),
     ]
     assert "File exists" in call("extract", "initrd", "-C", tmp_path / "out", path, main=dev_verb.dev)[2]
+
+
+@pytest.mark.parametrize("verb", ["ignition", "network"])
+def test_a_wrap_that_fails_leaves_the_file_as_it_was(
+    call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """It was written in place: a killed run left a part of it."""
+    (tmp_path / "eth0.nmconnection").write_text("x")
+    (tmp_path / "out").write_bytes(b"before")
+    words = ["-k", tmp_path / "eth0.nmconnection"] if verb == "network" else ["-i", tmp_path / "eth0.nmconnection"]
+    with monkeypatch.context() as patched:
+        patched.setattr(files.os, "fchmod", lambda *__: full())
+        code, __, err = call(verb, "wrap", *words, "-o", tmp_path / "out", main=pxe_verb.main)
+    assert code == 1 and "No space left on device" in err
+    assert (tmp_path / "out").read_bytes() == b"before"
+    assert {path.name for path in tmp_path.iterdir()} == {"eth0.nmconnection", "out"}
+    assert call(verb, "wrap", *words, "-o", tmp_path / "out", main=pxe_verb.main)[0] == 0
+    assert (tmp_path / "out").read_bytes() == call(verb, "wrap", *words, main=pxe_verb.main)[1]
+
+
+def full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../f", "a/../../f", "link/f"])

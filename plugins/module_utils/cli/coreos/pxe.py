@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from ... import files
 from ...coreos import cpio, customize, image, kargs
 from ...coreos.errors import CoreosError, naming
 from ...coreos.iso import IGNITION_PATH, NETWORK_DIR
@@ -33,13 +34,20 @@ def _archive(files: dict[str, bytes]) -> bytes:
     return cpio.compress(cpio.archive(files), "xz")
 
 
-def _write(files: dict[str, bytes], output: str | None) -> None:
+def _write(contents: dict[str, bytes], output: str | None) -> None:
     if output is None:
         binary_stdout()
-        show(_archive(files))
+        show(_archive(contents))
         return
+    data = _archive(contents)
     try:
-        Path(output).write_bytes(_archive(files))
+        if Path(output).exists() and not Path(output).is_file():  # a device or a pipe
+            Path(output).write_bytes(data)
+            return
+        with files.new_file(output, overwrite=True) as out:
+            left = memoryview(data)
+            while left:
+                left = left[out.write(left) :]
     except OSError as error:
         raise CoreosError(f"writing {output}: {error.strerror}") from None
 
