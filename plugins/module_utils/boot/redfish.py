@@ -20,7 +20,7 @@ POWER_SECONDS = 120.0
 # Inserting is one request; an emulator downloads the whole image before it answers.
 REQUEST_SECONDS = 600
 CONNECT_SECONDS = 10
-SERVER_RETRIES = 3
+SERVER_RETRIES, SERVER_DELAY = 5, 2  # seconds: an emulator answers again when its libvirtd does
 TRANSPORTS = ("http", "https")
 SCHEMES = ("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS)
 EXAMPLE = "redfish-virtualmedia+https://host/redfish/v1/Systems/1"
@@ -69,6 +69,7 @@ class Bmc:
                 read_timeout=REQUEST_SECONDS,
                 connect_timeout=CONNECT_SECONDS,
                 server_side_retries=SERVER_RETRIES,
+                server_side_retries_delay=SERVER_DELAY,
             )
             return root.get_system(where.system)
 
