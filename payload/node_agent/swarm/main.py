@@ -15,13 +15,17 @@ from .settings import DOWNLOADS, FAILURES, PROFILES, THRESHOLDS, Settings, Stopp
 from .verdict import exceeded, problems
 
 LINE_SECONDS = 10.0
+PRINTED = Path("-")
+"""The value of --report that prints it."""
 
 
 def parser() -> argparse.ArgumentParser:
     defaults = {entry.name: entry.default for entry in fields(Settings)}
     top = argparse.ArgumentParser(
         prog="agentlab swarm",
-        usage="agentlab swarm --url URL [options]\n       agentlab swarm merge DIR... --report DIR\n       agentlab swarm pack FILE",
+        usage="agentlab swarm --url URL [options]\n"
+        "       agentlab swarm --kubernetes PODS --image PULLSPEC --url URL [options]\n"
+        "       agentlab swarm merge DIR|LOG... --report DIR\n       agentlab swarm pack FILE",
         description="Load-test an assisted service with simulated hosts, until every cluster is installed. Registered clusters are deleted at the end.",
         epilog="\n\n".join(
             (
@@ -90,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
         "--part",
         default="1/1",
         metavar="NUMBER/COUNT",
-        help="run only this part of the swarm; other machines run the others",
+        help="run only this part of the swarm; other machines run the others; index/COUNT in a pod of an Indexed Job",
     )
     word("--name", "cluster name prefix")
     word("--base-domain", "base domain of the clusters", "DOMAIN")
@@ -145,7 +149,27 @@ def parser() -> argparse.ArgumentParser:
     number("--seed", "seed of the random numbers, to repeat a run", int, "N")
 
     group = top.add_argument_group("the report")
-    group.add_argument("--report", type=Path, metavar="DIR", help="write report.html, report.json and CSV files there")
+    group.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="write report.html, report.json and CSV files there; -: print the report as one line, for merge",
+    )
+
+    group = top.add_argument_group("a Kubernetes cluster")
+    group.add_argument(
+        "--kubernetes",
+        type=int,
+        default=0,
+        metavar="PODS",
+        help="print manifests of a Job that runs the swarm in so many pods, and do nothing else",
+    )
+    group.add_argument(
+        "--image",
+        default="",
+        metavar="PULLSPEC",
+        help="the pods' image: Python 3.11, aiohttp, PyYAML, cryptography, a user by number",
+    )
     return top
 
 
@@ -184,7 +208,7 @@ class Progress:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """Validate the options; raise SwarmError."""
-    values = vars(options)
+    values = {name: value for name, value in vars(options).items() if name not in ("kubernetes", "image")}
     pull_secret = values.pop("pull_secret_file")
     if pull_secret:
         try:
@@ -214,7 +238,9 @@ def settings_of(options: argparse.Namespace) -> Settings:
 def merge(argv: list[str]) -> int:
     """Merge the reports of several machines into one."""
     top = argparse.ArgumentParser(prog="agentlab swarm merge", description=merge.__doc__)
-    top.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="report directory of one machine")
+    top.add_argument(
+        "folders", nargs="+", type=Path, metavar="DIR|LOG", help="report directory of one machine, or log of one pod"
+    )
     top.add_argument("--report", type=Path, required=True, metavar="DIR", help="directory of the merged report")
     options = top.parse_args(argv)
     from . import report
@@ -241,7 +267,7 @@ def pack(argv: list[str]) -> int:
 
 def reason(cluster: dict[str, Any]) -> str:
     """Return why a cluster was not installed: the reason of its first failing host, else its own."""
-    from .report import said
+    from .page import said
 
     return next((f"{host['name']}: {said(host)}" for host in cluster["hosts"] if said(host)), "") or said(cluster)
 
@@ -291,17 +317,26 @@ def main(argv: list[str] | None = None) -> int:
     progress = Progress(sys.stderr)
     try:
         settings = settings_of(options)
-        from .driver import start  # aiohttp, which --help does not need
-        from .report import save, writable
+        if options.kubernetes or options.image:
+            from . import kubernetes
 
-        if settings.report:
-            writable(settings.report)
+            objects = kubernetes.manifests(options, parser().parse_args([]), settings)
+            print(kubernetes.text(objects, settings.name, options.kubernetes), end="")
+            return Exit.OK
+        from .driver import start  # aiohttp, which --help does not need
+        from .report import line, save, writable
+
+        folder = None if settings.report == PRINTED else settings.report
+        if folder:
+            writable(folder)
         try:
             report = start(settings, progress)
         finally:
             progress.close()
-        for path in save(report, settings.report) if settings.report else ():
+        for path in save(report, folder) if folder else ():
             print(path)
+        if settings.report == PRINTED:
+            print(line(report))
     except (SwarmError, ImportError, OSError) as error:  # the error names a missing library
         print(f"agentlab swarm: {error}", file=sys.stderr)
         return Exit.INTERRUPTED if isinstance(error, Stopped) else Exit.USAGE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
@@ -312,9 +313,14 @@ def topologies(settings: Settings) -> list[str]:
 
 
 def part_of(text: str) -> tuple[int, int]:
-    """`2/4` as numbers. SwarmError: it is something else."""
+    """`2/4` as numbers; `index/4` in a pod of an Indexed Job, whose index counts from 0. SwarmError: it is something else."""
     number, __, whole = text.partition("/")
-    if not (number.isdigit() and whole.isdigit()):
+    if number == "index":
+        index = os.environ.get("JOB_COMPLETION_INDEX", "")
+        if not (index.isdecimal() and index.isascii()):
+            raise SwarmError(f"--part {text!r}: JOB_COMPLETION_INDEX is {index!r}, must be a number")
+        number = str(int(index) + 1)
+    if not (number.isdecimal() and whole.isdecimal()):
         raise SwarmError(f"--part {text!r}: want NUMBER/COUNT, as 2/4")
     return int(number), int(whole)
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from ansible_collections.agentlab.ocp.payload.node_agent import protocol
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, install, main, noop, report
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, install, main, noop, page, report
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm import stats as stats_module
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import (
@@ -175,9 +175,9 @@ def test_clusters_that_are_unfinished_when_the_time_is_over(
     assert len(unfinished) == result["ends"]["unfinished"]
     assert all(cluster["status"] not in ("", "installed") for cluster in unfinished)
     assert any(host["simulated"] == "isolated" for cluster in unfinished for host in cluster["hosts"])
-    page = report.page(result)
-    assert all(cluster["cluster"] in page for cluster in unfinished) and "isolated" in page
-    assert f"{result['ends']['unfinished']} unfinished" in page.partition("</title>")[0]
+    shown = page.page(result)
+    assert all(cluster["cluster"] in shown for cluster in unfinished) and "isolated" in shown
+    assert f"{result['ends']['unfinished']} unfinished" in shown.partition("</title>")[0]
     assert main.conclude(result) == 1
     assert (
         f"agentlab swarm: {unfinished[0]['cluster']}: unfinished, {unfinished[0]['status']}; injected: isolated"
@@ -216,7 +216,7 @@ def test_a_cluster_that_failed_is_listed_with_its_validations() -> None:
     )
     [cluster] = stats.failed
     assert [one["name"] for one in cluster["hosts"]] == ["master-0"]
-    assert report.failures({"failed": [cluster]}) == [
+    assert page.failures({"failed": [cluster]}) == [
         ("swarm-4", "", "unfinished: insufficient", "", ""),
         (
             "",
@@ -524,9 +524,9 @@ def test_page_is_safe_and_complete(tmp_path: Path) -> None:
                "hosts": [{"id": "h", "requested_hostname": HOSTILE, "status": "error", "status_info": HOSTILE}]}, {"h": "disk"})  # fmt: skip
     stats.sample()
     whole = {"settings": Settings("http://x", name="a").public(), "stopped": False, "left": [HOSTILE], **stats.report()}
-    page = report.page(whole)
+    shown = page.page(whole)
     tags = Tags()
-    tags.feed(page)
+    tags.feed(shown)
     assert not {"script", "img", "link"} & tags.seen and "http" not in " ".join(tags.addresses)
     for text in (
         "0 of 2 clusters installed, 1 error, with errors",
@@ -534,7 +534,7 @@ def test_page_is_safe_and_complete(tmp_path: Path) -> None:
         "Clusters that were not installed",
         "could not be removed",
     ):
-        assert text in page
+        assert text in shown
 
 
 class Tags(HTMLParser):
@@ -555,8 +555,8 @@ class Tags(HTMLParser):
     [(1, [0, 0.25, 0.5, 0.75, 1]), (7, [0, 2, 4, 6, 8]), (1000, [0, 250, 500, 750, 1000]), (0.3, [0, 0.1, 0.2, 0.3])],
 )
 def test_ticks(top: float, marks: list[float]) -> None:
-    assert report.ticks(top) == pytest.approx(marks)
-    assert report.ticks(1, 1) == [0, 1]
+    assert page.ticks(top) == pytest.approx(marks)
+    assert page.ticks(1, 1) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -564,7 +564,7 @@ def test_ticks(top: float, marks: list[float]) -> None:
     [(3, "3 s", 4), (59, "50 s", 6), (360, "6 min", 7), (7200, "120 min", 5), (100_000, "24 h", 5)],
 )
 def test_moments(span: float, last: str, count: int) -> None:
-    found = report.moments(span)
+    found = page.moments(span)
     assert (found[-1][1], len(found)) == (last, count)
 
 

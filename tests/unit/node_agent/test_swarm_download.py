@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm import main, report
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm import main, page, report
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings, SwarmError
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
@@ -84,7 +84,7 @@ def test_each_host_downloads_what_its_machine_would(service: FakeAssisted, image
     assert sorted(images.ranges) == sorted(2 * [*edges, *between, ""])
     whole = report.merged([result, result])
     assert whole["downloaded_bytes"]["iso"] == 4 * (SIZE + 65536) and whole["time_to_download"]["iso"]["count"] == 4
-    assert "Time to download a file" in report.page(whole)
+    assert "Time to download a file" in page.page(whole)
 
 
 @pytest.mark.parametrize(
