@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.vocabulary import Port
+from .objects import Cluster
 
 if TYPE_CHECKING:
     from .config import Config
@@ -42,7 +43,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
         loop.add_signal_handler(number, done.set)
     if config.ending == "abi":
 
-        def ended(cluster: dict[str, object]) -> None:
+        def ended(cluster: Cluster) -> None:
             delay = (
                 0.0
                 if cluster.get("control_plane_count") == 1

@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -77,9 +78,13 @@ async def _decoded(op: Operation, kind: Kind, raw: bytes) -> Any:
     return await aside(MODELS.body, kind, value, op.body_name)
 
 
-def _json(value: Any, status: int = 200) -> web.Response:
+def _json(value: object, status: int = 200) -> web.Response:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return web.Response(body=text.encode("utf-8", "replace"), status=status, content_type="application/json")
+
+
+#: What answers a request.
+Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class NoContent(web.Response):
@@ -162,7 +167,7 @@ class Service:
             LOG.error("the service ends: %s", err)
 
     @web.middleware
-    async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def _guard(self, request: web.Request, handler: Serve) -> web.StreamResponse:
         self.connections.entered(request.protocol)
         self.inflight, began, code = self.inflight + 1, time.perf_counter(), "0"
         try:
@@ -181,7 +186,7 @@ class Service:
         method = request.method if request.method in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other"
         self.engine.metrics.observe("http_request_duration_seconds", seconds, "assisted-service", route, method, code)
 
-    async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def _guarded(self, request: web.Request, handler: Serve) -> web.StreamResponse:
         if self.auth is None and not self._is_served(request):
             return refusal(421, f"{request.host} is not a name of this service: use its address")
         try:
@@ -212,7 +217,7 @@ class Service:
             LOG.exception("%s %s failed", request.method, request.path)
             return error(500, "internal error, see the service's log")
 
-    def _route(self, op: Operation) -> Any:
+    def _route(self, op: Operation) -> Serve:
         function = HANDLERS[op.handler]
         wanted = FILE_TYPE if op.file else JSON_TYPES[0]
 
@@ -257,7 +262,7 @@ class Service:
         return serve
 
     @staticmethod
-    def _answer(op: Operation, result: Any) -> web.StreamResponse:
+    def _answer(op: Operation, result: object) -> web.StreamResponse:
         if isinstance(result, Download):
             if result.status:
                 return NoContent(status=result.status)

@@ -25,6 +25,6 @@ async def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     return await asyncio.get_running_loop().run_in_executor(_WORKERS, functools.partial(function, *args, **kwargs))
 
 
-def in_pieces(value: Any, **options: Any) -> str:
+def in_pieces(value: object, **options: Any) -> str:
     """`json.dumps(value, ...)` for a thread: json's own encoder would keep the interpreter to itself to the end."""
     return "".join(json.JSONEncoder(**options).iterencode(value))

@@ -108,7 +108,7 @@ class Local:
         raise refused
 
 
-def make_tokens(claims: Mapping[str, Any] | None = None) -> tuple[str, dict[str, str]]:
+def make_tokens(claims: Mapping[str, object] | None = None) -> tuple[str, dict[str, str]]:
     """Generate a key pair: the public key as in EC_PUBLIC_KEY_PEM, and a token per scheme with additional claims."""
     from ...plugins.module_utils.installer.credentials import TokenSigner
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
+from .hardware import Requirement
 
 #: Longest duration of a setting, in seconds.
 LONGEST = 100 * 365 * 86400.0
@@ -134,9 +135,9 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version.split("-", 1)[0])[:2])
 
 
-def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, dict[str, Any]]:
+def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, Requirement]:
     """Thresholds per role for an OpenShift version: the default entry, overridden by every matching entry."""
-    merged: dict[str, dict[str, Any]] = {}
+    merged: dict[str, Any] = {}
     for entry in table:
         name = str(entry.get("version", "default"))
         if name != "default":

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ...plugins.module_utils.addresses import version
+from .bodies import ConnectivityReport
 from .network import contains, family
 
 
@@ -38,7 +38,7 @@ class Reach:
             self.ids.append(host)
         return 1 << number
 
-    def report(self, host: str, report: Mapping[str, Any], networks: Iterable[str]) -> None:
+    def report(self, host: str, report: ConnectivityReport, networks: Iterable[str]) -> None:
         """Process a host's connectivity report; `networks` are the relevant CIDRs."""
         cidrs = tuple(networks)
         masks: dict[str, int] = dict.fromkeys((*cidrs, "IPv4", "IPv6"), 0)
@@ -59,17 +59,17 @@ class Reach:
                         if contains(cidr, text):
                             masks[cidr] |= bit
             rtt = loss = -1.0
-            for entry in remote.get("l3_connectivity", ()):
-                text = entry.get("remote_ip_address", "")
-                if entry.get("successful"):
+            for probe in remote.get("l3_connectivity", ()):
+                text = probe.get("remote_ip_address", "")
+                if probe.get("successful"):
                     reached.add(text)
                     masks[family(text)] |= bit
                     if version(text) == 6:
                         for cidr in cidrs:
                             if contains(cidr, text):
                                 masks[cidr] |= bit
-                    rtt = max(rtt, float(entry.get("average_rtt_ms", 0)))
-                loss = max(loss, float(entry.get("packet_loss_percentage", 0)))
+                    rtt = max(rtt, float(probe.get("average_rtt_ms", 0)))
+                loss = max(loss, float(probe.get("packet_loss_percentage", 0)))
             if loss >= 0:
                 quality[peer] = (rtt, loss)
             self.mtu[host] += [

@@ -12,7 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS event (
@@ -34,6 +34,14 @@ WINDOW, COUNTS = 1000, 10_000
 #: Columns by which events are deleted; those of a host are only marked.
 OWNERS = ("cluster_id", "infra_env_id", "host_id")
 _DELETED = "EXISTS (SELECT 1 FROM forgotten f WHERE f.owner = '{0}' AND f.id = event.{0} AND event.seq <= f.upto)"
+
+
+class Order(TypedDict, total=False):
+    """Which of the filtered events, and in which order; `limit` -1: all."""
+
+    descending: bool
+    limit: int
+    offset: int
 
 
 class Key(NamedTuple):
@@ -90,7 +98,7 @@ class Filter:
         """Return the whole WHERE clause."""
         clauses, values = list[str](), list[Any]()
 
-        def add(clause: str, *more: Any) -> None:
+        def add(clause: str, *more: object) -> None:
             clauses.append(clause)
             values.extend(more)
 
@@ -133,7 +141,7 @@ def as_text(row: Row) -> str:
     return f"{{{','.join(pairs)}}}"
 
 
-def _marks(values: Iterable[Any]) -> str:
+def _marks(values: Iterable[object]) -> str:
     return ",".join("?" for __ in values)
 
 
@@ -154,7 +162,7 @@ class Events:
         ):
             self.counts[Key(*key)] = count
 
-    def add(self, fields: Mapping[str, Any], cluster_level: bool) -> None:
+    def add(self, fields: Mapping[str, object], cluster_level: bool) -> None:
         """Add an event with the next commit."""
         self.new.append((*(fields.get(name) for name in FIELDS), int(cluster_level)))
 

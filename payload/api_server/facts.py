@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ...plugins.module_utils.addresses import version
+from .hardware import Inventory
+from .objects import NETWORKS, VIPS, Cluster, Host
 
 
-def control_planes(cluster: Mapping[str, Any]) -> int:
+def control_planes(cluster: Cluster) -> int:
     return int(cluster.get("control_plane_count") or (1 if cluster.get("high_availability_mode") == "None" else 3))
 
 
-def is_sno(cluster: Mapping[str, Any]) -> bool:
+def is_sno(cluster: Cluster) -> bool:
     return control_planes(cluster) == 1
 
 
-def is_day2(cluster: Mapping[str, Any]) -> bool:
+def is_day2(cluster: Cluster) -> bool:
     return cluster.get("kind") == "AddHostsCluster"
 
 
-def user_managed(cluster: Mapping[str, Any]) -> bool:
+def user_managed(cluster: Cluster) -> bool:
     return bool(cluster.get("user_managed_networking"))
 
 
-def machine_cidrs(cluster: Mapping[str, Any]) -> list[str]:
+def machine_cidrs(cluster: Cluster) -> list[str]:
     return [entry["cidr"] for entry in cluster.get("machine_networks", ()) if entry.get("cidr")]
 
 
-def is_dual(cluster: Mapping[str, Any]) -> bool:
+def is_dual(cluster: Cluster) -> bool:
     """Return whether networks or VIPs of one kind have both address families."""
-    lists = [
-        [entry["cidr"] for entry in cluster.get(f"{kind}_networks") or ()] for kind in ("machine", "service", "cluster")
-    ]
-    lists += [[vip["ip"] for vip in cluster.get(f"{kind}_vips") or ()] for kind in ("api", "ingress")]
+    lists = [[entry["cidr"] for entry in cluster.get(key) or ()] for key in NETWORKS]
+    lists += [[vip["ip"] for vip in cluster.get(vips) or ()] for vips in VIPS]
     return any(len({*map(version, texts)}) == 2 for texts in lists)
 
 
-def role_of(host: Mapping[str, Any]) -> str:
+def role_of(host: Host) -> str:
     """Return the host's role, or its suggested one; `auto-assign` when unknown."""
     role = host.get("role", "auto-assign")
     return str(host.get("suggested_role", role) if role == "auto-assign" else role)
 
 
-def schedulable_masters(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> bool:
+def schedulable_masters(cluster: Cluster, hosts: Iterable[Host]) -> bool:
     """Return whether control plane nodes run workloads: a single node, or fewer than two workers."""
     return is_sno(cluster) or sum(role_of(host) == "worker" for host in hosts) < 2
 
 
-def hostname_of(host: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> str:
+def hostname_of(host: Host, inventory: Inventory | None) -> str:
     return str(host.get("requested_hostname") or (inventory or {}).get("hostname") or "")
 
 
-def domain(cluster: Mapping[str, Any], prefix: str) -> str:
+def domain(cluster: Cluster, prefix: str) -> str:
     return f"{prefix}.{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"

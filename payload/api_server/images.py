@@ -19,9 +19,11 @@ from ...plugins.module_utils.ignition.config import Config
 from . import inventory as inv
 from . import prepare, releases
 from .aside import QUICK_YAML, aside, in_pieces
+from .bodies import StaticNetwork
 from .calls import Call, Download, handler
 from .engine import Engine
 from .errors import ApiError
+from .objects import InfraEnv
 from .tables import AFTER_REBOOT
 
 T = TypeVar("T")
@@ -62,7 +64,7 @@ def _url(base: str, path: str, query: Mapping[str, str] | None = None) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, urlencode(query or {}), ""))
 
 
-def _os_version(e: Engine, infra_env: Mapping[str, Any]) -> str:
+def _os_version(e: Engine, infra_env: InfraEnv) -> str:
     """Version of the OS image of an infra-env: the one it names, else the newest; ApiError 400 without one."""
     cpu, wanted = str(infra_env.get("cpu_architecture", "x86_64")), str(infra_env.get("openshift_version", ""))
     what = f"No OS image for Openshift version {wanted}" if wanted else "Failed to get latest OS image for"
@@ -72,7 +74,7 @@ def _os_version(e: Engine, infra_env: Mapping[str, Any]) -> str:
         raise ApiError(400, f"{what} and architecture {cpu}: {err.reason}".replace("for and", "for")) from None
 
 
-def download_url(e: Engine, infra_env: Mapping[str, Any]) -> str:
+def download_url(e: Engine, infra_env: InfraEnv) -> str:
     """Return the URL of an infra-env's discovery image; ApiError 400 without image service or image."""
     base = e.config.get("IMAGE_SERVICE_BASE_URL")
     if not base:
@@ -93,7 +95,7 @@ def _check_script_type(call: Call) -> None:
         raise ApiError(400, 'ipxe_script_type can be set only for "ipxe-script"')
 
 
-def _files_url(e: Engine, infra_env: Mapping[str, Any], query: Mapping[str, str]) -> str:
+def _files_url(e: Engine, infra_env: InfraEnv, query: Mapping[str, str]) -> str:
     path = f"/api/assisted-install/v2/infra-envs/{infra_env['id']}/downloads/files"
     return _url(e.config.get("SERVICE_BASE_URL"), path, query)
 
@@ -113,11 +115,11 @@ def presigned_cluster_file(e: Engine, call: Call) -> Any:
     raise ApiError(400, "Failed to generate presigned URL: invalid backend")
 
 
-async def _made(infra_env: Mapping[str, Any], make: Callable[[Mapping[str, Any]], T]) -> T:
+async def _made(infra_env: InfraEnv, make: Callable[[InfraEnv], T]) -> T:
     """`make(infra_env)`; in a thread when there is much static network or Ignition config to read."""
-    as_it_is = dict(infra_env)
+    as_it_is = infra_env.copy()
     if (
-        sum(len(as_it_is.get(name) or "") for name in ("static_network_config", "ignition_config_override"))
+        len(as_it_is.get("static_network_config") or "") + len(as_it_is.get("ignition_config_override") or "")
         <= QUICK_YAML
     ):
         return make(as_it_is)
@@ -137,7 +139,7 @@ async def download_infra_env_file(e: Engine, call: Call) -> Any:
     return Download(f"{infra_env['id']}-static-network-config.tar", archive) if archive else Download("", b"")
 
 
-def _network_archive(infra_env: Mapping[str, Any]) -> bytes:
+def _network_archive(infra_env: InfraEnv) -> bytes:
     """`network_files` as a tar archive, empty without any."""
     buffer = io.BytesIO()
     files = network_files(infra_env)
@@ -151,7 +153,7 @@ def _network_archive(infra_env: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def static_networks(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def static_networks(entries: Sequence[StaticNetwork]) -> list[dict[str, str]]:
     """Name -> text for each host of a static network configuration. ValueError describes the problem."""
     from ...plugins.module_utils.installer.network import static_files
     from ...plugins.module_utils.nmstate import NmstateError, load
@@ -194,7 +196,7 @@ def unmapped_interface(text: str, names: frozenset[str]) -> str:
     return ""
 
 
-def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:
+def network_files(infra_env: InfraEnv) -> dict[str, str]:
     """`host<N>/<name>` -> text: keyfiles of each host of the infra-env, and the names its interfaces have in them."""
     entries = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
     if not entries:
@@ -206,7 +208,7 @@ def network_files(infra_env: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
+def ipxe(e: Engine, infra_env: InfraEnv, call: Call) -> str:
     """The iPXE script that boots a host from the image service's files; ApiError 404 for a host that must not boot them."""
     mac = call.query.get("mac", "")
     if not mac and call.query.get("ipxe_script_type") == "boot-order-control":
@@ -231,7 +233,7 @@ def ipxe(e: Engine, infra_env: Mapping[str, Any], call: Call) -> str:
     return f"#!ipxe\ninitrd --name initrd {initrd}\nkernel {kernel} initrd=initrd coreos.live.rootfs_url={rootfs} {_KARGS}{more}\nboot\n"
 
 
-def _proxy_lines(infra_env: Mapping[str, Any]) -> str:
+def _proxy_lines(infra_env: InfraEnv) -> str:
     proxy = infra_env.get("proxy") or {}
     values = {name: str(proxy.get(name) or "") for name in ("http_proxy", "https_proxy", "no_proxy")}
     # A value that an older service accepted may have several words: it must not add lines to a unit.
@@ -247,7 +249,7 @@ async def minimal_initrd(e: Engine, call: Call) -> Any:
     return Download("minimal-initrd", archive) if archive else Download("", status=204)
 
 
-def _initrd(infra_env: Mapping[str, Any]) -> bytes:
+def _initrd(infra_env: InfraEnv) -> bytes:
     """An archive with what the live system of a minimal ISO needs before it has its root file system; empty when that is nothing."""
     from ...plugins.module_utils.coreos import cpio
 
@@ -271,7 +273,7 @@ def _initrd(infra_env: Mapping[str, Any]) -> bytes:
 # -- discovery.ign ----------------------------------------------------------------------------------------------------
 
 
-def discovery(e: Engine, infra_env: Mapping[str, Any], iso_type: str) -> dict[str, Any]:
+def discovery(e: Engine, infra_env: InfraEnv, iso_type: str) -> dict[str, Any]:
     """Ignition config (3.1) of the live system that runs the agent of an infra-env, with the user's override."""
     image, url = e.config.get("AGENT_DOCKER_IMAGE"), e.config.get("SERVICE_BASE_URL").rstrip("/")
     token = e.config.get("PULL_SECRET_TOKEN")

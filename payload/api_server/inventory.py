@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ...plugins.module_utils.addresses import LINK_LAYER
+from .hardware import Disk, Interface, Inventory, Requirement
 from .network import network
-
-Inventory = Mapping[str, Any]
+from .objects import Host
 
 VIRTUAL_TYPES = frozenset({"bridge", "dummy", "tun", "tap", "veth", "macvlan", "macvtap", "ipvlan", "vxlan", "device"})
 #: Eligible kinds of disks, in the order of messages, and additional ones of s390x.
@@ -55,12 +54,12 @@ def hostname_allowed(name: str) -> bool:
     return bool(_HOSTNAME.fullmatch(name)) and len(name) <= HOSTNAME_LENGTH and name not in FORBIDDEN_HOSTNAMES
 
 
-def disk_id(disk: Mapping[str, Any]) -> str:
+def disk_id(disk: Disk) -> str:
     """Return the identifier of a disk that survives a reboot, if it has one."""
     return str(disk.get("id") or disk.get("by_id") or disk.get("by_path") or disk.get("path") or "")
 
 
-def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[str, Any]:
+def prepare(raw: Inventory, least_gb: float, keep_virtual: bool) -> Inventory:
     """Return the inventory as stored: without what is virtual or unusable, with the eligibility of disks.
 
     Virtual interfaces, unusable names and addresses are left out, because other hosts get them as arguments.
@@ -71,7 +70,7 @@ def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[st
     for nic in raw.get("interfaces", []):
         if (not keep_virtual and nic.get("type") in VIRTUAL_TYPES) or not _NIC.fullmatch(nic.get("name", "")):
             continue
-        clean = {
+        clean: Interface = {
             **nic,
             "ipv4_addresses": [text for text in nic.get("ipv4_addresses", []) if _is_network(text, 4)],
             "ipv6_addresses": [text for text in nic.get("ipv6_addresses", []) if _is_network(text, 6)],
@@ -79,7 +78,7 @@ def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[st
         if not LINK_LAYER.fullmatch(clean.get("mac_address", "")):
             clean.pop("mac_address", None)
         interfaces.append(clean)
-    disks = []
+    disks: list[Disk] = []
     types = DRIVE_TYPES + (_DRIVE_TYPES_S390X if raw.get("cpu", {}).get("architecture") == "s390x" else ())
     for disk in raw.get("disks", []):
         given = disk.get("installation_eligibility", {}).get("not_eligible_reasons", [])
@@ -104,14 +103,14 @@ def prepare(raw: dict[str, Any], least_gb: float, keep_virtual: bool) -> dict[st
 
 
 def kept(
-    raw: dict[str, Any], least_gb: float, keep_virtual: bool, encode: Callable[..., str] = json.dumps
-) -> tuple[dict[str, Any], str]:
+    raw: Inventory, least_gb: float, keep_virtual: bool, encode: Callable[..., str] = json.dumps
+) -> tuple[Inventory, str]:
     """What `prepare` gives, and as JSON."""
     prepared = prepare(raw, least_gb, keep_virtual)
     return prepared, encode(prepared, ensure_ascii=False, separators=(",", ":"))
 
 
-def eligible_disks(inventory: Inventory) -> list[Mapping[str, Any]]:
+def eligible_disks(inventory: Inventory) -> list[Disk]:
     """Return the eligible disks, the default first."""
     disks = [disk for disk in inventory.get("disks", ()) if disk.get("installation_eligibility", {}).get("eligible")]
     return sorted(
@@ -126,7 +125,7 @@ def eligible_disks(inventory: Inventory) -> list[Mapping[str, Any]]:
     )
 
 
-def find_disk(inventory: Inventory, ident: str) -> Any:
+def find_disk(inventory: Inventory, ident: str) -> Disk | None:
     """Return the disk with an identifier of any kind (id, by-id, by-path, path), or None."""
     for disk in inventory.get("disks", ()):
         if ident and ident in (disk.get("id"), disk.get("by_id"), disk.get("by_path"), disk.get("path")):
@@ -149,7 +148,7 @@ def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
     return ram_mib(inventory) + tolerance >= needed_mib
 
 
-def fits(inventory: Inventory, requirement: Mapping[str, Any]) -> bool:
+def fits(inventory: Inventory, requirement: Requirement) -> bool:
     """Return whether CPU, RAM and a disk meet a role's requirement."""
     return (
         inventory.get("cpu", {}).get("count", 0) >= requirement.get("cpu_cores", 0)
@@ -177,8 +176,8 @@ def has_mac(inventory: Inventory, mac: str) -> bool:
 
 
 def assign_roles(
-    hosts: Sequence[tuple[Mapping[str, Any], Inventory]],
-    requirement: Callable[[Mapping[str, Any], str], Mapping[str, Any]],
+    hosts: Sequence[tuple[Host, Inventory]],
+    requirement: Callable[[Host, str], Requirement],
     control_planes: int,
     bootstrap_mac: str = "",
 ) -> dict[str, str]:
@@ -188,7 +187,7 @@ def assign_roles(
     needs to have a role.
     """
     roles: dict[str, str] = {}
-    free: list[tuple[Mapping[str, Any], Inventory]] = []
+    free: list[tuple[Host, Inventory]] = []
     for host, inventory in hosts:
         role = host.get("role", "auto-assign")
         if role != "auto-assign":

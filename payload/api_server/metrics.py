@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from . import inventory as inv
+from .hardware import Inventory
+from .objects import Host
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "service_assisted_installer_"
@@ -127,7 +128,7 @@ class Metrics:
         counts[bisect.bisect_left(metric.buckets, value)] += 1
         metric.values[labels] = metric.values.get(labels, 0) + value
 
-    def host_done(self, host: Mapping[str, Any], inventory: Mapping[str, Any], role: str, result: str) -> None:
+    def host_done(self, host: Host, inventory: Inventory, role: str, result: str) -> None:
         """Observe the hardware of a host whose installation ended (`Done`, `Failed`)."""
         self.count("cluster_hosts", role, result)
         self.observe("cluster_host_cores", inventory.get("cpu", {}).get("count", 0), role, result)

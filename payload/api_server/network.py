@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...plugins.module_utils.addresses import version
+from .hardware import Inventory
 
 _ZONE = re.compile(r"[-\w./]*", re.ASCII)
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -46,14 +47,14 @@ def family(text: str) -> str:
     return f"IPv{version(text)}"
 
 
-def addresses(inventory: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+def addresses(inventory: Inventory) -> Iterator[tuple[Mapping[str, Any], str]]:
     """(interface, address with prefix) of a host, IPv4 before IPv6 on each interface."""
     for nic in inventory.get("interfaces", ()):
         for text in (*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ())):
             yield nic, text
 
 
-def host_networks(inventory: Mapping[str, Any]) -> list[str]:
+def host_networks(inventory: Inventory) -> list[str]:
     """Networks a host is on, in the order of its interfaces."""
     found: dict[str, None] = {}
     for __, text in addresses(inventory):
@@ -63,7 +64,7 @@ def host_networks(inventory: Mapping[str, Any]) -> list[str]:
     return list(found)
 
 
-def in_networks(inventory: Mapping[str, Any], cidr: str) -> bool:
+def in_networks(inventory: Inventory, cidr: str) -> bool:
     return any(contains(cidr, text) for __, text in addresses(inventory))
 
 

@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from .errors import ApiError
 from .facts import control_planes
+from .objects import Cluster, Platform
 
-Platform = dict[str, Any]
 _BARE_METAL, _NONE, _EXTERNAL = "baremetal", "none", "external"
 #: Platforms with their own networking, and those of architectures without cluster-managed networking.
 _USERS_ONLY = frozenset({_NONE, _EXTERNAL})
@@ -23,7 +20,7 @@ def _refuse(text: str) -> ApiError:
     return ApiError(400, text)
 
 
-def _external(platform: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+def _external(platform: Platform, before: Platform) -> None:
     """Return the settings of a requested external platform, merged with those of the current one."""
     kind, external = platform["type"], platform.get("external") or {}
     if kind == _EXTERNAL and before.get("type") != _EXTERNAL:
@@ -42,11 +39,11 @@ def _external(platform: Mapping[str, Any], before: Mapping[str, Any]) -> None:
         raise _refuse("Cloud controller manager must be enabled when using oci external integration")
 
 
-def _check(platform: Mapping[str, Any] | None, managed: bool | None, cluster: Mapping[str, Any] | None) -> None:
+def _check(platform: Platform | None, managed: bool | None, cluster: Cluster | None) -> None:
     if platform is None:
         return
     kind = platform["type"]
-    before: Mapping[str, Any] = (cluster or {}).get("platform") or {}
+    before: Platform = (cluster or {}).get("platform") or {}
     state = managed
     if (
         managed is None
@@ -91,7 +88,7 @@ def for_new(platform: Platform | None, managed: bool | None, count: int, cpu: st
 
 
 def for_update(
-    platform: Platform | None, managed: bool | None, cluster: Mapping[str, Any]
+    platform: Platform | None, managed: bool | None, cluster: Cluster
 ) -> tuple[Platform | None, bool | None]:
     """Return the changes of platform and user-managed networking by an update, None if unchanged; ApiError 400 as above."""
     if platform is None and managed is None:

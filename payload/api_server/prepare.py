@@ -19,7 +19,10 @@ from ...plugins.module_utils.documents import load_json, load_yaml
 from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import Port
 from . import operators
+from .bodies import StaticNetwork
+from .hardware import Inventory
 from .models import MODELS, Invalid
+from .objects import Cluster, Host
 
 #: (cluster, hosts, tls_dir, images, settings, manifests) -> Ignition configs by file name.
 Render = Callable[..., dict[str, dict[str, Any]]]
@@ -34,8 +37,8 @@ TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/additional-trust-bundle.pem"
 class Job:
     """Input of one cluster's preparation."""
 
-    cluster: dict[str, Any]
-    hosts: list[dict[str, Any]]
+    cluster: Cluster
+    hosts: list[Host]
     tls_dir: Path | None
     images: dict[str, str]
     settings: dict[str, str]
@@ -74,7 +77,7 @@ def files(task: Job) -> dict[str, bytes]:
     return made | operators.custom_files(task.custom)
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -110,7 +113,7 @@ def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[st
     return {**config, "storage": {**storage, "files": [*others, data_file(path, text.encode(), mode)]}}
 
 
-def host_config(config: dict[str, Any], host: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, Any]:
+def host_config(config: dict[str, Any], host: Host, networks: list[StaticNetwork]) -> dict[str, Any]:
     """Return a role's config for one host: with its hostname, and its NetworkManager keyfiles for a static network."""
     made = add_file(config, "/etc/hostname", 0o644, f"{host['requested_hostname']}\n")
     for name, text in keyfiles(load_json(host.get("inventory") or "{}", name="inventory"), networks).items():
@@ -118,7 +121,7 @@ def host_config(config: dict[str, Any], host: Mapping[str, Any], networks: list[
     return made
 
 
-def keyfiles(inventory: Mapping[str, Any], networks: list[dict[str, Any]]) -> dict[str, str]:
+def keyfiles(inventory: Inventory, networks: list[StaticNetwork]) -> dict[str, str]:
     """Keyfiles of a host's nmstate config, by file name; empty when none of its MACs has one."""
     macs = {str(nic.get("mac_address", "")).lower(): nic.get("name", "") for nic in inventory.get("interfaces", ())}
     found: dict[str, str] = {}
@@ -168,7 +171,7 @@ def override(content: bytes, text: str) -> bytes:
     return _json(config)
 
 
-def day2_ignition(cluster: Mapping[str, Any], host: Mapping[str, Any], networks: str) -> bytes:
+def day2_ignition(cluster: Cluster, host: Host, networks: str) -> bytes:
     """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name.
 
     host: with `requested_hostname`, the name that it has. networks: the static network configs of its infra-env, as JSON.
@@ -238,19 +241,19 @@ def add_ca(plain: bytes, pem: str) -> bytes:
 _ROLE_ORDER = ("master", "arbiter", "worker")
 
 
-def _threads(cluster: Mapping[str, Any], roles: str) -> str:
+def _threads(cluster: Cluster, roles: str) -> str:
     """Return whether nodes of some roles (`masters`, `workers`, `arbiters`) have hyperthreading."""
     wanted = str(cluster.get("hyperthreading") or "all").split(",")
     return "Enabled" if "all" in wanted or roles in wanted else "Disabled"
 
 
-def _no_proxy(cluster: Mapping[str, Any]) -> str:
+def _no_proxy(cluster: Cluster) -> str:
     """Return noProxy: the user's entries, the cluster's own names and its networks."""
     given = str(cluster.get("no_proxy") or "").strip()
     if given == "*":
         return given
-    lists = ("cluster_networks", "service_networks", "machine_networks")
-    cidrs = [net["cidr"] for key in lists for net in cluster.get(key) or ()]
+    lists = (cluster.get("cluster_networks"), cluster.get("service_networks"), cluster.get("machine_networks"))
+    cidrs = [net["cidr"] for networks in lists for net in networks or ()]
     own = f".{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"
     return ",".join([*filter(None, given.split(",")), own, *cidrs])
 
@@ -304,8 +307,11 @@ def _platform(task: Job, kind: str) -> dict[str, Any]:
         return vips
     if kind == "external":
         external = (cluster.get("platform") or {}).get("external") or {}
-        names = {"platformName": "platform_name", "cloudControllerManager": "cloud_controller_manager"}
-        return {name: external[key] for name, key in names.items() if external.get(key)}
+        named = {
+            "platformName": external.get("platform_name"),
+            "cloudControllerManager": external.get("cloud_controller_manager"),
+        }
+        return {name: value for name, value in named.items() if value}
     if kind != "baremetal":
         return {}
     order = {role: number for number, role in enumerate(_ROLE_ORDER)}
@@ -319,7 +325,7 @@ def _platform(task: Job, kind: str) -> dict[str, Any]:
     return found
 
 
-def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
+def _host_entry(host: Host) -> dict[str, Any]:
     inventory = load_json(host.get("inventory") or "{}", name="inventory")
     nics = inventory.get("interfaces", [])
     mac = next(
@@ -334,7 +340,7 @@ def _host_entry(host: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def wrong_override(overrides: Any) -> str:
+def wrong_override(overrides: object) -> str:
     """Return why install-config overrides cannot be merged, as the decoder's message; "" if they can."""
     try:
         MODELS.strict("install-config", overrides)

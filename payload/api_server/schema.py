@@ -44,7 +44,7 @@ def _pattern(regex: str) -> Callable[[str], str]:
     return lambda text: "" if found.search(text) else f"should match '{regex}'"
 
 
-def _format(name: str, test: Callable[[str], Any]) -> Callable[[str], str]:
+def _format(name: str, test: Callable[[str], object]) -> Callable[[str], str]:
     return lambda text: "" if test(text) else f"must be of type {name}: {quoted(text)}"
 
 
@@ -72,7 +72,7 @@ def go_name(model: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in model.split("-"))
 
 
-def _json_type(value: Any) -> str:
+def _json_type(value: object) -> str:
     kinds: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
     return kinds.get(type(value), "number")
 
@@ -87,7 +87,7 @@ class At:
     def into(self, name: str) -> At:
         return At(self.root, f"{self.path}.{name}" if self.path else name)
 
-    def refuse(self, value: Any, go: str) -> Invalid:
+    def refuse(self, value: object, go: str) -> Invalid:
         where = f"Go struct field {self.root}.{self.path}" if self.path else "Go value"
         number = (
             f" {value}"[:40] if go == "int64" and isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -101,7 +101,7 @@ class Kind:
 
     go: str
     #: (value, where, strict) -> value; strict refuses unknown fields.
-    decode: Callable[[Any, At, bool], Any]
+    decode: Callable[[object, At, bool], Any]
     #: (value, path, place) -> the first problem, "" if there is none.
     wrong: Callable[[Any, str, str], str]
 
@@ -118,7 +118,7 @@ class Field:
 
 
 def _string(kind: str, test: Callable[[str], str]) -> Kind:
-    def decode(value: Any, at: At, strict: bool) -> Any:
+    def decode(value: object, at: At, strict: bool) -> Any:
         if not isinstance(value, str):
             raise At("").refuse(value, "string") if kind in _OWN_DECODER else at.refuse(value, "string")
         return value
@@ -133,9 +133,10 @@ def _string(kind: str, test: Callable[[str], str]) -> Kind:
 def _number(kind: str, low: float | None, high: float | None) -> Kind:
     go = _GO_TYPES[kind]
 
-    def decode(value: Any, at: At, strict: bool) -> Any:
-        good = isinstance(value, int if kind == "integer" else (int, float)) and not isinstance(value, bool)
-        if not good or (kind == "integer" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
+    def decode(value: object, at: At, strict: bool) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int if kind == "integer" else int | float):
+            raise at.refuse(value, go)
+        if (kind == "integer" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
             raise at.refuse(value, go)
         return value
 
@@ -150,7 +151,7 @@ def _number(kind: str, low: float | None, high: float | None) -> Kind:
 
 
 def _bool() -> Kind:
-    def decode(value: Any, at: At, strict: bool) -> Any:
+    def decode(value: object, at: At, strict: bool) -> Any:
         if not isinstance(value, bool):
             raise at.refuse(value, "bool")
         return value
@@ -161,7 +162,7 @@ def _bool() -> Kind:
 def _list(item: Kind) -> Kind:
     go = f"[]*{item.go}" if item.go.startswith("models.") else f"[]{item.go}"
 
-    def decode(value: Any, at: At, strict: bool) -> Any:
+    def decode(value: object, at: At, strict: bool) -> Any:
         if not isinstance(value, list):
             raise at.refuse(value, go)
         return [item.decode(entry, at, strict) for entry in value if entry is not None]
@@ -176,7 +177,7 @@ def _list(item: Kind) -> Kind:
 def _map(item: Kind) -> Kind:
     go = "map[string]interface {}"
 
-    def decode(value: Any, at: At, strict: bool) -> Any:
+    def decode(value: object, at: At, strict: bool) -> Any:
         if not isinstance(value, dict):
             raise at.refuse(value, go)
         return {key: item.decode(entry, at, strict) for key, entry in value.items()}
@@ -188,7 +189,7 @@ def _object(name: str, fields: dict[str, Field]) -> Kind:
     go = f"models.{name}"
     ordered = sorted(fields.values(), key=lambda known: known.name)
 
-    def decode(value: Any, at: At, strict: bool) -> Any:
+    def decode(value: object, at: At, strict: bool) -> Any:
         if not isinstance(value, dict):
             raise at.refuse(value, go)
         found: dict[str, Any] = {}
@@ -262,7 +263,7 @@ class Models:
         return Field(name, required, nullable, self.compile(node))
 
     @staticmethod
-    def body(compiled: Kind, value: Any, name: str) -> Any:
+    def body(compiled: Kind, value: object, name: str) -> Any:
         """Return a request's body, validated against its type; raise Invalid. `name` is the body's name in the API description."""
         try:
             found = compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
@@ -273,12 +274,12 @@ class Models:
             raise Invalid(reason)
         return found
 
-    def strict(self, name: str, value: Any) -> Any:
+    def strict(self, name: str, value: object) -> Any:
         """Return a value decoded by a definition's types only, without unknown fields; raise Invalid with the decoder's message."""
         compiled = self.named(name)
         return compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
 
-    def output(self, name: str, value: Any) -> Any:
+    def output(self, name: str, value: object) -> Any:
         """Return an agent's report: types and required fields are checked, unknown fields dropped; raise Invalid."""
         compiled = self.named(name)
         found = compiled.decode(value, At(compiled.go.removeprefix("models.")), False)
@@ -288,7 +289,7 @@ class Models:
         return found
 
 
-def parameter(compiled: Kind, value: Any, name: str, place: str) -> Any:
+def parameter(compiled: Kind, value: object, name: str, place: str) -> Any:
     """Return a value of a query, path or header; raise Invalid."""
     reason = compiled.wrong(value, name, place)
     if reason:

@@ -20,7 +20,7 @@ _DURATIONS = ("TIMEOUT", "INTERVAL", "TIME", "SECONDS")
 _FLAGS = ("1", "true", "yes", "0", "false", "no", "")
 
 
-def of(documents: Iterable[Any]) -> dict[str, Any] | None:
+def of(documents: Iterable[object]) -> dict[str, Any] | None:
     """Return the settings in the documents of a manifest, unvalidated; None if it has no such ConfigMap."""
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") != "ConfigMap":
@@ -45,7 +45,7 @@ def read(content: bytes) -> dict[str, str] | None:
     return {str(name): _text(value) for name, value in found.items() if not problem(str(name), value)}
 
 
-def problem(name: str, value: Any) -> str:
+def problem(name: str, value: object) -> str:
     """Return what is wrong with a setting; empty if valid. Names unknown to this service are for other programs."""
     if not isinstance(value, str | int | float | bool):
         return f"data.{name} should be a string, got {type(value).__name__}"
@@ -65,5 +65,5 @@ def problem(name: str, value: Any) -> str:
     return ""
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -16,7 +16,10 @@ from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.vocabulary import LAB_VERSION, Component, Port
 from . import inventory as inv
+from .bodies import Step, Steps
+from .hardware import Inventory
 from .network import address, contains, in_networks, network
+from .objects import PROXIES, VIPS, Cluster, Host, InfraEnv
 from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
 
 CONTINUE, EXIT = "continue", "exit"
@@ -85,10 +88,10 @@ LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-
 class StepView:
     """Input of step arguments."""
 
-    host: Mapping[str, Any]
-    cluster: Mapping[str, Any]
-    infra_env: Mapping[str, Any]
-    inventory: Mapping[str, Any]
+    host: Host
+    cluster: Cluster
+    infra_env: InfraEnv
+    inventory: Inventory
     #: JSON of the other hosts for connectivity-check, or None if there is none to check now.
     peers: Callable[[], str | None]
     images: Mapping[str, str]
@@ -97,10 +100,10 @@ class StepView:
     ntp: str
     settings: Callable[[str], float]
     check_cvo: bool = False
-    cluster_hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cluster_hosts: Mapping[str, Host] = field(default_factory=dict)
 
 
-def _dump(value: Any) -> str:
+def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -173,9 +176,9 @@ def _domains(v: StepView) -> list[str] | None:
 
 def _vips(v: StepView) -> list[str] | None:
     vips = [
-        {"vip": vip["ip"], "vip_type": kind}
-        for kind in ("api", "ingress")
-        for vip in v.cluster.get(f"{kind}_vips", ())
+        {"vip": vip["ip"], "vip_type": key.removesuffix("_vips")}
+        for key in VIPS
+        for vip in v.cluster.get(key, ())
         if any(in_networks(v.inventory, cidr) for cidr in machine_cidrs(v.cluster) if contains(cidr, vip["ip"]))
     ]
     if not vips or user_managed(v.cluster) or v.cluster.get("vip_dhcp_allocation"):
@@ -228,8 +231,9 @@ def installer_args(v: StepView) -> list[str]:
     if v.infra_env.get("static_network_config"):
         return args if "--copy-network" in args else [*args, "--copy-network"]
     for nic in v.inventory.get("interfaces", ()):
-        for kind, families in (("dhcp", "ipv4_addresses"), ("dhcp6", "ipv6_addresses")):
-            if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in nic.get(families, ())):
+        own = {"dhcp": nic.get("ipv4_addresses", []), "dhcp6": nic.get("ipv6_addresses", [])}
+        for kind, texts in own.items():
+            if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in texts):
                 # By MAC address: the installed system may name the interface differently.
                 karg = f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
                 if karg not in args and not any(arg.startswith("ip=") for arg in args):
@@ -261,7 +265,7 @@ def install_request(v: StepView) -> dict[str, Any]:
         if v.images.get(image):
             request[name] = v.images[image]
     request["service_ips"] = None
-    proxy = {key: v.cluster[key] for key in ("http_proxy", "https_proxy", "no_proxy") if v.cluster.get(key)}
+    proxy = {key: v.cluster[key] for key in PROXIES if v.cluster.get(key)}
     if proxy:
         request["proxy"] = proxy
     skipped = str(v.host.get("skip_formatting_disks", "")).split(",")
@@ -325,13 +329,11 @@ PRODUCERS: dict[str, Callable[[StepView], list[str] | None]] = {
 }
 
 
-def step(kind: str, args: list[str]) -> dict[str, Any]:
+def step(kind: str, args: list[str]) -> Step:
     return {"step_type": kind, "step_id": f"{kind}-{secrets.token_hex(4)}", "args": args}
 
 
-def instructions(
-    v: StepView, day2: bool, interval: int, disabled: frozenset[str], upgrade_to: str = ""
-) -> dict[str, Any]:
+def instructions(v: StepView, day2: bool, interval: int, disabled: frozenset[str], upgrade_to: str = "") -> Steps:
     """Return the `steps` response for a host. `interval`: seconds between polls; `upgrade_to`: the image for an outdated agent."""
     status = v.host["status"]
     if status in LEAVING:
@@ -349,7 +351,7 @@ def instructions(
     return {"next_instruction_seconds": wait, "post_step_action": CONTINUE, "instructions": found}
 
 
-def peer_entry(host: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
+def peer_entry(host: Host, inventory: Inventory) -> str:
     """Return JSON of one host for the arguments of connectivity-check, with its first PROBED addresses."""
     nics, left = [], PROBED
     for nic in inventory.get("interfaces", ()):

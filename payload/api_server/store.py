@@ -16,10 +16,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, cast
 
 from .events import SCHEMA as EVENTS
-from .events import Events, Filter, Row, T, as_document, as_text
+from .events import Events, Filter, Order, Row, T, as_document, as_text
+from .objects import Cluster, Host, InfraEnv
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS field (kind TEXT, id TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;
@@ -42,7 +43,7 @@ class Document(dict[str, Any]):
         self.kind, self.ident, self._store = kind, ident, store
         self.changed: set[str] = set()
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         if name not in self or self[name] != value:
             self._store.remember(self)
             super().__setitem__(name, value)
@@ -54,7 +55,7 @@ class Document(dict[str, Any]):
         if self._store.kinds[self.kind].get(self.ident) is self:
             self._store.dirty[(self.kind, self.ident)] = self
 
-    def set(self, **fields: Any) -> None:
+    def set(self, **fields: object) -> None:
         """Sets several fields; None removes one."""
         for name, value in fields.items():
             if value is None:
@@ -70,15 +71,24 @@ class Document(dict[str, Any]):
                 self.changed.add(name)
                 self._mark()
 
-    def touch(self, name: str, value: Any) -> None:
+    def touch(self, name: str, value: object) -> None:
         """Set a field without a commit of its own; it is written with the next change of the document."""
         super().__setitem__(name, value)
         self.changed.add(name)
+
+    def restore(self, name: str, value: object) -> None:
+        """Set a field that is not written: it is derived when the service starts."""
+        super().__setitem__(name, value)
 
     def flush(self) -> None:
         """Add the touched fields to the next commit."""
         if self.changed:
             self._mark()
+
+
+def tracked(shown: Host | Cluster | InfraEnv) -> Document:
+    """Return a host, cluster or infra-env of the store as the document that it is, whose fields are set by name."""
+    return cast(Document, shown)
 
 
 class Store:
@@ -168,7 +178,7 @@ class Store:
             written.clear()
         self.events.clear()
 
-    def create(self, kind: str, ident: str, fields: Mapping[str, Any]) -> Document:
+    def create(self, kind: str, ident: str, fields: Mapping[str, object]) -> Document:
         """Add a document; it replaces one with the same id."""
         self.delete(kind, ident)
         self._before.setdefault((kind, ident), None)
@@ -187,7 +197,7 @@ class Store:
             self.dirty.pop((kind, ident), None)
             self._gone.append((kind, ident))
 
-    def event(self, fields: Mapping[str, Any], cluster_level: bool) -> None:
+    def event(self, fields: Mapping[str, object], cluster_level: bool) -> None:
         self.events.add(fields, cluster_level)
 
     def forget_events(self, column: str, ident: str) -> None:
@@ -324,15 +334,17 @@ class Store:
         self._settle()
         return await self.events.count(wanted)
 
-    def event_pages(self, wanted: Filter, **options: Any) -> AsyncIterator[list[dict[str, Any]]]:
+    def event_pages(self, wanted: Filter, **options: Unpack[Order]) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield events in pieces; see `Events.pages`."""
         return self._pages(wanted, as_document, **options)
 
-    def event_texts(self, wanted: Filter, **options: Any) -> AsyncIterator[list[str]]:
+    def event_texts(self, wanted: Filter, **options: Unpack[Order]) -> AsyncIterator[list[str]]:
         """Events in pieces, each as JSON."""
         return self._pages(wanted, as_text, **options)
 
-    async def _pages(self, wanted: Filter, shape: Callable[[Row], T], **options: Any) -> AsyncIterator[list[T]]:
+    async def _pages(
+        self, wanted: Filter, shape: Callable[[Row], T], **options: Unpack[Order]
+    ) -> AsyncIterator[list[T]]:
         self._settle()
         async for page in self.events.pages(wanted, shape, **options):
             yield page

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
+from .bodies import ClusterParams
 from .facts import is_dual
-from .store import Document
+from .objects import Cluster
 
 NTP, PROXY, SNO, TAGS, HYPERTHREADING = "Additional NTP Source", "Proxy", "SNO", "Cluster Tags", "Hyperthreading"
 VIP_DHCP, DUAL_STACK, DUAL_VIPS = "VIP auto alloc.", "Dual-stack", "Dual-stack VIPs"
@@ -36,7 +37,7 @@ _ARCHITECTURES = ("arm64", "s390x", "ppc64le")
 Features = dict[str, dict[str, Any]]
 
 
-def _set(features: Features, name: str, on: object, data: Mapping[str, Any] | None = None) -> None:
+def _set(features: Features, name: str, on: object, data: Mapping[str, object] | None = None) -> None:
     if on:
         entry: dict[str, Any] = {"data": dict(sorted(data.items()))} if data else {}
         features[name] = {**entry, "id": name.replace(" ", "_").replace(".", "").upper(), "name": name}
@@ -48,7 +49,7 @@ def _text(features: Features) -> str:
     return json.dumps(dict(sorted(features.items())), ensure_ascii=False, separators=(",", ":"))
 
 
-def note(cluster: Document | None, name: str, on: object = True, **data: Any) -> None:
+def note(cluster: Cluster | None, name: str, on: object = True, **data: object) -> None:
     """Record a feature of a cluster, or remove it; `data` is merged with the recorded data."""
     if cluster is None or not cluster.get("feature_usage"):
         return
@@ -58,7 +59,7 @@ def note(cluster: Document | None, name: str, on: object = True, **data: Any) ->
     cluster["feature_usage"] = _text(features)
 
 
-def ignition(cluster: Document | None, level: str, text: str) -> None:
+def ignition(cluster: Cluster | None, level: str, text: str) -> None:
     """Record an Ignition override at a level (`host`, `infra-env`)."""
     if cluster is not None and cluster.get("feature_usage"):
         levels = {
@@ -68,7 +69,7 @@ def ignition(cluster: Document | None, level: str, text: str) -> None:
         note(cluster, IGNITION, any(levels.values()), **levels)
 
 
-def install_config(cluster: Document, overrides: Mapping[str, Any]) -> None:
+def install_config(cluster: Cluster, overrides: Mapping[str, object]) -> None:
     """Record which keys of the install-config are overridden, with the keys below them."""
     if overrides:
         keys = {" ".join([key, *(value if isinstance(value, dict) else ())]): True for key, value in overrides.items()}
@@ -77,12 +78,12 @@ def install_config(cluster: Document, overrides: Mapping[str, Any]) -> None:
             note(cluster, FIPS, overrides["fips"])
 
 
-def _proxies(features: Features, given: Mapping[str, Any]) -> None:
+def _proxies(features: Features, given: Mapping[str, object]) -> None:
     used = {key: 1 for key in ("http_proxy", "https_proxy", "no_proxy") if given.get(key)}
     _set(features, PROXY, used, used)
 
 
-def _common(features: Features, cluster: Mapping[str, Any]) -> None:
+def _common(features: Features, cluster: Cluster) -> None:
     """Record features that depend only on the cluster's state."""
     ntp, kind = cluster.get("additional_ntp_source") or "", (cluster.get("platform") or {}).get("type")
     _set(features, NTP, ntp, {"source_count": len(ntp.split(","))})
@@ -111,7 +112,7 @@ def _common(features: Features, cluster: Mapping[str, Any]) -> None:
         _set(features, operator["name"].upper(), operator.get("operator_type") == "olm")
 
 
-def registered(cluster: Mapping[str, Any]) -> str:
+def registered(cluster: Cluster) -> str:
     """Record the features of a new cluster. Upstream counts its HTTP proxy as the HTTPS proxy, too."""
     features: Features = {}
     _common(features, cluster)
@@ -120,7 +121,7 @@ def registered(cluster: Mapping[str, Any]) -> str:
     return _text(features)
 
 
-def updated(cluster: Document, body: Mapping[str, Any], gone: frozenset[str]) -> None:
+def updated(cluster: Cluster, body: ClusterParams, gone: frozenset[str]) -> None:
     """Record the changes of an update; `gone` are the OLM operators that it removed."""
     features: Features = load_json(cluster.get("feature_usage") or "{}", name="feature_usage")
     _common(features, cluster)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Disk = Mapping[str, Any]
+from ..hardware import Disk
 
 #: Value of the installation disk when no disk matches, so that the host fails visibly instead of using a wrong disk.
 NOT_FOUND = "/dev/not-found-by-hints"
@@ -42,7 +42,7 @@ TESTS: dict[str, Callable[[Disk, Any], bool]] = {
 }
 
 
-def accepted(disks: list[Disk], hints: Mapping[str, Any]) -> list[Disk]:
+def accepted(disks: Sequence[Disk], hints: Mapping[str, Any]) -> list[Disk]:
     """Return the disks that match every hint. ValueError names an unknown hint."""
     unknown = [name for name in hints if name not in TESTS]
     if unknown:

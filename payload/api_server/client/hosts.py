@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ....plugins.module_utils.documents import load_json
+from ..bodies import FencingCredentials, HostParams
+from ..hardware import Inventory
+from ..objects import Host
 from . import hints as root_hints
 from .register import ClientError, load
 from .rest import Rest, RestError
@@ -24,6 +27,17 @@ NO_INVENTORY = "Host has not sent its inventory yet"
 NO_DISK = "No disk of the host matches the root device hints"
 
 
+class Fencing(TypedDict, total=False):
+    """Access to a host's BMC, as the ISO has it; `macaddress` or `hostname` name the host."""
+
+    address: str
+    username: str
+    password: str
+    certificateVerification: str
+    macaddress: str
+    hostname: str
+
+
 @dataclass
 class HostConfig:
     """One directory of HOST_CONFIG_DIR."""
@@ -32,9 +46,9 @@ class HostConfig:
     macs: frozenset[str]
     role: str = ""
     hints: dict[str, Any] = field(default_factory=dict)
-    fencing: dict[str, Any] = field(default_factory=dict)
+    fencing: Fencing = field(default_factory=Fencing)
 
-    def matches(self, inventory: dict[str, Any]) -> bool:
+    def matches(self, inventory: Inventory) -> bool:
         return any(str(nic.get("mac_address", "")).lower() in self.macs for nic in inventory.get("interfaces", ()))
 
 
@@ -65,7 +79,7 @@ def read(folder: Path) -> list[HostConfig]:
     return found
 
 
-def global_fencing(folder: Path) -> list[dict[str, Any]]:
+def global_fencing(folder: Path) -> list[Fencing]:
     """Fencing credentials that name their host, from the file next to the directories."""
     path = folder / "fencing-credentials.yaml"
     if not path.is_file():
@@ -74,19 +88,21 @@ def global_fencing(folder: Path) -> list[dict[str, Any]]:
     return list(documents[0].get("credentials") or []) if documents else []
 
 
-def fencing_params(entry: dict[str, Any]) -> dict[str, Any]:
-    params = {key: entry.get(key, "") for key in ("address", "username", "password")}
-    params["certificate_verification"] = entry.get("certificateVerification") or "Enabled"
+def fencing_params(entry: Fencing) -> FencingCredentials:
+    params: FencingCredentials = {
+        "address": entry.get("address", ""),
+        "username": entry.get("username", ""),
+        "password": entry.get("password", ""),
+        "certificate_verification": entry.get("certificateVerification") or "Enabled",
+    }
     if entry.get("macaddress"):
         params["mac_address"] = entry["macaddress"]
     return params
 
 
-def update_for(
-    host: dict[str, Any], inventory: dict[str, Any], config: HostConfig | None, fencing: list[dict[str, Any]]
-) -> dict[str, Any]:
+def update_for(host: Host, inventory: Inventory, config: HostConfig | None, fencing: list[Fencing]) -> HostParams:
     """Return what is still to be set on a host, as `host-update-params`; empty when nothing is missing."""
-    update: dict[str, Any] = {}
+    update: HostParams = {}
     if config is not None and config.role and config.role != host.get("role"):
         update["host_role"] = config.role
     if config is not None and config.hints:
@@ -94,7 +110,7 @@ def update_for(
         ident = disks[0]["id"] if disks else root_hints.NOT_FOUND
         if host.get("installation_disk_id") != ident:
             update["disks_selected_config"] = [{"id": ident, "role": "install"}]
-    credentials = dict(config.fencing) if config is not None else {}
+    credentials: Fencing = config.fencing if config is not None else {}
     for entry in fencing:
         macs = {str(nic.get("mac_address", "")).lower() for nic in inventory.get("interfaces", ())}
         if str(entry.get("macaddress", "")).lower() in macs or entry.get("hostname", "") == host.get(
@@ -108,7 +124,7 @@ def update_for(
     return update
 
 
-def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: list[dict[str, Any]]) -> dict[str, str]:
+def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: list[Fencing]) -> dict[str, str]:
     """Make one pass over the hosts; return host name -> why it cannot be configured yet."""
     failures: dict[str, str] = {}
     matched: set[str] = set()
@@ -134,8 +150,8 @@ def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: lis
         except RestError as err:
             if err.status in (0, 401, 403) or err.status >= 500:
                 raise
-            chosen = update.get("disks_selected_config", [{}])[0].get("id")
-            failures[name] = NO_DISK if chosen == root_hints.NOT_FOUND else err.reason
+            chosen = [disk["id"] for disk in update.get("disks_selected_config", ())]
+            failures[name] = NO_DISK if chosen == [root_hints.NOT_FOUND] else err.reason
     for config in configs:
         if config.name not in matched:
             failures[config.name] = NO_INVENTORY if pending else MISSING

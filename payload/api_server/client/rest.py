@@ -24,7 +24,7 @@ class Rest:
         self._base = base_url.rstrip("/") + "/api/assisted-install/v2"
         self._token = token
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
+    def call(self, method: str, path: str, body: object = None) -> Any:
         """Return the response as JSON, as bytes if it is not JSON, or None if it is empty. RestError on failure."""
         headers = {"Content-Type": "application/json"}
         if self._token:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from .. import state, validations
+from ..objects import Cluster, MonitoredOperator
 from ..state import ClusterCondition, ClusterEffect
-from ..store import Document
+from ..store import tracked
 from ..tables import BEFORE_INSTALL, FINALIZING_NOT_FAILING, finalizing_setting
 from .host_machine import HostMachine
 from .statuses import time_text
@@ -16,7 +16,7 @@ from .statuses import time_text
 class ClusterMachine(HostMachine):
     """Moves clusters."""
 
-    def refresh_cluster(self, cluster: Document) -> None:
+    def refresh_cluster(self, cluster: Cluster) -> None:
         """Validate a cluster after a change, and run its state machine."""
         ident = cluster["id"]
         members = self.hosts_of(ident)
@@ -106,7 +106,7 @@ class ClusterMachine(HostMachine):
             self.cluster_progress(cluster)
 
     @staticmethod
-    def _installed_text(roles: list[tuple[str, str]], operators: Iterable[Mapping[str, Any]]) -> str:
+    def _installed_text(roles: list[tuple[str, str]], operators: Iterable[MonitoredOperator]) -> str:
         failed = [
             str(op["name"]) for op in operators if op.get("operator_type") == "olm" and op.get("status") == "failed"
         ]
@@ -116,7 +116,7 @@ class ClusterMachine(HostMachine):
             return "Cluster is installed but degraded: some workers did not join"
         return "Cluster is installed"
 
-    def _cluster_effect(self, cluster: Document, effect: ClusterEffect, stage: str, info: str, limit: float) -> None:
+    def _cluster_effect(self, cluster: Cluster, effect: ClusterEffect, stage: str, info: str, limit: float) -> None:
         now, ident = self.clock(), cluster["id"]
         if effect == ClusterEffect.INSTALLING_STARTED:
             cluster["_installing_at"] = now
@@ -125,7 +125,7 @@ class ClusterMachine(HostMachine):
                 # The API of a single-node cluster is on the node itself.
                 view, ident = self.view(cluster), next(iter(self.hosts_of(ident)), "")
                 own = [{"cluster_id": cluster["id"], "ip": ip} for ip in validations.own_addresses(view, ident)]
-                cluster.set(api_vips=own, ingress_vips=own)
+                tracked(cluster).set(api_vips=own, ingress_vips=own)
         elif effect == ClusterEffect.PREPARE_TIMED_OUT:
             reason = "Installation failed. Try again, and contact support if the issue persists."
             cluster["last-installation-preparation"] = {"status": "failed", "reason": reason}

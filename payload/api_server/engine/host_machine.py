@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from ....plugins.module_utils.documents import load_json
 from ....plugins.module_utils.vocabulary import Stage
 from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
+from ..objects import Cluster, Host
 from ..state import HostCondition, HostEffect
-from ..store import Document
+from ..store import tracked
 from ..tables import AFTER_REBOOT, PROGRESSING, WAITING_FOR_OTHERS, stage_setting
 from ..validations import Results
 from .views import Views
@@ -20,7 +20,7 @@ from .views import Views
 class HostMachine(Views):
     """Moves hosts."""
 
-    def validate_host(self, host: Document, view: validations.View) -> Results:
+    def validate_host(self, host: Host, view: validations.View) -> Results:
         """Validate a host, store the result and add events for changes."""
         results = validations.evaluate(validations.HOST, validations.HostView(view, host, self.connected(host)))
         self._report_changes(
@@ -30,7 +30,7 @@ class HostMachine(Views):
         host["validations_info"] = validations.shown(results)
         return results
 
-    def refresh_host(self, host: Document, view: validations.View) -> None:
+    def refresh_host(self, host: Host, view: validations.View) -> None:
         """Validate a host after a change, and run its state machine."""
         cluster = view.cluster
         ident = host["id"]
@@ -49,7 +49,7 @@ class HostMachine(Views):
         now = self.clock()
         limit = self._stage_limit(host, cluster, stage)
         since = now - float(host.get("_status_at", now))
-        stage_since = now - float(host.get("_stage_info_at" if stage in PROGRESSING else "_stage_at", now))
+        stage_since = now - (host.get("_stage_info_at", now) if stage in PROGRESSING else host.get("_stage_at", now))
 
         def after(name: str) -> bool:
             return since > self.seconds(name, cluster["id"])
@@ -126,16 +126,16 @@ class HostMachine(Views):
                 host["progress"] = {**host["progress"], "stage_timed_out": True}
                 self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
             elif effect == HostEffect.RESET_FAILED_IMAGES and results["container-images-available"][1] == "failure":
-                host.drop("images_status")
+                tracked(host).drop("images_status")
             elif effect in (HostEffect.LOST, HostEffect.FOUND):
                 host["connection_timed_out"] = effect == HostEffect.LOST
             elif effect == HostEffect.RESTART_STAGE_CLOCK:
-                host.touch("_stage_at", now)
-                host.touch("_stage_info_at", now)
+                tracked(host).touch("_stage_at", now)
+                tracked(host).touch("_stage_info_at", now)
             elif effect == HostEffect.LOGS_TIMED_OUT:
                 host["logs_info"] = "timeout"
 
-    def _disk_done(self, host: Mapping[str, Any]) -> bool:
+    def _disk_done(self, host: Host) -> bool:
         disk = host.get("installation_disk_id", "")
         tested = (
             load_json(host.get("disks_info") or "{}", name="disks_info")
@@ -146,7 +146,7 @@ class HostMachine(Views):
         persistent = self.inventories.get(host["id"], {}).get("boot", {}).get("device_type") == "persistent"
         return bool(tested or persistent or "--save-part" in str(host.get("installer_args", "")))
 
-    def _stage_limit(self, host: Mapping[str, Any], cluster: Mapping[str, Any], stage: str) -> float:
+    def _stage_limit(self, host: Host, cluster: Cluster, stage: str) -> float:
         name = stage_setting(stage)
         if stage == Stage.REBOOTING and validations.is_sno(cluster):
             name = "HOST_STAGE_REBOOTING_SNO_TIMEOUT"
@@ -154,7 +154,7 @@ class HostMachine(Views):
 
         return self.seconds(name if name in DEFAULTS else "HOST_STAGE_OTHER_TIMEOUT", cluster.get("id"))
 
-    def disk_text(self, host: Mapping[str, Any], long: bool = True) -> str:
+    def disk_text(self, host: Host, long: bool = True) -> str:
         """The installation disk of a host as messages name it, with or without model and serial number."""
         ident = host.get("installation_disk_id", "")
         disk = inv.find_disk(self.inventories.get(host["id"], {}), ident)
@@ -163,7 +163,7 @@ class HostMachine(Views):
         short = f"({disk.get('name', '')}, {ident})"
         return f"{disk.get('model', '')} {disk.get('serial', '')} {short}".strip() if long else short
 
-    def refresh_unbound(self, host: Document) -> None:
+    def refresh_unbound(self, host: Host) -> None:
         """Validate a host without a cluster, and run its state machine."""
         ident, connected = host["id"], self.connected(host)
         self._was_connected[ident] = connected

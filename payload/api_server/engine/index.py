@@ -9,19 +9,22 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from ....plugins.module_utils.documents import load_json
 from ....plugins.module_utils.vocabulary import Component
 from .. import settings, validations
+from ..bodies import ConnectivityReport
 from ..config import Config, requirements_for
 from ..connectivity import Reach
 from ..errors import ApiError
+from ..hardware import Inventory, Requirement
 from ..metrics import Metrics
+from ..objects import Cluster, Host, InfraEnv
 from ..prepare import Render
-from ..store import Document, Store
+from ..store import Store, tracked
 from ..validations import Results
 
 LOG = logging.getLogger("assisted-service")
@@ -35,18 +38,18 @@ class Index:
     ) -> None:
         self.config, self.store, self.clock = config, store, clock
         self.render = render
-        self.clusters = store.kinds["cluster"]
-        self.infra_envs = store.kinds["infra_env"]
-        self.hosts = store.kinds["host"]
-        self.inventories: dict[str, dict[str, Any]] = {}
+        self.clusters = cast("dict[str, Cluster]", store.kinds["cluster"])
+        self.infra_envs = cast("dict[str, InfraEnv]", store.kinds["infra_env"])
+        self.hosts = cast("dict[str, Host]", store.kinds["host"])
+        self.inventories: dict[str, Inventory] = {}
         self.reach: dict[str, Reach] = {}
-        self.members: dict[str, dict[str, Document]] = {}
+        self.members: dict[str, dict[str, Host]] = {}
         self.results: dict[str, Results] = {}
         self.dirty: set[str] = set()
         #: Host -> last reason for which its registration was refused.
         self.refused_hosts: dict[str, str] = {}
         #: Clusters that were deleted since the start, newest last; requests for unregistered clusters return them.
-        self.deleted_clusters: dict[str, dict[str, Any]] = {}
+        self.deleted_clusters: dict[str, Cluster] = {}
         self.dirty_roles: set[str] = set()
         self._was_connected: dict[str, bool] = {}
         self._groups: dict[str, dict[str, frozenset[str]]] = {}
@@ -54,11 +57,11 @@ class Index:
         self._manifests: dict[str, bool] = {}
         self._peers: dict[str, dict[str, str]] = {}
         self._settings: dict[str, dict[str, str]] = {}
-        self._tables: dict[str, dict[str, dict[str, Any]]] = {}
+        self._tables: dict[str, dict[str, Requirement]] = {}
         self.requirements_table = config.requirements()
         self.metrics = Metrics()
         #: Called when the rendezvous host (the bootstrap host) reports that it reboots, with its cluster.
-        self.on_bootstrap_reboot: Callable[[Document], None] | None = None
+        self.on_bootstrap_reboot: Callable[[Cluster], None] | None = None
         store.on_undo = self._undone
         self._load()
 
@@ -68,7 +71,7 @@ class Index:
             if "inventory" in host:
                 self.inventories[host["id"]] = load_json(host["inventory"], name="inventory")
             # The service was down, not the hosts: restart their timeouts.
-            dict.__setitem__(host, "_checked_in", self.clock())
+            tracked(host).restore("_checked_in", self.clock())
             if host.get("validations_info"):
                 self.results[host["id"]] = self._previous(host["validations_info"])
         for host in self.hosts.values():
@@ -127,12 +130,12 @@ class Index:
             for entry in entries
         }
 
-    def _join(self, host: Document) -> None:
+    def _join(self, host: Host) -> None:
         cluster_id = host.get("cluster_id")
         if cluster_id:
             self.members.setdefault(cluster_id, {})[host["id"]] = host
 
-    def leave(self, host: Document) -> None:
+    def leave(self, host: Host) -> None:
         """Takes a host out of its cluster's derived state."""
         cluster_id = host.get("cluster_id", "")
         self.members.get(cluster_id, {}).pop(host["id"], None)
@@ -142,49 +145,49 @@ class Index:
             self.reach[cluster_id].forget(host["id"])
         self.touch_cluster(cluster_id)
 
-    def join(self, host: Document) -> None:
+    def join(self, host: Host) -> None:
         self._join(host)
         self._peers.pop(host.get("cluster_id", ""), None)
         self._groups.pop(host.get("cluster_id", ""), None)
         self.touch_cluster(host.get("cluster_id", ""))
 
-    def cluster(self, ident: str) -> Document:
+    def cluster(self, ident: str) -> Cluster:
         """Return the cluster of an id; ApiError 404 if there is none. `infra_env` and `host` likewise."""
         found = self.clusters.get(ident.lower())
         if found is None:
             raise ApiError(404, f"Failed to get cluster {ident}: record not found")
         return found
 
-    def infra_env(self, ident: str) -> Document:
+    def infra_env(self, ident: str) -> InfraEnv:
         found = self.infra_envs.get(ident.lower())
         if found is None:
             raise ApiError(404, "record not found")
         return found
 
-    def host(self, infra_env_id: str, host_id: str) -> Document:
+    def host(self, infra_env_id: str, host_id: str) -> Host:
         found = self.hosts.get(host_id.lower())
         if found is None or found["infra_env_id"] != infra_env_id.lower():
             raise ApiError(404, f"failed to get host {host_id} in infra_env {infra_env_id}: record not found")
         return found
 
-    def cluster_of(self, host: Mapping[str, Any]) -> Document | None:
+    def cluster_of(self, host: Host) -> Cluster | None:
         return self.clusters.get(str(host.get("cluster_id", "")))
 
-    def static_networks(self, host: Mapping[str, Any]) -> str:
+    def static_networks(self, host: Host) -> str:
         """The static network configs of a host's infra-env: JSON, which may be too long to be read in the event loop."""
-        infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
+        infra_env: InfraEnv = self.infra_envs.get(host["infra_env_id"]) or {}
         return str(infra_env.get("static_network_config") or "[]")
 
-    def hosts_of(self, cluster_id: str) -> dict[str, Document]:
+    def hosts_of(self, cluster_id: str) -> dict[str, Host]:
         return self.members.get(cluster_id, {})
 
     def reach_of(self, cluster_id: str) -> Reach:
         return self.reach.setdefault(cluster_id, Reach())
 
-    def hostname(self, host: Mapping[str, Any]) -> str:
+    def hostname(self, host: Host) -> str:
         return validations.hostname_of(host, self.inventories.get(host["id"])) or str(host["id"])
 
-    def table(self, cluster: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    def table(self, cluster: Cluster | None) -> dict[str, Requirement]:
         version = str((cluster or {}).get("openshift_version", ""))
         if version not in self._tables:
             self._tables[version] = requirements_for(self.requirements_table, version)
@@ -224,7 +227,7 @@ class Index:
         """Return a monitor's interval: the shortest that any cluster sets."""
         return max(0.02, min([self.seconds(name, cluster_id) for cluster_id in self.clusters] or [self.seconds(name)]))
 
-    def images(self, cluster: Mapping[str, Any]) -> dict[str, str]:
+    def images(self, cluster: Cluster) -> dict[str, str]:
         """Return component name -> pullspec, from the release and the environment."""
         env = {
             Component.NODE_AGENT: "AGENT_DOCKER_IMAGE",
@@ -241,22 +244,22 @@ class Index:
             }
         return {"release": release, **found, **named}
 
-    def needed_images(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
+    def needed_images(self, cluster: Cluster) -> tuple[str, ...]:
         """Images every host must have pulled before the installation."""
         images = self.images(cluster)
         names = ("release", Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER, Component.ORCHESTRATOR)
         return tuple(dict.fromkeys(images[name] for name in names if images.get(name)))
 
-    def release_host(self, cluster: Mapping[str, Any]) -> str:
+    def release_host(self, cluster: Cluster) -> str:
         image = self.config.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR") or cluster.get("ocp_release_image", "")
         return validations.release_image_host(image)
 
-    def _process_report(self, cluster: Document, host: Document, report: dict[str, Any]) -> None:
+    def _process_report(self, cluster: Cluster, host: Host, report: ConnectivityReport) -> None:
         """Process a host's report about the others in its cluster; reports about other hosts are ignored."""
         members = self.hosts_of(cluster["id"])
         known = {peer["host_id"]: peer for peer in report.get("remote_hosts", ()) if peer.get("host_id") in members}
         self.reach_of(cluster["id"]).report(
-            host["id"], {"remote_hosts": known.values()}, validations.machine_cidrs(cluster)
+            host["id"], {"remote_hosts": list(known.values())}, validations.machine_cidrs(cluster)
         )
 
     def touch_cluster(self, cluster_id: str | None) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from .. import steps, validations
+from ..bodies import Step, Steps
 from ..config import Config
+from ..objects import Cluster, Host, InfraEnv
 from ..prepare import Render
-from ..store import Document, Store
+from ..store import Store
 from .reports import Reports
 
 
@@ -26,7 +27,7 @@ class Instructions(Reports):
         #: Per host: step type -> its last arguments, and when they were sent.
         self._given: dict[str, dict[str, tuple[list[str], float]]] = {}
 
-    def peers(self, host: Document) -> str | None:
+    def peers(self, host: Host) -> str | None:
         """Return arguments of connectivity-check; None without peers, or when the cluster's quota of this minute is exhausted."""
         cluster_id = host.get("cluster_id", "")
         members = self.hosts_of(cluster_id)
@@ -58,9 +59,9 @@ class Instructions(Reports):
             turn.add(host["id"])
         return f"[{','.join(entries)}]"
 
-    def instructions(self, host: Document) -> dict[str, Any]:
-        cluster: Mapping[str, Any] = self.cluster_of(host) or {}
-        infra_env: Mapping[str, Any] = self.infra_envs.get(host["infra_env_id"]) or {}
+    def instructions(self, host: Host) -> Steps:
+        cluster: Cluster = self.cluster_of(host) or {}
+        infra_env: InfraEnv = self.infra_envs.get(host["infra_env_id"]) or {}
         settings = self.settings(host.get("cluster_id"))
         ntp = _ntp_sources(self.config.get("NTP_DEFAULT_SERVER"), infra_env, cluster)
         agent = self.config.image("AGENT_DOCKER_IMAGE")
@@ -96,7 +97,7 @@ class Instructions(Reports):
         answer["instructions"] = self._due(host, answer["instructions"])
         return answer
 
-    def _due(self, host: Document, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _due(self, host: Host, found: list[Step]) -> list[Step]:
         """Return the steps of `found` that the host did not recently get with the same arguments.
 
         Checks are repeated after STEP_REPEAT_SECONDS. Where agents poll more often than upstream's, a step that changes the
@@ -134,7 +135,7 @@ class Instructions(Reports):
             self._given.get(host_id, {}).pop(step_type, None)
 
 
-def _ntp_sources(default: str, infra_env: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+def _ntp_sources(default: str, infra_env: InfraEnv, cluster: Cluster) -> str:
     """Return the time sources for a host: the cluster's if it has some, else its infra-env's."""
     for owner, additional in ((cluster, "additional_ntp_source"), (infra_env, "additional_ntp_sources")):
         if owner.get("ntp_sources") or owner.get(additional):

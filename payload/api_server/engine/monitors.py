@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from ..config import Config
 from ..prepare import Render
-from ..store import Store, Unwritable
+from ..store import Store, Unwritable, tracked
 from .index import LOG
 from .preparation import Preparation
 
@@ -87,7 +86,7 @@ class Monitors(Preparation):
                         break
                     view, started = self.view(cluster), time.monotonic()
         for number, host in enumerate(list(self.hosts.values())):
-            host.flush()
+            tracked(host).flush()
             if number % 50 == 49:
                 self.store.commit()
                 await asyncio.sleep(0)
@@ -139,12 +138,12 @@ class Monitors(Preparation):
         if before is None or abs(step := ahead - before) < _STEP:
             return
         LOG.warning("the clock was set by %.0f s: timeouts continue", step)
-        for document in (*self.hosts.values(), *self.clusters.values()):
+        for document in (*map(tracked, self.hosts.values()), *map(tracked, self.clusters.values())):
             for name in _STARTS:
                 if document.get(name):
                     document.touch(name, float(document[name]) + step)
 
-    async def _loop(self, setting: str, work: Callable[[], Any]) -> None:
+    async def _loop(self, setting: str, work: Callable[[], Awaitable[None]]) -> None:
         while not self.stopped.is_set():
             try:
                 if self.clock is time.time:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from .. import operators, prepare, release, validations
 from ..config import Config
+from ..objects import Cluster, Host
 from ..prepare import Render
-from ..store import Document, Store
+from ..store import Store
 from .cluster_machine import ClusterMachine
 from .index import LOG
 
@@ -29,7 +30,7 @@ class Preparation(ClusterMachine):
         self._releases: dict[str, asyncio.Task[None]] = {}
         self._release_errors: dict[str, str] = {}
 
-    def start_release(self, cluster: Document) -> None:
+    def start_release(self, cluster: Cluster) -> None:
         """Read the images of the cluster's release in the background."""
         if cluster.get("_images") or not cluster.get("ocp_release_image") or self.config.flag("DUMMY_IGNITION"):
             return
@@ -37,7 +38,7 @@ class Preparation(ClusterMachine):
         if task is None or task.done():
             self._releases[cluster["id"]] = asyncio.get_running_loop().create_task(self._release(cluster))
 
-    async def _release(self, cluster: Document) -> None:
+    async def _release(self, cluster: Cluster) -> None:
         mirror = self.config.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR")
         arguments = (cluster["ocp_release_image"], cluster.get("_pull_secret", ""), mirror)
         for wait in RELEASE_WAITS:
@@ -54,13 +55,13 @@ class Preparation(ClusterMachine):
                 self.store.commit()
             return
 
-    def start_preparation(self, cluster: Document) -> None:
+    def start_preparation(self, cluster: Cluster) -> None:
         """Create Ignition configs and credentials of a cluster in the background."""
         task = self._preparing.get(cluster["id"])
         if task is None or task.done():
             self._preparing[cluster["id"]] = asyncio.get_running_loop().create_task(self._prepare(cluster))
 
-    async def _prepare(self, cluster: Document) -> None:
+    async def _prepare(self, cluster: Cluster) -> None:
         ident = cluster["id"]
         self.start_release(cluster)
         if ident in self._releases:
@@ -89,16 +90,16 @@ class Preparation(ClusterMachine):
         self.dirty.add(ident)
         self.store.commit()
 
-    def job(self, cluster: Mapping[str, Any]) -> prepare.Job:
+    def job(self, cluster: Cluster) -> prepare.Job:
         """What the preparation of a cluster needs, so that a thread can do it."""
         import yaml
 
         ident = cluster["id"]
-        shown = {name: value for name, value in cluster.items() if name[0] != "_"}
+        shown = _public(cluster)
         shown["pull_secret"] = cluster.get("_pull_secret", "")
-        hosts = []
+        hosts: list[Host] = []
         for host in self.hosts_of(ident).values():
-            entry = {name: value for name, value in host.items() if name[0] != "_"}
+            entry: Host = _public(host)
             entry["requested_hostname"] = self.hostname(host)
             if entry.get("role", "auto-assign") == "auto-assign":
                 entry["role"] = validations.role_of(host)
@@ -129,3 +130,8 @@ class Preparation(ClusterMachine):
             trust="".join(dict.fromkeys(bundles)),
             custom=custom,
         )
+
+
+def _public(document: Host | Cluster) -> Any:
+    """Return a host or cluster without its private fields."""
+    return {name: value for name, value in document.items() if name[0] != "_"}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ....plugins.module_utils.documents import load_json
 from ....plugins.module_utils.vocabulary import Stage
 from .. import inventory as inv
 from .. import state, validations
+from ..bodies import ConnectivityReport
 from ..connectivity import Reach
 from ..errors import ApiError
+from ..hardware import Inventory
+from ..objects import Cluster, Host
 from ..state import HostCondition
-from ..store import Document
+from ..store import tracked
 from ..tables import BEFORE_INSTALL
 from .statuses import Statuses, time_text
 
@@ -20,42 +20,42 @@ from .statuses import Statuses, time_text
 class Reports(Statuses):
     """Takes in what hosts report."""
 
-    def check_in(self, host: Document, timestamp: int | None, version: str | None) -> None:
+    def check_in(self, host: Host, timestamp: int | None, version: str | None) -> None:
         """Record a poll of the agent. It is written with the next change: an observation needs no durability."""
         now = self.clock()
-        host.touch("_checked_in", now)
-        host.touch("checked_in_at", time_text(now))
+        tracked(host).touch("_checked_in", now)
+        tracked(host).touch("checked_in_at", time_text(now))
         if timestamp is not None:
             ahead = now - timestamp
             if abs(ahead - float(host.get("_clock", 0))) > 60:
                 self.dirty.add(host["id"])
                 self.dirty.add(host.get("cluster_id", ""))
-            host.touch("timestamp", timestamp)
-            host.touch("_clock", round(ahead))
+            tracked(host).touch("timestamp", timestamp)
+            tracked(host).touch("_clock", round(ahead))
         if version and version != host.get("discovery_agent_version"):
             host["discovery_agent_version"] = version
             self.dirty.add(host["id"])
         if not self._was_connected.get(host["id"], True):
             self.dirty.add(host["id"])
 
-    def connected(self, host: Mapping[str, Any]) -> bool:
+    def connected(self, host: Host) -> bool:
         limit = self.seconds("HOST_MAX_DISCONNECTION_TIME", host.get("cluster_id")) + (
             120 if host.get("bootstrap") else 0
         )
         return self.clock() - float(host.get("_checked_in", 0)) < limit
 
-    def inventory_rules(self, host: Document) -> tuple[float, bool]:
+    def inventory_rules(self, host: Host) -> tuple[float, bool]:
         """What `inventory.prepare` has to know of a host: GB of the smallest disk, and whether virtual interfaces are kept."""
         cluster = self.cluster_of(host)
         needed = validations.requirement(self.table(cluster), cluster or {}, validations.role_of(host))
         keep = self.config.flag("ENABLE_VIRTUAL_INTERFACES", self.settings(host.get("cluster_id")))
         return needed.get("disk_size_gb", 0), keep
 
-    def take_inventory(self, host: Document, raw: dict[str, Any]) -> None:
+    def take_inventory(self, host: Host, raw: Inventory) -> None:
         """Store a host's inventory and the fields derived from it (installation disk, hostname)."""
         self.keep_inventory(host, *inv.kept(raw, *self.inventory_rules(host)))
 
-    def keep_inventory(self, host: Document, prepared: dict[str, Any], text: str) -> None:
+    def keep_inventory(self, host: Host, prepared: Inventory, text: str) -> None:
         """As `take_inventory`, of what `inventory.kept` gave."""
         if text == host.get("inventory"):
             return
@@ -71,20 +71,20 @@ class Reports(Statuses):
         self.dirty.add(host["id"])
         self.touch_cluster(cluster_id)
 
-    def choose_disk(self, host: Document) -> None:
+    def choose_disk(self, host: Host) -> None:
         """Keep the selected installation disk while it exists, else select the default."""
         inventory = self.inventories.get(host["id"], {})
         chosen = inv.find_disk(inventory, host.get("installation_disk_id", ""))
         disks = inv.eligible_disks(inventory)
         if chosen is None or (not host.get("_disk_by_user") and chosen not in disks):
             chosen = disks[0] if disks else None
-            host.drop("_disk_by_user")
-        host.set(
+            tracked(host).drop("_disk_by_user")
+        tracked(host).set(
             installation_disk_id=chosen and chosen["id"],
             installation_disk_path=chosen and (chosen.get("path") or chosen["id"]),
         )
 
-    def name_changed(self, host: Document, old: str) -> None:
+    def name_changed(self, host: Host, old: str) -> None:
         new = self.hostname(host)
         if new != old:
             for other in self.hosts_of(host.get("cluster_id", "")).values():
@@ -92,7 +92,7 @@ class Reports(Statuses):
                     self.dirty.add(other["id"])
         self.dirty.add(host["id"])
 
-    def take_connectivity(self, host: Document, report: dict[str, Any], text: str) -> None:
+    def take_connectivity(self, host: Host, report: ConnectivityReport, text: str) -> None:
         """Stores a host's connectivity report, given also as JSON, and what follows from it."""
         cluster = self.cluster_of(host)
         host["connectivity"] = text
@@ -102,7 +102,7 @@ class Reports(Statuses):
             self.dirty.add(cluster["id"])
         self.dirty.add(host["id"])
 
-    def networks_changed(self, cluster: Document) -> None:
+    def networks_changed(self, cluster: Cluster) -> None:
         """Handle a change of the machine networks: compute reachability per network again."""
         self.reach[cluster["id"]] = Reach()
         for host in self.hosts_of(cluster["id"]).values():
@@ -112,8 +112,8 @@ class Reports(Statuses):
         self.touch_cluster(cluster["id"])
         self.touch_hosts(cluster["id"])
 
-    def stages_of(self, host: Mapping[str, Any]) -> tuple[str, ...]:
-        cluster: Mapping[str, Any] = self.cluster_of(host) or {}
+    def stages_of(self, host: Host) -> tuple[str, ...]:
+        cluster: Cluster = self.cluster_of(host) or {}
         return state.stages(
             validations.role_of(host),
             bool(host.get("bootstrap")),
@@ -121,7 +121,7 @@ class Reports(Statuses):
             validations.is_day2(cluster),
         )
 
-    def progress(self, host: Document, stage: str, info: str) -> None:
+    def progress(self, host: Host, stage: str, info: str) -> None:
         """Set a host's stage, by the rules of `UpdateInstallProgress`; ApiError 409 when the stage is not allowed."""
         now, before = self.clock(), host.get("progress", {})
         previous = before.get("current_stage", "")
@@ -129,7 +129,7 @@ class Reports(Statuses):
             return
         if previous == stage:
             host["progress"] = {**before, "progress_info": info, "stage_updated_at": time_text(now)}
-            host.set(stage_updated_at=time_text(now), _stage_info_at=now)
+            tracked(host).set(stage_updated_at=time_text(now), _stage_info_at=now)
             self._progress_event(host, stage, info)
             return
         if host["status"] in ("installed", "resetting-pending-user-action"):
@@ -157,16 +157,18 @@ class Reports(Statuses):
             # As upstream: a stage of another role is treated as the first one, and does not count.
             "installation_percentage": (order.index(stage) + 1) * 100 // len(order) if stage in order else 0,
         }
-        host.set(stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now)
+        tracked(host).set(
+            stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now
+        )
         if previous:
             took = now - float(host.get("_metric_stage_at", now))
             self.metrics.observe("host_installation_phase_seconds", took, previous, Stage.DONE)
-        host.touch("_metric_stage_at", now)
+        tracked(host).touch("_metric_stage_at", now)
         if stage == Stage.DONE:
             self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
         if not previous:
             host["installer_version"] = self.config.image("INSTALLER_IMAGE")
-        cluster: Mapping[str, Any] = self.cluster_of(host) or {}
+        cluster: Cluster = self.cluster_of(host) or {}
         day2 = validations.is_day2(cluster)
         facts = {
             HostCondition.DAY2: day2,
@@ -182,11 +184,11 @@ class Reports(Statuses):
         if stage == Stage.REBOOTING and host.get("bootstrap") and self.on_bootstrap_reboot and host.get("cluster_id"):
             self.on_bootstrap_reboot(self.clusters[host["cluster_id"]])
 
-    def _progress_event(self, host: Document, stage: str, info: str) -> None:
+    def _progress_event(self, host: Host, stage: str, info: str) -> None:
         text = f"reached installation stage {stage}" + (f": {info}" if info else "")
         self.event("host_install_progress_updated", host=host, event=text)
 
-    def cluster_progress(self, cluster: Document) -> None:
+    def cluster_progress(self, cluster: Cluster) -> None:
         """Percentages of a cluster from its hosts' stages and its operators."""
         before = cluster.get("progress", {})
         if cluster["status"] in BEFORE_INSTALL:
@@ -214,5 +216,5 @@ class Reports(Statuses):
         }
 
 
-def _metric_role(host: Mapping[str, Any]) -> str:
+def _metric_role(host: Host) -> str:
     return "bootstrap" if host.get("bootstrap") else validations.role_of(host)

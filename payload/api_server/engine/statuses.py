@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from .. import state
+from ..objects import Cluster, Host
 from ..state import HostCondition, HostEffect
-from ..store import Document
+from ..store import tracked
 from ..tables import EVENTS, STATUS_SEVERITY
 from .index import LOG, Index
 
@@ -23,11 +23,11 @@ class Statuses(Index):
         self,
         name: str,
         *,
-        host: Mapping[str, Any] | None = None,
+        host: Host | None = None,
         cluster_id: str | None = None,
         infra_env_id: str | None = None,
         severity: str | None = None,
-        **props: Any,
+        **props: object,
     ) -> None:
         """Add an event of the table; host events have their host's name, cluster and infra-env."""
         kind = EVENTS[name]
@@ -49,11 +49,11 @@ class Statuses(Index):
             cluster_level=kind.scope == "cluster",
         )
 
-    def set_host_status(self, host: Document, status: str, info: str) -> None:
+    def set_host_status(self, host: Host, status: str, info: str) -> None:
         before, info = host["status"], info[:STATUS_INFO_LENGTH]
         if before != status:
             now = self.clock()
-            host.set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
+            tracked(host).set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
             self.event(
                 "host_status_updated",
                 host=host,
@@ -68,11 +68,11 @@ class Statuses(Index):
         elif host.get("status_info") != info:
             host["status_info"] = info
 
-    def set_cluster_status(self, cluster: Document, status: str, info: str) -> None:
+    def set_cluster_status(self, cluster: Cluster, status: str, info: str) -> None:
         before = cluster["status"]
         if before != status:
             now = self.clock()
-            cluster.set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
+            tracked(cluster).set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
             self.event("cluster_status_updated", cluster_id=cluster["id"], cluster_status=status)
             self.dirty.add(cluster["id"])
             self.touch_hosts(cluster["id"])
@@ -81,7 +81,7 @@ class Statuses(Index):
             cluster["status_info"] = info
 
     def trigger(
-        self, host: Document, trigger: str, holds: Callable[[HostCondition], bool], **values: str
+        self, host: Host, trigger: str, holds: Callable[[HostCondition], bool], **values: str
     ) -> state.HostRule | None:
         """Applies a trigger of the host state machine; None when it is not allowed in the host's status."""
         rule = state.decide(state.HOST[trigger], host["status"], holds)
@@ -90,9 +90,9 @@ class Statuses(Index):
         if HostEffect.RESET_INVENTORY in rule.effects:
             self.reset_discovery(host)
         if HostEffect.RESET_PREPARATION in rule.effects:
-            host.drop("disks_info", "images_status")
+            tracked(host).drop("disks_info", "images_status")
         if HostEffect.RESET_INSTALLATION in rule.effects:
-            host.drop(
+            tracked(host).drop(
                 "progress",
                 "stage_started_at",
                 "stage_updated_at",
@@ -110,9 +110,9 @@ class Statuses(Index):
         self.set_host_status(host, host["status"] if rule.dest == state.SAME else rule.dest, info)
         return rule
 
-    def reset_discovery(self, host: Document) -> None:
+    def reset_discovery(self, host: Host) -> None:
         """Reset what a new boot of the discovery image invalidates."""
-        host.drop(
+        tracked(host).drop(
             "inventory",
             "bootstrap",
             "progress",

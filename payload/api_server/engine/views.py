@@ -6,14 +6,13 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
 from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
 from .. import validations
 from ..network import host_networks
-from ..store import Document
+from ..objects import Cluster, Host
 from ..tables import BEFORE_INSTALL
 from ..validations import Results
 from .instructions import Instructions
@@ -21,10 +20,17 @@ from .instructions import Instructions
 _UNFINISHED_LOGS = frozenset({"requested", "collecting"})
 
 
+#: Kind of object -> the field of its cluster with the validations that its user ignores.
+_IGNORED: dict[str, Literal["ignored_host_validations", "ignored_cluster_validations"]] = {
+    "host": "ignored_host_validations",
+    "cluster": "ignored_cluster_validations",
+}
+
+
 class Views(Instructions):
     """Makes views of clusters."""
 
-    def view(self, cluster: Document) -> validations.View:
+    def view(self, cluster: Cluster) -> validations.View:
         members = self.hosts_of(cluster["id"])
         inventories = {ident: self.inventories[ident] for ident in members if ident in self.inventories}
         names = Counter(
@@ -50,7 +56,7 @@ class Views(Instructions):
             hostnames=names,
         )
 
-    def groups(self, cluster: Document) -> dict[str, frozenset[str]]:
+    def groups(self, cluster: Cluster) -> dict[str, frozenset[str]]:
         """Compute majority groups of a cluster; a change marks the affected hosts dirty."""
         known = self._groups.get(cluster["id"])
         if known is not None:
@@ -86,7 +92,7 @@ class Views(Instructions):
         self._connected[cluster["id"]] = connected
         return found
 
-    def refresh_roles(self, cluster: Document) -> None:
+    def refresh_roles(self, cluster: Cluster) -> None:
         """Suggested roles and, where it follows from the hosts, the machine network."""
         members = self.hosts_of(cluster["id"])
         if cluster["status"] in ("pending-for-input", "insufficient", "ready") and not validations.is_day2(cluster):
@@ -106,7 +112,7 @@ class Views(Instructions):
                 self.touch_hosts(cluster["id"])
             self._derive_networks(cluster)
 
-    def _derive_networks(self, cluster: Document) -> None:
+    def _derive_networks(self, cluster: Cluster) -> None:
         if validations.machine_cidrs(cluster):
             return
         view = self.view(cluster)
@@ -120,30 +126,39 @@ class Views(Instructions):
             cluster["machine_networks"] = [{"cidr": cidr, "cluster_id": cluster["id"]}]
             self.networks_changed(cluster)
 
-    def _ignored(self, cluster: Mapping[str, Any], kind: str, results: Results) -> frozenset[str]:
+    def _ignored(self, cluster: Cluster, kind: str, results: Results) -> frozenset[str]:
         """Return the ignorable validations of a kind (host, cluster) that the user ignores."""
         found: set[str] = set()
         with contextlib.suppress(ValueError, TypeError):
-            found = set(load_json(cluster.get(f"ignored_{kind}_validations") or "[]", name="ignored validations"))
+            found = set(load_json(cluster.get(_IGNORED[kind]) or "[]", name="ignored validations"))
         return frozenset(results if "all" in found else found) - validations.NEVER_IGNORED[kind]
 
-    def _report_changes(self, before: Results | None, after: Results, failed: str, fixed: str, **where: Any) -> None:
+    def _report_changes(
+        self,
+        before: Results | None,
+        after: Results,
+        failed: str,
+        fixed: str,
+        *,
+        host: Host | None = None,
+        cluster_id: str | None = None,
+    ) -> None:
         for ident, (__, status, __) in after.items():
             old = (before or {}).get(ident, ("", "", ""))[1]
             if status == "failure" and old not in ("", "failure", "hidden"):
                 message = "that used to succeed is now failing" if old == "success" else "failed"
                 if old == "success":
-                    kind = "host" if "host" in where else "cluster"
+                    kind = "cluster" if host is None else "host"
                     self.metrics.count(f"{kind}_validation_failed_after_success_before_installation", ident)
-                self.event(failed, validation_id=ident, failure_message=message, **where)
+                self.event(failed, validation_id=ident, failure_message=message, host=host, cluster_id=cluster_id)
             elif status == "success" and old == "failure":
-                self.event(fixed, validation_id=ident, **where)
+                self.event(fixed, validation_id=ident, host=host, cluster_id=cluster_id)
 
-    def _logs_timeout(self, document: Mapping[str, Any], status: str, prefix: str) -> bool:
+    def _logs_timeout(self, document: Host | Cluster, status: str, prefix: str) -> bool:
         if status not in ("error", "cancelled"):
             return False
         info, now = document.get("logs_info", ""), self.clock()
-        cluster_id = document.get("cluster_id") or document["id"]
+        cluster_id = str(document.get("cluster_id") or document["id"])
         if info in _UNFINISHED_LOGS:
             return now - float(document.get("_logs_at", now)) > self.seconds(f"{prefix}_COLLECTION_TIMEOUT", cluster_id)
         return not info and now - float(document.get("_status_at", now)) > self.seconds(

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
 from .. import limits, state, validations
 from ..aside import QUICK, aside, in_pieces
+from ..bodies import (
+    ConnectivityReport,
+    DhcpResponse,
+    DiskSpeed,
+    ImageAvailability,
+    StepReply,
+    UpgradeResponse,
+    VerifiedVip,
+)
 from ..calls import Call, handler
 from ..engine import Engine
 from ..errors import ApiError
+from ..hardware import Inventory
 from ..models import MODELS, STEP_OUTPUTS, Invalid, read_json
 from ..network import contains
-from ..store import Document
+from ..objects import VIPS, Host, Vip
+from ..store import tracked
 from ..tables import BEFORE_INSTALL, MEDIA_DISCONNECTED
 from .hosts import EDITABLE, called_host
 
@@ -38,7 +49,7 @@ MEDIA_EXIT = 256
 _FREE_ON_FAILURE = frozenset({"container-image-availability", "installation-disk-speed-check"})
 
 
-async def _output(e: Engine, host: Document, kind: str, text: str) -> Any:
+async def _output(e: Engine, host: Host, kind: str, text: str) -> Any:
     """What is kept of a step's output, or the refusal of one that does not decode; large ones are decoded in a thread."""
     most = limits.MAX_OUTPUT.get(kind, limits.MAX_REPLY)
     if len(text) > most:
@@ -46,7 +57,7 @@ async def _output(e: Engine, host: Document, kind: str, text: str) -> Any:
     rules, quick = e.inventory_rules(host), len(text) <= QUICK
     encode: Callable[..., str] = json.dumps if quick else in_pieces
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         found = MODELS.output(STEP_OUTPUTS[kind], value)
         if kind == "inventory":
             return inv.kept(found, *rules, encode)
@@ -89,7 +100,7 @@ async def post_reply(e: Engine, call: Call) -> Any:
     return None
 
 
-def _media_lost(e: Engine, host: Document) -> None:
+def _media_lost(e: Engine, host: Host) -> None:
     """Report a failure once, because the agent repeats it with every step. A host that has failed already keeps its reason."""
     if (
         host.get("media_status") == "disconnected"
@@ -105,28 +116,31 @@ def _media_lost(e: Engine, host: Document) -> None:
     e.trigger(host, "media-disconnect", lambda name: True, REASON=reason)
 
 
-def _install_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:
+def _install_failed(e: Engine, host: Host, reply: StepReply) -> None:
     error = reply.get("error", "")
     if "already in use" in error and "assisted-installer" in error:
         return
     e.trigger(host, "failed", lambda name: True)
 
 
-def _tang_failed(e: Engine, host: Document, reply: dict[str, Any]) -> None:
+def _tang_failed(e: Engine, host: Host, reply: StepReply) -> None:
     host["tang_connectivity"] = json.dumps({"is_success": False, "error": reply.get("error", "")[:2000]})
     e.dirty.add(host["id"])
 
 
-_FAILURES: dict[str, Callable[[Engine, Document, dict[str, Any]], None]] = {
+_FAILURES: dict[str, Callable[[Engine, Host, StepReply], None]] = {
     "install": _install_failed,
     "tang-connectivity-check": _tang_failed,
 }
 
 
+_Kept = Literal["free_addresses", "ntp_sources", "domain_name_resolutions", "tang_connectivity", "api_vip_connectivity"]
+
+
 def _keep(
-    field_name: str, pick: Callable[[Any], Any] = lambda output: output, cluster: bool = False
-) -> Callable[[Engine, Document, Any, int], None]:
-    def take(e: Engine, host: Document, output: Any, code: int) -> None:
+    field_name: _Kept, pick: Callable[[Any], Any] = lambda output: output, cluster: bool = False
+) -> Callable[[Engine, Host, Any, int], None]:
+    def take(e: Engine, host: Host, output: object, code: int) -> None:
         text = json.dumps(pick(output), ensure_ascii=False, separators=(",", ":"))
         if host.get(field_name) != text:
             host[field_name] = text
@@ -137,44 +151,48 @@ def _keep(
     return take
 
 
-def _take_inventory(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_inventory(e: Engine, host: Host, output: tuple[Inventory, str], code: int) -> None:
     if host["status"] in EDITABLE or host["status"].endswith("-unbound"):
         e.keep_inventory(host, *output)
 
 
-def _take_connectivity(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_connectivity(e: Engine, host: Host, output: tuple[ConnectivityReport, str], code: int) -> None:
     e.take_connectivity(host, *output)
 
 
-def _take_vips(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_vips(e: Engine, host: Host, output: list[VerifiedVip], code: int) -> None:
     cluster = e.cluster_of(host)
     if cluster is None or cluster["status"] not in BEFORE_INSTALL:
         return
-    for key in ("api", "ingress"):
-        found = {vip.get("vip"): vip.get("verification") for vip in output if vip.get("vip_type") == key}
-        made = [
+    for key in VIPS:
+        kind = key.removesuffix("_vips")
+        found = {vip.get("vip"): vip.get("verification", "") for vip in output if vip.get("vip_type") == kind}
+        made: list[Vip] = [
             {**vip, "verification": found[vip["ip"]]} if found.get(vip["ip"]) in ("succeeded", "failed") else vip
-            for vip in cluster.get(f"{key}_vips", ())
+            for vip in cluster.get(key, ())
         ]
-        if made != cluster.get(f"{key}_vips", []):
-            cluster[f"{key}_vips"] = made
+        if made != cluster.get(key, []):
+            cluster[key] = made
             e.dirty.add(cluster["id"])
 
 
-def _take_dhcp(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_dhcp(e: Engine, host: Host, output: DhcpResponse, code: int) -> None:
     cluster = e.cluster_of(host)
     if cluster is None or not cluster.get("vip_dhcp_allocation"):
         return
-    for key in ("api", "ingress"):
-        ip = output[f"{key}_vip_address"]
+    leased = (
+        ("api", output["api_vip_address"], output.get("api_vip_lease", "")),
+        ("ingress", output["ingress_vip_address"], output.get("ingress_vip_lease", "")),
+    )
+    for key, ip, lease in leased:
         if not any(contains(cidr, ip) for cidr in validations.machine_cidrs(cluster)):
             raise ApiError(400, f"{key} VIP {ip} from DHCP does not belong to the machine networks")
-        cluster[f"{key}_vips"] = [{"cluster_id": cluster["id"], "ip": ip, "verification": "succeeded"}]
-        cluster[f"_{key}_lease"] = output.get(f"{key}_vip_lease", "")
+        made = [{"cluster_id": cluster["id"], "ip": ip, "verification": "succeeded"}]
+        tracked(cluster).set(**{f"{key}_vips": made, f"_{key}_lease": lease})
     e.dirty.add(cluster["id"])
 
 
-def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_disk_speed(e: Engine, host: Host, output: DiskSpeed, code: int) -> None:
     path = output.get("path") or host.get("installation_disk_id", "")
     speed = output.get("io_sync_duration", 0)
     info = {"path": path, "disk_speed": {"tested": True, "exit_code": code, "speed_ms": speed}}
@@ -182,7 +200,7 @@ def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
     if disk is None:
         return
     host["disks_info"] = json.dumps({**load_json(host.get("disks_info") or "{}", name="disks_info"), disk["id"]: info})
-    cluster: Mapping[str, Any] = e.cluster_of(host) or {}
+    cluster = e.cluster_of(host) or {}
     limit = validations.requirement(e.table(cluster), cluster, validations.role_of(host)).get(
         "installation_disk_speed_threshold_ms", 0
     )
@@ -193,7 +211,7 @@ def _take_disk_speed(e: Engine, host: Document, output: Any, code: int) -> None:
     e.dirty.add(host["id"])
 
 
-def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_images(e: Engine, host: Host, output: ImageAvailability, code: int) -> None:
     known = load_json(host.get("images_status") or "{}", name="images_status")
     wanted = set(e.needed_images(e.cluster_of(host) or {}))
     images = output.get("images") or [
@@ -207,7 +225,7 @@ def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
             known[name]["result"] = image.get("result", "")
             continue
         known[name] = image
-        time, size, rate = (float(image.get(key, 0)) for key in ("time", "size_bytes", "download_rate"))
+        time, size, rate = image.get("time", 0), image.get("size_bytes", 0), image.get("download_rate", 0)
         pulled = f"time: {time:.2f} seconds; size: {size / 2**20:.2f} Megabytes; download rate: {rate:.2f} MBps"
         info = pulled if size else ""
         e.metrics.observe("cluster_image_pull_status", rate, name, str(image.get("result", "")))
@@ -216,12 +234,12 @@ def _take_images(e: Engine, host: Document, output: Any, code: int) -> None:
     e.dirty.add(host["id"])
 
 
-def _take_upgrade(e: Engine, host: Document, output: Any, code: int) -> None:
+def _take_upgrade(e: Engine, host: Host, output: UpgradeResponse, code: int) -> None:
     name = "upgrade_agent_finished" if output.get("result") == "success" else "upgrade_agent_failed"
     e.event(name, host=host, agent_image=output.get("agent_image", ""))
 
 
-REPLIES: dict[str, Callable[[Engine, Document, Any, int], None]] = {
+REPLIES: dict[str, Callable[[Engine, Host, Any, int], None]] = {
     "inventory": _take_inventory,
     "connectivity-check": _take_connectivity,
     "free-network-addresses": _keep("free_addresses", cluster=True),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ....plugins.module_utils.addresses import version
 from .. import operators, refusals
+from ..bodies import ClusterParams
 from ..engine import Engine, time_text
 from ..errors import ApiError
+from ..objects import VIPS, Cluster, MonitoredOperator, NetworkKey
 
 #: Single fields for the first of a list, used by older clients. Upstream accepts them and returns only the lists.
-_SINGLES = {
+_SINGLES: dict[NetworkKey, Literal["cluster_network_cidr", "service_network_cidr", "machine_network_cidr"]] = {
     "cluster_networks": "cluster_network_cidr",
     "service_networks": "service_network_cidr",
     "machine_networks": "machine_network_cidr",
@@ -19,11 +20,11 @@ _SINGLES = {
 _DEFAULTS = {"cluster_networks": "10.128.0.0/14", "service_networks": "172.30.0.0/16", "machine_networks": ""}
 
 
-def networks(body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str, Any]:
+def networks(body: ClusterParams, cluster_id: str, creating: bool) -> Cluster:
     """Return the networks of a request, merged from lists and single fields."""
-    found: dict[str, Any] = {}
+    found: Any = {}
     for key, single in _SINGLES.items():
-        entries = body.get(key)
+        entries: Any = body.get(key)
         if entries is None and body.get(single):
             entries = [{"cidr": body[single]}]
         if entries is None and creating:
@@ -38,16 +39,16 @@ def networks(body: dict[str, Any], cluster_id: str, creating: bool) -> dict[str,
     return found
 
 
-def check_vips(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
+def check_vips(body: ClusterParams, cluster: Cluster | ClusterParams) -> None:
     """Refuse VIPs that are invalid for `cluster` with the request's fields."""
     wanted = {
         key: [vip.get("ip", "") for vip in (body[key] if body.get(key) is not None else cluster.get(key) or ())]
-        for key in ("api_vips", "ingress_vips")
+        for key in VIPS
     }
     refusals.vips(wanted["api_vips"], wanted["ingress_vips"], cluster)
 
 
-def no_vips_of_users(cluster: Mapping[str, Any]) -> None:
+def no_vips_of_users(cluster: Cluster | ClusterParams) -> None:
     if cluster.get("vip_dhcp_allocation"):
         raise ApiError(400, "VIP DHCP Allocation cannot be set with User Managed Networking")
     for key, name in (("api_vips", "API"), ("ingress_vips", "Ingress")):
@@ -55,10 +56,10 @@ def no_vips_of_users(cluster: Mapping[str, Any]) -> None:
             raise ApiError(400, f"{name} VIPs cannot be set with User Managed Networking")
 
 
-def vip_fields(body: Mapping[str, Any], cluster: Mapping[str, Any], ident: str) -> dict[str, Any]:
+def vip_fields(body: ClusterParams, cluster: Cluster, ident: str) -> Cluster:
     """Return the VIPs of a request as a cluster stores them; an existing one stays verified."""
-    found = {}
-    for key in ("api_vips", "ingress_vips"):
+    found: Cluster = {}
+    for key in VIPS:
         if body.get(key) is not None:
             old = {vip["ip"]: vip for vip in cluster.get(key) or ()}
             found[key] = [
@@ -67,7 +68,7 @@ def vip_fields(body: Mapping[str, Any], cluster: Mapping[str, Any], ident: str) 
     return found
 
 
-def olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def olm_operators(e: Engine, cluster: Cluster, body: ClusterParams) -> list[MonitoredOperator] | None:
     """Return the OLM operators of a request with their dependencies; None if the request does not set them."""
     if body.get("olm_operators") is None and body.get("operator_bundles") is None:
         return None
@@ -85,17 +86,14 @@ def olm_operators(e: Engine, cluster: Mapping[str, Any], body: Mapping[str, Any]
     return found
 
 
-def check_sources(body: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
+def check_sources(body: ClusterParams, cluster: Cluster) -> None:
     """Return time sources and tags of a request, merged with the sources of the cluster that it leaves unchanged."""
-    merged = {
-        key: body[key] if body.get(key) is not None else cluster.get(key)
-        for key in ("additional_ntp_source", "ntp_sources")
-    }
-    refusals.ntp_sources(merged["additional_ntp_source"], merged["ntp_sources"])
+    merged: Any = {**cluster, **body}
+    refusals.ntp_sources(merged.get("additional_ntp_source"), merged.get("ntp_sources"))
     refusals.tags(body.get("tags"))
 
 
-def common(e: Engine, ident: str, kind: str, status: str, info: str) -> dict[str, Any]:
+def common(e: Engine, ident: str, kind: str, status: str, info: str) -> Cluster:
     """Fields that every new cluster has."""
     now = e.clock()
     return {
@@ -116,7 +114,11 @@ def common(e: Engine, ident: str, kind: str, status: str, info: str) -> dict[str
     }
 
 
-def builtin(e: Engine, ident: str, now: float) -> list[dict[str, Any]]:
+def builtin(e: Engine, ident: str, now: float) -> list[MonitoredOperator]:
     names = ["console"] + (["cvo"] if e.config.flag("CHECK_CLUSTER_VERSION") else [])
-    fixed = {"operator_type": "builtin", "timeout_seconds": 3600, "status_updated_at": time_text(now)}
+    fixed: MonitoredOperator = {
+        "operator_type": "builtin",
+        "timeout_seconds": 3600,
+        "status_updated_at": time_text(now),
+    }
     return [{"cluster_id": ident, "name": name, **fixed} for name in names]

@@ -10,6 +10,7 @@ from ..calls import Call, handler
 from ..engine import Engine
 from ..errors import ApiError
 from ..models import Invalid, parse_json
+from ..store import tracked
 from ..tables import BEFORE_INSTALL
 
 
@@ -128,7 +129,7 @@ def set_ignored(e: Engine, call: Call) -> Any:
     problems = unread + unknown + fixed
     if problems:
         raise ApiError(400, "cannot proceed due to the following errors: " + "\n".join(problems))
-    cluster.set(ignored_cluster_validations=found["cluster"], ignored_host_validations=found["host"])
+    tracked(cluster).set(ignored_cluster_validations=found["cluster"], ignored_host_validations=found["host"])
     e.touch_cluster(cluster["id"])
     e.touch_hosts(cluster["id"])
     return get_ignored(e, call)

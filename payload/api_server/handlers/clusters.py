@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 from .. import platforms, refusals, releases, usage, validations
 from ..api import is_true
+from ..bodies import ClusterParams
 from ..calls import Call, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..facts import is_dual
-from ..store import Document
+from ..objects import NETWORKS, VIPS, Cluster, DiskEncryption
+from ..store import tracked
 from ..tables import OPEN_CLUSTER
 from .cluster_fields import (
     builtin,
@@ -26,7 +27,7 @@ from .cluster_fields import (
     vip_fields,
 )
 from .hosts import forget_host
-from .shown import FREE, OPEN_SHOWN, cluster_model, host_model
+from .shown import FREE, OPEN_SHOWN, cluster_model, given, host_model
 
 _PLAIN = (
     "ssh_public_key",
@@ -42,7 +43,7 @@ _PLAIN = (
 
 @handler
 def register_cluster(e: Engine, call: Call) -> Any:
-    body = call.body
+    body: ClusterParams = call.body
     mode, count = body.get("high_availability_mode"), body.get("control_plane_count")
     if count is None:
         count = 1 if mode == "None" else 3
@@ -56,7 +57,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
     platform, managed = platforms.for_new(body.get("platform"), body.get("user_managed_networking"), count, arch)
     ident, now, sno = str(uuid.uuid4()), e.clock(), count == 1
     refusals.proxies(body.get("http_proxy"), body.get("https_proxy"), body.get("no_proxy"))
-    encryption = {"enable_on": "none", "mode": "tpmv2", **(body.get("disk_encryption") or {})}
+    encryption: DiskEncryption = {"enable_on": "none", "mode": "tpmv2", **body.get("disk_encryption", {})}
     refusals.disk_encryption(encryption)
     refusals.release_version(version, sno, platform["type"])
     if sno:
@@ -74,9 +75,10 @@ def register_cluster(e: Engine, call: Call) -> Any:
     os_images = e.config.os_images() if e.config.flag("ENABLE_IMAGE_SERVICE") else []
     release = releases.release(e.config.release_images(), os_images, version, arch, body.get("ocp_release_image", ""))
     several = len(release.get("cpu_architectures") or ()) > 1
-    fields: dict[str, Any] = {key: body[key] for key in _PLAIN if body.get(key) is not None}
-    if body.get("additional_ntp_source") is None and body.get("ntp_sources") is None:
-        fields["additional_ntp_source"] = e.config.get("NTP_DEFAULT_SERVER") or None
+    fields: Cluster = given(body, _PLAIN)
+    default = e.config.get("NTP_DEFAULT_SERVER")
+    if default and body.get("additional_ntp_source") is None and body.get("ntp_sources") is None:
+        fields["additional_ntp_source"] = default
     fields |= common(e, ident, "Cluster", "insufficient", "Cluster is not ready for install")
     fields |= networks(body, ident, True) | {"api_vips": [], "ingress_vips": []} | vip_fields(body, {}, ident)
     fields |= {
@@ -108,7 +110,8 @@ def register_cluster(e: Engine, call: Call) -> Any:
     refusals.ssh_keys(body.get("ssh_public_key", ""))
     refusals.networks_strict(fields)
     fields["feature_usage"] = usage.registered(fields)
-    cluster = e.store.create("cluster", ident, fields)
+    e.store.create("cluster", ident, fields)
+    cluster = e.clusters[ident]
     e.metrics.count("cluster_creations")
     e.event("cluster_registration_succeeded", cluster_id=ident)
     e.touch_cluster(ident)
@@ -122,7 +125,8 @@ def register_disconnected_cluster(e: Engine, call: Call) -> Any:
     ident = str(uuid.uuid4())
     fields = common(e, ident, "DisconnectedCluster", "unmonitored", "Cluster created for offline installation")
     fields |= {"name": call.body["name"], "openshift_version": call.body["openshift_version"]}
-    cluster = e.store.create("cluster", ident, fields)
+    e.store.create("cluster", ident, fields)
+    cluster = e.clusters[ident]
     e.event("cluster_registration_succeeded", cluster_id=ident)
     return cluster_model(e, cluster)
 
@@ -144,10 +148,12 @@ def import_cluster(e: Engine, call: Call) -> Any:
         "openshift_cluster_id": body["openshift_cluster_id"],
         "openshift_version": body.get("openshift_version", ""),
         "imported": True,
-        "base_dns_domain": domain or None,
         "platform": {"type": "baremetal"},
     }
-    cluster = e.store.create("cluster", ident, fields)
+    if domain:
+        fields["base_dns_domain"] = domain
+    e.store.create("cluster", ident, fields)
+    cluster = e.clusters[ident]
     e.event("cluster_registration_succeeded", cluster_id=ident)
     e.touch_cluster(ident)
     return cluster_model(e, cluster)
@@ -202,7 +208,7 @@ def delete_cluster(e: Engine, call: Call) -> Any:
         forget_host(e, host)
     for infra_env in e.infra_envs.values():
         if infra_env.get("cluster_id") == cluster["id"]:
-            infra_env.drop("cluster_id")
+            tracked(infra_env).drop("cluster_id")
     e.deleted_clusters[cluster["id"]] = {**cluster, "deleted_at": time_text(e.clock())}
     while len(e.deleted_clusters) > MOST_DELETED:
         e.deleted_clusters.pop(next(iter(e.deleted_clusters)))
@@ -216,7 +222,7 @@ def delete_cluster(e: Engine, call: Call) -> Any:
     return None
 
 
-def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None:
+def _check_update(e: Engine, cluster: Cluster, body: ClusterParams) -> None:
     """Refuse updates that are invalid in any state of the cluster."""
     if body.get("control_plane_count") is not None and not validations.is_day2(cluster):
         mode = str(cluster.get("high_availability_mode") or "Full")
@@ -241,31 +247,33 @@ def _check_update(e: Engine, cluster: Document, body: Mapping[str, Any]) -> None
             if bad:
                 raise ApiError(400, f"User Managed Networking cannot be set with {name}")
     changing = body.get("vip_dhcp_allocation") not in (None, bool(cluster.get("vip_dhcp_allocation")))
-    without = {"api_vips": (), "ingress_vips": ()} if changing and body.get("api_vips") is None else {}
-    keys = ("machine_networks", "load_balancer", "vip_dhcp_allocation")
-    asked = {key: body[key] for key in keys if body.get(key) is not None}
     # The cluster's current mode does not count here: upstream looks at the request only.
-    check_vips(body, {**cluster, "vip_dhcp_allocation": None, **without, **asked})
+    asked: Cluster = {**cluster, "vip_dhcp_allocation": False}
+    if changing and body.get("api_vips") is None:
+        asked |= {"api_vips": [], "ingress_vips": []}
+    check_vips(body, {**asked, **given(body, ("machine_networks", "load_balancer", "vip_dhcp_allocation"))})
     refusals.ssh_keys(body.get("ssh_public_key") or "")
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
     refusals.proxies(body.get("http_proxy"), body.get("https_proxy"), body.get("no_proxy"))
 
 
-def _network_update(e: Engine, cluster: Document, body: Mapping[str, Any], managed: bool) -> dict[str, Any]:
+def _network_update(e: Engine, cluster: Cluster, body: ClusterParams, managed: bool) -> Cluster:
     """Return the networks and VIPs that an update changes; ApiError if they contradict mode or hosts."""
-    fields = networks(dict(body), cluster["id"], False) | vip_fields(body, cluster, cluster["id"])
+    fields = networks(body, cluster["id"], False) | vip_fields(body, cluster, cluster["id"])
     if managed != bool(cluster.get("user_managed_networking")):
-        fields = {"machine_networks": []} | fields
+        fields = {"machine_networks": [], **fields}
     if managed:
         no_vips_of_users(body)
         return fields | {"api_vips": [], "ingress_vips": [], "vip_dhcp_allocation": False}
     dhcp = bool(cluster.get("vip_dhcp_allocation"))
     if body.get("vip_dhcp_allocation") not in (None, dhcp):
         dhcp = bool(body["vip_dhcp_allocation"])
-        fields = {"machine_networks": [], "api_vips": [], "ingress_vips": []} | fields | {"vip_dhcp_allocation": dhcp}
-    merged = {**cluster, **fields, "load_balancer": body.get("load_balancer") or cluster.get("load_balancer")}
+        fields = {"machine_networks": [], "api_vips": [], "ingress_vips": [], **fields, "vip_dhcp_allocation": dhcp}
+    merged: Cluster = {**cluster, **fields}
+    if body.get("load_balancer"):
+        merged["load_balancer"] = body["load_balancer"]
     if dhcp:
-        for key, name in (("api_vips", "API"), ("ingress_vips", "Ingress")):
+        for key, name in zip(VIPS, ("API", "Ingress"), strict=True):
             if body.get(key):
                 raise ApiError(400, f"Setting {name} VIPs is forbidden when cluster is in vip-dhcp-allocation mode")
         return fields
@@ -278,7 +286,7 @@ def _network_update(e: Engine, cluster: Document, body: Mapping[str, Any], manag
         )
     if body.get("api_vips") is None and body.get("ingress_vips") is None:
         return fields
-    listed = {key: [vip["ip"] for vip in merged.get(key) or ()] for key in ("api_vips", "ingress_vips")}
+    listed = {key: [vip["ip"] for vip in merged.get(key) or ()] for key in VIPS}
     if not dual and not users:
         vip = next(iter(listed["api_vips"] or listed["ingress_vips"]), "")
         if vip:
@@ -297,7 +305,8 @@ def _network_update(e: Engine, cluster: Document, body: Mapping[str, Any], manag
 
 @handler
 def update_cluster(e: Engine, call: Call) -> Any:
-    cluster, body = e.cluster(call.path["cluster_id"]), call.body
+    cluster = e.cluster(call.path["cluster_id"])
+    body: ClusterParams = call.body
     _check_update(e, cluster, body)
     if cluster["status"] not in OPEN_CLUSTER:
         raise ApiError(
@@ -325,19 +334,15 @@ def update_cluster(e: Engine, call: Call) -> Any:
         "schedulable_masters",
         "load_balancer",
     )
-    fields = {key: body[key] for key in plain if body.get(key) is not None}
+    fields: Cluster = given(body, plain)
     if platform is not None:
         fields["platform"] = platform
     managed = bool(cluster.get("user_managed_networking") if asked is None else asked)
     if asked is not None:
         fields["user_managed_networking"] = managed
     fields |= _network_update(e, cluster, body, managed)
-    merged = {**cluster, **fields}
-    changed = [
-        key
-        for key in ("cluster_networks", "service_networks", "machine_networks")
-        if key in fields and fields[key] != cluster.get(key)
-    ]
+    merged: Cluster = {**cluster, **fields}
+    changed = [key for key in NETWORKS if key in fields and fields[key] != cluster.get(key)]
     refusals.subnets(merged, changed, len(e.hosts_of(cluster["id"])), validations.is_sno(cluster))
     check_sources(body, cluster)
     if body.get("pull_secret"):
@@ -346,12 +351,13 @@ def update_cluster(e: Engine, call: Call) -> Any:
         if not validations.is_day2(cluster):
             raise ApiError(400, f"Can't update api vip to {body['api_vip_dns_name']} for day1 cluster {cluster['id']}")
         fields["api_vip_dns_name"] = body["api_vip_dns_name"]
-    for key in ("disk_encryption", "ignition_endpoint"):
-        if body.get(key) is not None:
-            if key == "disk_encryption" and cluster.get("imported"):
-                reason = "it is not permitted to change disk encryption settings for an imported cluster"
-                raise ApiError(400, f"cannot update cluster {cluster['id']}, {reason}")
-            fields[key] = {**(cluster.get(key) or {}), **body[key]}
+    if body.get("disk_encryption") is not None:
+        if cluster.get("imported"):
+            reason = "it is not permitted to change disk encryption settings for an imported cluster"
+            raise ApiError(400, f"cannot update cluster {cluster['id']}, {reason}")
+        fields["disk_encryption"] = {**cluster.get("disk_encryption", {}), **body["disk_encryption"]}
+    if body.get("ignition_endpoint") is not None:
+        fields["ignition_endpoint"] = {**cluster.get("ignition_endpoint", {}), **body["ignition_endpoint"]}
     olm = olm_operators(e, {**cluster, **fields}, body)
     known = {op["name"]: op for op in cluster.get("monitored_operators", ())}
     gone: frozenset[str] = frozenset()
@@ -362,13 +368,13 @@ def update_cluster(e: Engine, call: Call) -> Any:
     if any(body.get(key) not in (None, cluster.get(key, "")) for key in ("http_proxy", "https_proxy", "no_proxy")):
         e.event("proxy_settings_changed", cluster_id=cluster["id"])
     machine = cluster.get("machine_networks")
-    vips = [vip["ip"] for key in ("api_vips", "ingress_vips") for vip in cluster.get(key) or ()]
-    cluster.set(**fields, updated_at=time_text(e.clock()))
+    vips = [vip["ip"] for key in VIPS for vip in cluster.get(key) or ()]
+    tracked(cluster).set(**fields, updated_at=time_text(e.clock()))
     usage.updated(cluster, body, gone)
     if cluster.get("machine_networks") != machine:
         e.networks_changed(cluster)
-    if vips != [vip["ip"] for key in ("api_vips", "ingress_vips") for vip in cluster.get(key) or ()]:
-        first = {key: ", ".join(vip["ip"] for vip in cluster.get(key, ())) for key in ("api_vips", "ingress_vips")}
+    if vips != [vip["ip"] for key in VIPS for vip in cluster.get(key) or ()]:
+        first = {key: ", ".join(vip["ip"] for vip in cluster.get(key, ())) for key in VIPS}
         e.event(
             "api_ingress_vip_updated",
             cluster_id=cluster["id"],

@@ -9,7 +9,8 @@ from ..aside import aside
 from ..calls import Call, handler
 from ..engine import Engine
 from ..errors import ApiError
-from ..store import Document
+from ..objects import Cluster, Host
+from ..store import tracked
 from .hosts import EDITABLE, accepts_hosts, called_host
 from .shown import NO_TRANSITION, host_model
 
@@ -45,8 +46,10 @@ def bind_host(e: Engine, call: Call) -> Any:
     if e.trigger(host, "bind", lambda name: True) is None:
         e.event("host_bind_failed", host=host, cluster_id=cluster["id"], message=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
-    host.set(cluster_id=cluster["id"], kind="AddToExistingClusterHost" if validations.is_day2(cluster) else "Host")
-    host.drop("validations_info")
+    tracked(host).set(
+        cluster_id=cluster["id"], kind="AddToExistingClusterHost" if validations.is_day2(cluster) else "Host"
+    )
+    tracked(host).drop("validations_info")
     e.results.pop(host["id"], None)
     e.join(host)
     e.event("host_bind_succeeded", host=host, cluster_id=cluster["id"])
@@ -71,8 +74,8 @@ def unbind_host(e: Engine, call: Call) -> Any:
     e.event("host_unbind_succeeded", host=host)
     e.leave(host)
     e.touch_hosts(cluster_id)
-    host.drop(*_OF_CLUSTER)
-    host.set(kind="Host", role="auto-assign")
+    tracked(host).drop(*_OF_CLUSTER)
+    tracked(host).set(kind="Host", role="auto-assign")
     e.results.pop(host["id"], None)
     return host_model(e, host)
 
@@ -84,12 +87,12 @@ def reset_validation(e: Engine, call: Call) -> Any:
         raise ApiError(400, f'Validation "{ident}" cannot be reset or does not exist')
     if host["status"] not in (*EDITABLE, "preparing-failed"):
         raise ApiError(409, f"Host {host['id']} is in status {host['status']}: its validations cannot be reset")
-    host.drop(_RESETTABLE[ident])
+    tracked(host).drop(_RESETTABLE[ident])
     e.dirty.add(host["id"])
     return host_model(e, host)
 
 
-def _day2(e: Engine, host: Document) -> Document:
+def _day2(e: Engine, host: Host) -> Cluster:
     """Return the installed cluster that a host joins; ApiError 409 for other hosts."""
     cluster = e.cluster_of(host)
     if host.get("kind") != "AddToExistingClusterHost":
@@ -110,7 +113,7 @@ def reset_host(e: Engine, call: Call) -> Any:
     return host_model(e, host)
 
 
-def _installable(e: Engine, call: Call) -> tuple[Document, Document]:
+def _installable(e: Engine, call: Call) -> tuple[Host, Cluster]:
     """Return the called host and the cluster that it can join now; ApiError 409 otherwise."""
     host = called_host(e, call)
     cluster = _day2(e, host)
@@ -124,8 +127,8 @@ async def install_host(e: Engine, call: Call) -> Any:
     from .. import prepare
 
     host, cluster = _installable(e, call)
-    named = {**host, "requested_hostname": e.hostname(host)}
-    config = await aside(prepare.day2_ignition, dict(cluster), named, e.static_networks(host))
+    named: Host = {**host, "requested_hostname": e.hostname(host)}
+    config = await aside(prepare.day2_ignition, cluster.copy(), named, e.static_networks(host))
     host, cluster = _installable(e, call)  # others may have changed or deleted it meanwhile
     if host.get("role", "auto-assign") == "auto-assign":
         host["role"] = "worker"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
+from ..bodies import HostParams
 from ..calls import Call, Download, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..models import Invalid, parse_json
-from ..store import Document
+from ..objects import Cluster, Host, InfraEnv
+from ..store import tracked
 from ..tables import OPEN_CLUSTER
 from .shown import OPEN_SHOWN, compact, host_model
 
@@ -42,7 +43,7 @@ def check_ignition(text: str) -> dict[str, Any]:
     return dict(config)
 
 
-def forget_host(e: Engine, host: Document) -> None:
+def forget_host(e: Engine, host: Host) -> None:
     e.leave(host)
     e.store.delete("host", host["id"])
     e.store.forget_events("host_id", host["id"])
@@ -52,7 +53,7 @@ def forget_host(e: Engine, host: Document) -> None:
     e.touch_hosts(host.get("cluster_id"))
 
 
-def accepts_hosts(cluster: Mapping[str, Any]) -> None:
+def accepts_hosts(cluster: Cluster) -> None:
     if cluster["status"] == "installed":
         raise ApiError(409, "Cannot add hosts to an existing cluster using the original Discovery ISO.")
     if cluster["status"] not in OPEN_CLUSTER:
@@ -63,14 +64,16 @@ def accepts_hosts(cluster: Mapping[str, Any]) -> None:
 MOST_REFUSED = 1000
 
 
-def _refused(e: Engine, infra_env: Document, ident: str, message: str) -> None:
+def _refused(e: Engine, infra_env: InfraEnv, ident: str, message: str) -> None:
     """Report why a host may not register; once, because its agent retries repeatedly."""
     if e.refused_hosts.get(ident) == message:
         return
     if len(e.refused_hosts) >= MOST_REFUSED:
         e.refused_hosts.clear()
     e.refused_hosts[ident] = message
-    who = {"id": ident, "cluster_id": infra_env.get("cluster_id"), "infra_env_id": infra_env["id"]}
+    who: Host = {"id": ident, "infra_env_id": infra_env["id"]}
+    if "cluster_id" in infra_env:
+        who["cluster_id"] = infra_env["cluster_id"]
     e.event("host_registration_failed", host=who, message=message)
 
 
@@ -94,7 +97,7 @@ def register_host(e: Engine, call: Call) -> Any:
         day2 = cluster is not None and validations.is_day2(cluster)
         single = cluster is not None and not day2 and validations.is_sno(cluster)
         role = "worker" if day2 else "master" if single else "auto-assign"
-        host = e.store.create(
+        e.store.create(
             "host",
             ident,
             {
@@ -116,6 +119,7 @@ def register_host(e: Engine, call: Call) -> Any:
                 "machine_config_pool_name": "worker" if day2 else None,
             },
         )
+        host = e.hosts[ident]
         e.join(host)
         if len(e.hosts_of(host.get("cluster_id", ""))) <= 6:
             e.touch_hosts(host.get("cluster_id"))
@@ -133,10 +137,10 @@ def register_host(e: Engine, call: Call) -> Any:
         )
         if rule is None:
             raise ApiError(409, f"Host {ident} cannot register in status {host['status']}")
-        host.set(_wrong_boot=(rule is not None and rule.dest == "installing-pending-user-action") or None)
+        tracked(host).set(_wrong_boot=(rule is not None and rule.dest == "installing-pending-user-action") or None)
         if host["status"] in ("discovering", "discovering-unbound") and before != host["status"]:
             e.event("host_registration_succeeded", host=host)
-    host.set(
+    tracked(host).set(
         discovery_agent_version=version or None,
         registered_at=time_text(now),
         updated_at=time_text(now),
@@ -159,7 +163,7 @@ def get_host(e: Engine, call: Call) -> Any:
     return host_model(e, called_host(e, call))
 
 
-def called_host(e: Engine, call: Call) -> Document:
+def called_host(e: Engine, call: Call) -> Host:
     return e.host(call.path["infra_env_id"], call.path["host_id"])
 
 
@@ -191,7 +195,7 @@ _SETTABLE = (
 )
 
 
-def _too_late(host: Document, cluster: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
+def _too_late(host: Host, cluster: Cluster | None, body: HostParams) -> None:
     status = host["status"]
     if status == "known" and cluster is not None and cluster["status"] == "preparing-for-installation":
         status = cluster["status"]  # the next monitor pass updates the host
@@ -203,7 +207,7 @@ def _too_late(host: Document, cluster: Mapping[str, Any] | None, body: Mapping[s
             raise ApiError(code, f"Host is in {status} state, {what} can be set only in one of {shown} states")
 
 
-def _disk_fields(e: Engine, host: Document, body: Mapping[str, Any]) -> dict[str, Any]:
+def _disk_fields(e: Engine, host: Host, body: HostParams) -> dict[str, Any]:
     """The installation disk and the disks that are not formatted, of a request."""
     inventory, fields = e.inventories.get(host["id"], {}), dict[str, Any]()
     chosen = [disk["id"] for disk in body.get("disks_selected_config") or () if disk.get("role") == "install"]
@@ -258,7 +262,7 @@ def update_host(e: Engine, call: Call) -> Any:
         headers = {entry["key"]: entry["value"] for entry in body["ignition_endpoint_http_headers"]}
         fields["ignition_endpoint_http_headers"] = compact(headers)
     old = e.hostname(host)
-    host.set(**fields, updated_at=time_text(e.clock()))
+    tracked(host).set(**fields, updated_at=time_text(e.clock()))
     if "requested_hostname" in fields:
         usage.note(cluster, usage.HOSTNAME, True, host_count=1)
     e.name_changed(host, old)
@@ -295,7 +299,7 @@ def update_installer_args(e: Engine, call: Call) -> Any:
     return host_model(e, host, stages=False)
 
 
-def _rendered(e: Engine, call: Call) -> tuple[Document, bytes]:
+def _rendered(e: Engine, call: Call) -> tuple[Host, bytes]:
     """Return a host and its installation config; ApiError while there is none."""
     from .. import prepare
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 from .. import images, limits, refusals, releases, usage
 from ..aside import QUICK_YAML, aside, in_pieces
+from ..bodies import InfraEnvParams, MacEntry, StaticNetwork
 from ..calls import Call, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
-from ..store import Document
+from ..objects import Cluster, InfraEnv
+from ..store import tracked
 from .hosts import check_ignition
-from .shown import COMPACT, compact, infra_env_model
+from .shown import COMPACT, compact, given, infra_env_model
 
 
-def _static_networks(entries: list[dict[str, Any]]) -> str:
+def _static_networks(entries: list[StaticNetwork]) -> str:
     """Static network configs as text, in upstream's order; ApiError 400 with the problems of all hosts up to the first without keyfiles."""
     problems: list[str] = []
     for number, entry in enumerate(entries):
@@ -38,7 +39,7 @@ def _static_networks(entries: list[dict[str, Any]]) -> str:
     return in_pieces(order, **COMPACT) if order else ""
 
 
-async def _checked_networks(body: Mapping[str, Any]) -> str | ApiError:
+async def _checked_networks(body: InfraEnvParams) -> str | ApiError:
     """`_static_networks` of a request, or the refusal, which is raised when its turn comes. Large ones are read in a thread."""
     if sum(len(value) for value in body.values() if isinstance(value, str)) > limits.MAX_BODY:
         raise ApiError(400, f"the body without static_network_config is larger than {limits.MAX_BODY} bytes")
@@ -53,11 +54,14 @@ async def _checked_networks(body: Mapping[str, Any]) -> str | ApiError:
         return err
 
 
-def _unusable(entry: Mapping[str, Any]) -> str:
+def _unusable(entry: StaticNetwork) -> str:
     """Why a static network config gives no keyfiles; "" when it gives some."""
     if not entry.get("network_yaml"):
         return "cannot generate configuration with an empty host YAML"
-    any_pair = {"mac_address": "02:00:00:00:00:01", "logical_nic_name": "any"}  # keyfiles do not depend on the map
+    any_pair: MacEntry = {
+        "mac_address": "02:00:00:00:00:01",
+        "logical_nic_name": "any",
+    }  # keyfiles do not depend on the map
     try:
         images.static_networks([{**entry, "mac_interface_map": [any_pair]}])
     except ValueError as err:
@@ -77,22 +81,19 @@ _INFRA_PLAIN = (
 )
 
 
-def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any], networks: str | ApiError) -> dict[str, Any]:
+def _infra_fields(body: InfraEnvParams, infra_env: InfraEnv, networks: str | ApiError) -> InfraEnv:
     """What a request sets; `infra_env` is the one that it changes, empty for a new one, `networks` what `_checked_networks` gave."""
-    new, proxy = not infra_env, body.get("proxy") or {}
+    new, proxy = not infra_env, body.get("proxy", {})
     refusals.proxies(proxy.get("http_proxy"), proxy.get("https_proxy"), proxy.get("no_proxy"))
-    merged = {
-        key: body[key] if body.get(key) is not None else infra_env.get(key)
-        for key in ("additional_ntp_sources", "ntp_sources")
-    }
-    refusals.ntp_sources(merged["additional_ntp_sources"], merged["ntp_sources"], "additional_ntp_sources")
+    merged: Any = {**infra_env, **body}
+    refusals.ntp_sources(merged.get("additional_ntp_sources"), merged.get("ntp_sources"), "additional_ntp_sources")
     try:
         refusals.ssh_keys(body.get("ssh_authorized_key") or "")
     except ApiError:
         if not new:
             raise
         raise ApiError(400, "SSH key is not valid") from None
-    fields = {key: body[key] for key in _INFRA_PLAIN if body.get(key) is not None}
+    fields: InfraEnv = given(body, _INFRA_PLAIN)
     if body.get("static_network_config") is not None:
         if isinstance(networks, ApiError):
             raise networks
@@ -115,10 +116,7 @@ def _infra_fields(body: dict[str, Any], infra_env: Mapping[str, Any], networks: 
         refusals.kernel_arguments(body["kernel_arguments"])
         fields["kernel_arguments"] = compact(body["kernel_arguments"]) if body["kernel_arguments"] else ""
     if body.get("proxy") is not None:
-        fields["proxy"] = {
-            **infra_env.get("proxy", {}),
-            **{key: value for key, value in proxy.items() if value is not None},
-        }
+        fields["proxy"] = {**infra_env.get("proxy", {}), **proxy}
     if body.get("image_type"):
         fields["type"] = kind
     if body.get("pull_secret"):
@@ -157,7 +155,7 @@ async def register_infra_env(e: Engine, call: Call) -> Any:
     version = _os_image(e, body.get("openshift_version", ""), cpu)
     predefined = e.config.get("INFRA_ENV_ID").lower()
     ident, now = predefined if predefined and predefined not in e.infra_envs else str(uuid.uuid4()), e.clock()
-    infra_env = e.store.create(
+    e.store.create(
         "infra_env",
         ident,
         {
@@ -177,6 +175,7 @@ async def register_infra_env(e: Engine, call: Call) -> Any:
             **fields,
         },
     )
+    infra_env = e.infra_envs[ident]
     e.event("infra_env_registered", infra_env_id=ident)
     _new_image(e, infra_env)
     _note(cluster, fields, {})
@@ -185,7 +184,7 @@ async def register_infra_env(e: Engine, call: Call) -> Any:
     return infra_env_model(infra_env)
 
 
-def _note(cluster: Document | None, fields: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+def _note(cluster: Cluster | None, fields: InfraEnv, before: InfraEnv) -> None:
     """Notes which features of a cluster an infra-env uses."""
     if fields.get("static_network_config", before.get("static_network_config", "")) != before.get(
         "static_network_config", ""
@@ -197,7 +196,7 @@ def _note(cluster: Document | None, fields: Mapping[str, Any], before: Mapping[s
         usage.ignition(cluster, "infra-env", fields["ignition_config_override"])
 
 
-def _new_image(e: Engine, infra_env: Document) -> None:
+def _new_image(e: Engine, infra_env: InfraEnv) -> None:
     """Return the current URL of an infra-env's discovery image and its expiration, and add the event for it."""
     proxy = infra_env.get("proxy", {}).get("http_proxy")
     key = "set" if infra_env.get("ssh_authorized_key") else "not set"
@@ -207,7 +206,7 @@ def _new_image(e: Engine, infra_env: Document) -> None:
     e.event("image_info_updated", cluster_id=infra_env.get("cluster_id"), infra_env_id=infra_env["id"], details=details)
     if e.config.flag("ENABLE_IMAGE_SERVICE") and e.config.get("IMAGE_SERVICE_BASE_URL"):
         expires = time_text(e.clock() + images.IMAGE_SECONDS)
-        infra_env.set(download_url=images.download_url(e, infra_env), expires_at=expires)
+        tracked(infra_env).set(download_url=images.download_url(e, infra_env), expires_at=expires)
 
 
 @handler
@@ -235,7 +234,7 @@ async def update_infra_env(e: Engine, call: Call) -> Any:
         _os_image(e, call.body["openshift_version"], infra_env["cpu_architecture"])
         fields["openshift_version"] = call.body["openshift_version"]
     _note(e.clusters.get(infra_env.get("cluster_id", "")), fields, infra_env)
-    infra_env.set(**fields, updated_at=time_text(e.clock()))
+    tracked(infra_env).set(**fields, updated_at=time_text(e.clock()))
     if fields:
         _new_image(e, infra_env)
     return infra_env_model(infra_env)

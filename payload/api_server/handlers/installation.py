@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
-from ..store import Document
+from ..objects import Cluster, MonitoredOperator
+from ..store import tracked
 from ..tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADABLE
 from .shown import NO_TRANSITION, cluster_model, operator_model
 
@@ -44,14 +45,16 @@ def install_cluster(e: Engine, call: Call) -> Any:
     mac = e.config.get("BOOTSTRAP_HOST_MAC")
     chosen = next((ident for ident in masters if mac and inv.has_mac(e.inventories.get(ident, {}), mac)), masters[-1])
     now = e.clock()
-    cluster.set(
+    tracked(cluster).set(
         **{"last-installation-preparation": NOT_PREPARED},
         install_started_at=time_text(now),
         _install_at=now,
     )
-    cluster.drop("logs_info", "install_completed_at", "controller_logs_collected_at", "controller_logs_started_at")
+    tracked(cluster).drop(
+        "logs_info", "install_completed_at", "controller_logs_collected_at", "controller_logs_started_at"
+    )
     for host in members.values():
-        host.drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
+        tracked(host).drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
     for ident, host in members.items():
         if ident == chosen and not host.get("bootstrap"):
@@ -64,7 +67,7 @@ def install_cluster(e: Engine, call: Call) -> Any:
     return cluster_model(e, cluster, stages=False, free=True)
 
 
-def _rule(e: Engine, cluster: Document, trigger: str) -> state.ClusterRule:
+def _rule(e: Engine, cluster: Cluster, trigger: str) -> state.ClusterRule:
     """The rule by which a cluster is cancelled or reset; ApiError 409 when there is none."""
     rule = state.decide(state.CLUSTER[trigger], cluster["status"], lambda name: True)
     if rule is None:
@@ -73,12 +76,12 @@ def _rule(e: Engine, cluster: Document, trigger: str) -> state.ClusterRule:
     return rule
 
 
-def _answer(e: Engine, cluster: Document, before: str | None) -> Any:
+def _answer(e: Engine, cluster: Cluster, before: str | None) -> Any:
     """Return a cluster after an action as upstream does: with the new status, and the status_info of the old one."""
     return {**cluster_model(e, cluster, stages=False, free=True), "status_info": before}
 
 
-def _move_hosts(e: Engine, cluster: Document, trigger: str, event: str) -> None:
+def _move_hosts(e: Engine, cluster: Cluster, trigger: str, event: str) -> None:
     for host in e.hosts_of(cluster["id"]).values():
         booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT or host["status"] in (
             "installed",
@@ -101,6 +104,11 @@ def cancel_cluster(e: Engine, call: Call) -> Any:
     return _answer(e, cluster, before)
 
 
+#: Fields of an operator that its report sets, and those that a reset of the installation removes.
+_REPORTS: tuple[Literal["status", "status_info", "version"], ...] = ("status", "status_info", "version")
+_REPORTED: tuple[Literal["status", "version", "status_updated_at"], ...] = ("status", "version", "status_updated_at")
+
+
 @handler
 def reset_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
@@ -109,8 +117,8 @@ def reset_cluster(e: Engine, call: Call) -> Any:
     for name in e.store.file_names(cluster["id"]):
         if not name.startswith("manifest/"):
             e.store.put_file(cluster["id"], name, None)
-    cluster.set(progress={}, **{"last-installation-preparation": NOT_PREPARED})
-    cluster.drop(
+    tracked(cluster).set(progress={}, **{"last-installation-preparation": NOT_PREPARED})
+    tracked(cluster).drop(
         "install_started_at",
         "install_completed_at",
         "logs_info",
@@ -121,11 +129,12 @@ def reset_cluster(e: Engine, call: Call) -> Any:
         "_stage_at",
     )
     if validations.is_sno(cluster):
-        cluster.set(api_vips=[], ingress_vips=[])
-    cluster["monitored_operators"] = [
-        {k: v for k, v in op.items() if k not in ("status", "version", "status_updated_at")}
-        for op in cluster["monitored_operators"]
-    ]
+        tracked(cluster).set(api_vips=[], ingress_vips=[])
+    operators = [op.copy() for op in cluster["monitored_operators"]]
+    for op in operators:
+        for key in _REPORTED:
+            op.pop(key, None)
+    cluster["monitored_operators"] = operators
     e.set_cluster_status(cluster, rule.dest, rule.info or "")
     e.event("cluster_installation_reset", cluster_id=cluster["id"])
     return _answer(e, cluster, before)
@@ -202,7 +211,10 @@ def report_operator(e: Engine, call: Call) -> Any:
     made = []
     for op in operators:
         if op["name"] == body["name"]:
-            update = {key: body[key] for key in ("status", "status_info", "version") if key in body}
+            update: MonitoredOperator = {}
+            for key in _REPORTS:
+                if key in body:
+                    update[key] = body[key]
             if any(op.get(key) != value for key, value in update.items()):
                 op = {**op, **update, "status_updated_at": time_text(e.clock())}
                 e.event(
@@ -257,7 +269,7 @@ def credentials(e: Engine, call: Call) -> Any:
     return {"username": "kubeadmin", "password": password.decode(), "console_url": url}
 
 
-def _cluster_file(e: Engine, cluster: Document, name: str, more: tuple[str, ...] = ()) -> Any:
+def _cluster_file(e: Engine, cluster: Cluster, name: str, more: tuple[str, ...] = ()) -> Any:
     refusals.downloadable(cluster["id"], cluster["status"], "files" if not more else name, more)
     content = e.store.file(cluster["id"], name)
     if content is None:

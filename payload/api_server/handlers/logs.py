@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tarfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,19 @@ from ..calls import Call, Download, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..events import Filter
-from ..store import Document
+from ..objects import Cluster, Host
+from ..store import tracked
 from .hosts import called_host
 
 #: Maximum number of events in the archive of a cluster's logs.
 EVENTS = 10_000
 
 
-def _logs_state(e: Engine, document: Document, value: str, started: str) -> None:
+def _logs_state(e: Engine, document: Host | Cluster, value: str, started: str) -> None:
     document["logs_info"] = value
     document["_logs_at"] = e.clock()
     if value == "requested":
-        document[started] = time_text(e.clock())
+        tracked(document).set(**{started: time_text(e.clock())})
 
 
 @handler
@@ -86,7 +87,7 @@ async def download_logs(e: Engine, call: Call) -> Any:
     name = _safe(cluster.get("name", ""))
     members = e.hosts_of(cluster["id"])
 
-    def host_name(host: Mapping[str, Any]) -> str:
+    def host_name(host: Host) -> str:
         role = "bootstrap" if host.get("bootstrap") else validations.role_of(host)
         return f"{name}_{role}_{_safe(e.hostname(host))}.tar.gz"
 

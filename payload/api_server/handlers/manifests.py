@@ -12,7 +12,7 @@ from .. import limits, operators, refusals, settings, usage
 from ..calls import Call, Download, handler
 from ..engine import Engine
 from ..errors import ApiError
-from ..store import Document
+from ..objects import Cluster
 from ..tables import BEFORE_INSTALL
 
 
@@ -48,7 +48,7 @@ async def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
     return content
 
 
-def _check_settings(documents: list[Any], content: bytes, where: str) -> None:
+def _check_settings(documents: list[object], content: bytes, where: str) -> None:
     """Validate a cluster's settings here: later, no user is there to correct them."""
     values = settings.of(documents)
     if values is None:
@@ -75,7 +75,7 @@ def list_manifests(e: Engine, call: Call) -> Any:
     return found
 
 
-def _changeable(cluster: Document) -> None:
+def _changeable(cluster: Cluster) -> None:
     if cluster["status"] not in BEFORE_INSTALL:
         raise ApiError(
             400,
@@ -83,7 +83,7 @@ def _changeable(cluster: Document) -> None:
         )
 
 
-def _distinct(e: Engine, cluster: Document, folder: str, name: str) -> None:
+def _distinct(e: Engine, cluster: Cluster, folder: str, name: str) -> None:
     other = "openshift" if folder == "manifests" else "manifests"
     if e.store.file(cluster["id"], f"manifest/{other}/{name}") is not None:
         raise ApiError(
@@ -93,7 +93,7 @@ def _distinct(e: Engine, cluster: Document, folder: str, name: str) -> None:
         )
 
 
-def _put_manifest(e: Engine, cluster: Document, folder: str, name: str, content: bytes | None) -> None:
+def _put_manifest(e: Engine, cluster: Cluster, folder: str, name: str, content: bytes | None) -> None:
     e.store.put_file(cluster["id"], f"manifest/{folder}/{name}", content)
     e.settings_changed(cluster["id"])
 
@@ -111,7 +111,7 @@ async def create_manifest(e: Engine, call: Call) -> Any:
     return _manifest(folder, name)
 
 
-def _existing(e: Engine, cluster: Document, folder: str, name: str) -> bytes:
+def _existing(e: Engine, cluster: Cluster, folder: str, name: str) -> bytes:
     content = e.store.file(cluster["id"], f"manifest/{folder}/{name}")
     if content is None:
         raise ApiError(404, f"Cluster manifest {folder}/{name} doesn't exist in cluster {cluster['id']}")

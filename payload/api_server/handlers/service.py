@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +10,13 @@ from ..calls import Call, Download, handler
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..events import Filter
+from ..objects import Host
 
 #: A response with more events than this is streamed.
 _AT_ONCE = 1000
 
 
-def _words(text: Any) -> tuple[str, ...]:
+def _words(text: object) -> tuple[str, ...]:
     return tuple(word for word in str(text or "").split(",") if word)
 
 
@@ -69,7 +70,7 @@ def trigger_event(e: Engine, call: Call) -> Any:
         e.cluster(cluster_id)
     if host_id and host_id.lower() not in e.hosts:
         raise ApiError(404, f"Host {host_id} was not found")
-    host: Mapping[str, Any] = e.hosts.get((host_id or "").lower()) or {}
+    host: Host = e.hosts.get((host_id or "").lower()) or {}
     e.store.event(
         {
             "name": body.get("name", ""),

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import operators, state, validations
+from ..bodies import ClusterParams, InfraEnvParams
 from ..engine import Engine
 from ..network import host_networks
+from ..objects import Cluster, Host, InfraEnv, MonitoredOperator
 
 NO_TIME = "0001-01-01T00:00:00.000Z"
 _POINTERS = frozenset(
@@ -43,7 +45,7 @@ OPEN_SHOWN = ("insufficient", "ready", "pending-for-input", "adding-hosts")
 NO_TRANSITION = "no condition found to run transition"
 
 
-def _given(document: Mapping[str, Any]) -> dict[str, Any]:
+def _given(document: Mapping[str, object]) -> dict[str, Any]:
     """Return a document without private fields and, as in Go, without empty ones."""
     return {
         name: value
@@ -52,13 +54,18 @@ def _given(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def given(body: ClusterParams | InfraEnvParams, names: tuple[str, ...]) -> Any:
+    """Return the named fields of a request that it sets, as the object has them."""
+    return {name: value for name, value in body.items() if name in names}
+
+
 def _times(names: tuple[str, ...]) -> dict[str, Any]:
     return dict.fromkeys(names, NO_TIME)
 
 
 def host_model(
     e: Engine,
-    host: Mapping[str, Any],
+    host: Host,
     *,
     hide: frozenset[str] = FREE,
     stages: bool = True,
@@ -74,7 +81,7 @@ def host_model(
         shown.pop(name, None)
     shown["progress_stages"] = None
     if stages:
-        cluster: Mapping[str, Any] = e.cluster_of(host) or {}
+        cluster: Cluster = e.cluster_of(host) or {}
         single = validations.is_sno(cluster) if sno is None else sno
         day2 = host.get("kind") == "AddToExistingClusterHost"
         shown["progress_stages"] = list(
@@ -84,13 +91,13 @@ def host_model(
     return shown
 
 
-def operator_model(operator: Mapping[str, Any]) -> dict[str, Any]:
+def operator_model(operator: MonitoredOperator) -> dict[str, Any]:
     """A monitored operator."""
     return {"bundles": None, "source_bundles": None, "status_updated_at": NO_TIME, **_given(operator)}
 
 
 def cluster_model(
-    e: Engine, cluster: Mapping[str, Any], *, hosts: bool = True, stages: bool = True, free: bool = False
+    e: Engine, cluster: Cluster, *, hosts: bool = True, stages: bool = True, free: bool = False
 ) -> dict[str, Any]:
     """A cluster. `hosts`: with them; `stages`: their stages and shared networks, as in the response for a single cluster.
 
@@ -127,11 +134,11 @@ def cluster_model(
     return shown
 
 
-def infra_env_model(infra_env: Mapping[str, Any]) -> dict[str, Any]:
+def infra_env_model(infra_env: InfraEnv) -> dict[str, Any]:
     return {"proxy": {}, **_given(infra_env)}
 
 
-def _shared_networks(e: Engine, members: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _shared_networks(e: Engine, members: Mapping[str, Host]) -> list[dict[str, Any]]:
     """The networks that all hosts with an inventory are on."""
     known = [ident for ident in members if ident in e.inventories]
     found: dict[str, list[str]] = {}
@@ -145,6 +152,6 @@ def _shared_networks(e: Engine, members: Mapping[str, Any]) -> list[dict[str, An
 COMPACT: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "sort_keys": True}
 
 
-def compact(value: Any) -> str:
+def compact(value: object) -> str:
     """JSON in a string, as Go writes it."""
     return json.dumps(value, **COMPACT)

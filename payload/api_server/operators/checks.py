@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from .. import features, versions
 from ..facts import is_sno, role_of, schedulable_masters
+from ..hardware import Inventory
+from ..objects import Cluster, Host
 from .requirements import ODF_LEAST_GB, need, odf_mode, odf_runs, spare_disks
 from .table import FAILURE, OPERATORS, PENDING, SUCCESS, Gpu, Result, View, selected
 
@@ -14,7 +15,7 @@ _CPU = "Insufficient CPU to deploy {name}. Required CPU count is {needed} but fo
 _RAM = "Insufficient memory to deploy {name}. Required memory is {needed} MiB but found {found} MiB"
 
 
-def _resources(name: str, v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> Result:
+def _resources(name: str, v: View, host: Host, inventory: Inventory) -> Result:
     cpu, ram = need(name, v, host, role_of(host))
     cores, usable = inventory.get("cpu", {}).get("count", 0), inventory.get("memory", {}).get("usable_bytes", 0)
     full_name = OPERATORS[name].full_name
@@ -25,7 +26,7 @@ def _resources(name: str, v: View, host: Mapping[str, Any], inventory: Mapping[s
     return SUCCESS, ""
 
 
-def _cnv_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> Result:
+def _cnv_host(v: View, host: Host, inventory: Inventory) -> Result:
     if not {"vmx", "svm"} & set(inventory.get("cpu", {}).get("flags", ())):
         return FAILURE, "CPU does not have virtualization support"
     version = str(v.cluster.get("openshift_version", ""))
@@ -41,7 +42,7 @@ def _cnv_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) ->
     return _resources("cnv", v, host, inventory)
 
 
-def _extra_disk_gb(cluster: Mapping[str, Any]) -> int:
+def _extra_disk_gb(cluster: Cluster) -> int:
     """Return the additional disk space of mce's storage when lvm or odf provide it."""
     names = set(selected(cluster))
     if "mce" not in names or not names & {"lvm", "odf"}:
@@ -49,7 +50,7 @@ def _extra_disk_gb(cluster: Mapping[str, Any]) -> int:
     return 70 if is_sno(cluster) else 50
 
 
-def _lvm_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> Result:
+def _lvm_host(v: View, host: Host, inventory: Inventory) -> Result:
     least, role = _extra_disk_gb(v.cluster), role_of(host)
     disks, __ = spare_disks(host, inventory, least)
     if role == "worker" or (role != "arbiter" and schedulable_masters(v.cluster, v.hosts.values())):
@@ -64,7 +65,7 @@ def _lvm_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) ->
     return SUCCESS, ""
 
 
-def _odf_disks(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any], extra: int) -> tuple[int, str]:
+def _odf_disks(v: View, host: Host, inventory: Inventory, extra: int) -> tuple[int, str]:
     """Return (disks for odf, why there are none)."""
     large, small = spare_disks(host, inventory, ODF_LEAST_GB + extra)
     if large or not small:
@@ -75,7 +76,7 @@ def _odf_disks(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any], e
     )
 
 
-def _odf_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> Result:
+def _odf_host(v: View, host: Host, inventory: Inventory | None) -> Result:
     role = host.get("role", "auto-assign")
     if role == "auto-assign" and len(v.hosts) != 3:
         return PENDING, (
@@ -97,7 +98,7 @@ def _odf_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any] | N
     return SUCCESS, ""
 
 
-def _ai_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> Result:
+def _ai_host(v: View, host: Host, inventory: Inventory) -> Result:
     cpu, ram = need("openshift-ai", v, host, role_of(host))
     cores, usable = inventory.get("cpu", {}).get("count", 0), inventory.get("memory", {}).get("usable_bytes", 0)
     reasons = []
@@ -110,7 +111,7 @@ def _ai_host(v: View, host: Mapping[str, Any], inventory: Mapping[str, Any]) -> 
     return (FAILURE, "\n".join(reasons)) if reasons else (SUCCESS, "")
 
 
-def _gpu_host(v: View, served: Gpu, inventory: Mapping[str, Any]) -> Result:
+def _gpu_host(v: View, served: Gpu, inventory: Inventory) -> Result:
     secure = inventory.get("boot", {}).get("secure_boot_state") == "Enabled"
     if secure and any(gpu.get("vendor_id") == served.vendor_id for gpu in inventory.get("gpus", ())):
         return (
@@ -120,7 +121,7 @@ def _gpu_host(v: View, served: Gpu, inventory: Mapping[str, Any]) -> Result:
     return SUCCESS, ""
 
 
-_HOST: dict[str, Callable[[View, Mapping[str, Any], Mapping[str, Any]], Result]] = {
+_HOST: dict[str, Callable[[View, Host, Inventory], Result]] = {
     "cnv": _cnv_host,
     "lvm": _lvm_host,
     "mce": lambda v, host, inventory: _resources("mce", v, host, inventory),
@@ -134,7 +135,7 @@ _NO_INVENTORY = {
 }
 
 
-def validate_host(name: str, v: View, host: Mapping[str, Any]) -> Result:
+def validate_host(name: str, v: View, host: Host) -> Result:
     """Return whether a host meets the requirements of a selected operator."""
     inventory = v.inventories.get(host["id"])
     if name == "odf":

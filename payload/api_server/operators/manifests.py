@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from ....plugins.module_utils.documents import load_yaml_all
+from ..objects import Cluster
 from .table import OPERATORS, selected
 
 _AVAILABILITY = "openshift-workload-availability"
@@ -18,7 +18,7 @@ def _document(api: str, kind: str, name: str, namespace: str, **rest: Any) -> di
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
 
 
-def manifests(cluster: Mapping[str, Any]) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, str]]]:
+def manifests(cluster: Cluster) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, str]]]:
     """Return the manifests that install the cluster's operators, by file name, and `custom_manifests.json`.
 
     The latter are applied by the controller when the operator's own kinds exist: {"name", "content": base64 of YAML}.

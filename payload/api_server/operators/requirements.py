@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from .. import versions
 from ..facts import is_sno, schedulable_masters
+from ..hardware import Inventory
+from ..objects import Host
 from .table import View, dependencies_of, selected
 
 #: Device ids of which each adds a GiB to what cnv needs.
@@ -15,7 +17,7 @@ Requirement = tuple[int, int]
 """CPU cores, RAM in MiB."""
 
 
-def spare_disks(host: Mapping[str, Any], inventory: Mapping[str, Any], least_gb: float) -> tuple[int, int]:
+def spare_disks(host: Host, inventory: Inventory, least_gb: float) -> tuple[int, int]:
     """Disks besides the installation disk: (large enough, too small)."""
     sizes = [
         disk.get("size_bytes", 0)
@@ -28,8 +30,8 @@ def spare_disks(host: Mapping[str, Any], inventory: Mapping[str, Any], least_gb:
     return large, len(sizes) - large
 
 
-def _devices(inventory: Mapping[str, Any]) -> int:
-    def ident(text: Any) -> str:
+def _devices(inventory: Inventory) -> int:
+    def ident(text: object) -> str:
         return str(text or "").lower().removeprefix("0x")
 
     gpus = [f"{gpu.get('vendor_id', '')}:{gpu.get('device_id', '')}" for gpu in inventory.get("gpus", ())]
@@ -37,7 +39,7 @@ def _devices(inventory: Mapping[str, Any]) -> int:
     return sum(name in _CNV_DEVICES for name in (*gpus, *nics))
 
 
-def _cnv_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
+def _cnv_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     extra = _devices(inventory) * 1024
     if is_sno(v.cluster):
         return 6, 510 + extra
@@ -50,23 +52,23 @@ def _lvm_memory(version: str) -> int:
     return 100 if versions.at_least(version, "4.16.0") else 400
 
 
-def _lvm_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
+def _lvm_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     if role == "arbiter" or (role == "master" and not schedulable_masters(v.cluster, v.hosts.values())):
         return 0, 0
     return 1, _lvm_memory(str(v.cluster.get("openshift_version", "")))
 
 
-def _mce_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
+def _mce_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     if is_sno(v.cluster):
         return 8, 32 * 1024
     return (0, 0) if role == "arbiter" else (4, 16 * 1024)
 
 
-def _one_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
+def _one_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     return (0, 0) if role == "arbiter" else (1, 1024)
 
 
-def _ai_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
+def _ai_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     return (8, 32 * 1024) if role == "worker" else (0, 0)
 
 
@@ -88,7 +90,7 @@ def odf_runs(v: View, role: str) -> bool:
     return role in {"Compact": ("master", "arbiter", "auto-assign"), "Standard": ("worker",)}.get(odf_mode(v), ())
 
 
-def _odf_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[str, Any]) -> Requirement:
+def _odf_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     if not odf_runs(v, role):
         return 0, 0
     disks, __ = spare_disks(host, inventory, ODF_LEAST_GB)
@@ -97,7 +99,7 @@ def _odf_need(v: View, host: Mapping[str, Any], role: str, inventory: Mapping[st
     return (6 if compact else 8) + 2 * disks, (19 + 5 * disks) * 1024
 
 
-_NEEDS: dict[str, Callable[[View, Mapping[str, Any], str, Mapping[str, Any]], Requirement]] = {
+_NEEDS: dict[str, Callable[[View, Host, str, Inventory], Requirement]] = {
     "cnv": _cnv_need,
     "lvm": _lvm_need,
     "mce": _mce_need,
@@ -108,13 +110,13 @@ _NEEDS: dict[str, Callable[[View, Mapping[str, Any], str, Mapping[str, Any]], Re
 }
 
 
-def need(name: str, v: View, host: Mapping[str, Any], role: str) -> Requirement:
+def need(name: str, v: View, host: Host, role: str) -> Requirement:
     """Return what one operator requires of a host in a role, in addition to OpenShift."""
     found = _NEEDS.get(name)
     return found(v, host, role, v.inventories.get(host["id"], {})) if found else (0, 0)
 
 
-def needs(v: View, host: Mapping[str, Any], role: str) -> Requirement:
+def needs(v: View, host: Host, role: str) -> Requirement:
     """Return what all operators of the cluster together require of a host."""
     found = [need(name, v, host, role) for name in selected(v.cluster)]
     return sum(cpu for cpu, __ in found), sum(ram for __, ram in found)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from .. import features, versions
+from ..bodies import OperatorChoice
 from ..facts import is_sno
+from ..objects import BundleChoice, Cluster, MonitoredOperator
 from .table import ALIASES, BUNDLES, OPERATORS, dependencies_of
 
 
@@ -49,7 +51,7 @@ def bundles(filters: features.Filters | None, with_features: Iterable[str] = ())
     return found
 
 
-def _monitored(name: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
+def _monitored(name: str, cluster: Cluster) -> MonitoredOperator:
     op = OPERATORS[name]
     subscription = op.subscription
     if name == "lvm" and not versions.at_least(str(cluster.get("openshift_version", "")), "4.12.0"):
@@ -65,20 +67,20 @@ def _monitored(name: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def choose(
-    cluster: Mapping[str, Any], standalone: Iterable[Mapping[str, Any]], chosen_bundles: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+    cluster: Cluster, standalone: Iterable[OperatorChoice], chosen_bundles: Iterable[BundleChoice]
+) -> list[MonitoredOperator]:
     """Return `monitored_operators` entries for requested operators and their dependencies; ValueError for invalid requests."""
     sources: dict[str, list[str]] = {}
-    wanted: dict[str, dict[str, Any]] = {}
-    for entry in chosen_bundles:
-        ident = entry["id"]
+    wanted: dict[str, MonitoredOperator] = {}
+    for chosen in chosen_bundles:
+        ident, optional = chosen["id"], chosen.get("optional_operators") or ()
         if ident not in BUNDLES:
             raise ValueError(f"bundle '{ident}' is not supported")
         found = bundle(ident)
-        for name in entry.get("optional_operators") or ():
+        for name in optional:
             if name not in found["optional_operators"]:
                 raise ValueError(f"operator '{name}' is not a valid optional operator for bundle '{ident}'")
-        for name in (*found["operators"], *(entry.get("optional_operators") or ())):
+        for name in (*found["operators"], *optional):
             sources.setdefault(name, []).append(ident)
             wanted[name] = {}
     for entry in standalone:
@@ -87,16 +89,15 @@ def choose(
             raise ValueError(f"operator {name} isn't supported")
         sources.pop(name, None)
         wanted[name] = {"properties": entry["properties"]} if entry.get("properties") else {}
-    made = [
-        {**_monitored(name, cluster), **extra, **({"source_bundles": sources[name]} if name in sources else {})}
-        for name, extra in wanted.items()
-    ]
-    return made + [
-        {**_monitored(name, cluster), "dependency_only": True} for name in _all_dependencies(wanted, cluster)
-    ]
+    for name, idents in sources.items():
+        wanted[name]["source_bundles"] = idents
+    made: list[MonitoredOperator] = [{**_monitored(name, cluster), **extra} for name, extra in wanted.items()]
+    for name in _all_dependencies(wanted, cluster):
+        made.append({**_monitored(name, cluster), "dependency_only": True})
+    return made
 
 
-def chosen_bundles(cluster: Mapping[str, Any]) -> list[dict[str, Any]]:
+def chosen_bundles(cluster: Cluster) -> list[dict[str, Any]]:
     """`operator_bundles` of a cluster: the bundles its operators come from, with the optional ones among them."""
     found: dict[str, list[str]] = {}
     for op in cluster.get("monitored_operators", ()):
@@ -108,7 +109,7 @@ def chosen_bundles(cluster: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _all_dependencies(names: Iterable[str], cluster: Mapping[str, Any]) -> list[str]:
+def _all_dependencies(names: Iterable[str], cluster: Cluster) -> list[str]:
     """Return the dependencies of the named operators, nearest first."""
     known = list(names)
     found: list[str] = []
@@ -120,7 +121,7 @@ def _all_dependencies(names: Iterable[str], cluster: Mapping[str, Any]) -> list[
     return found
 
 
-def check(cluster: Mapping[str, Any], chosen: Iterable[Mapping[str, Any]], cpu: str) -> None:
+def check(cluster: Cluster, chosen: Iterable[MonitoredOperator], cpu: str) -> None:
     """Raise ValueError unless the operators are compatible with the release, the architecture and each other."""
     names = [op["name"] for op in chosen]
     version = str(cluster.get("openshift_version", ""))
@@ -155,7 +156,7 @@ def check(cluster: Mapping[str, Any], chosen: Iterable[Mapping[str, Any]], cpu: 
             )
 
 
-def active(cluster: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+def active(cluster: Cluster, names: Iterable[str]) -> set[str]:
     """Return features in use that may be incompatible with operators: other operators, topology and platform."""
     platform = cluster.get("platform") or {}
     kind = platform.get("type", "")

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from .. import data, features
 from ..facts import is_sno
+from ..hardware import Inventory
+from ..objects import Cluster, Host
 
 SUCCESS, FAILURE, PENDING = "success", "failure", "pending"
 Result = tuple[str, str]
@@ -127,17 +129,17 @@ class View(Protocol):
     """The cluster in which an operator is validated."""
 
     @property
-    def cluster(self) -> Mapping[str, Any]: ...
+    def cluster(self) -> Cluster: ...
     @property
-    def hosts(self) -> Mapping[str, Mapping[str, Any]]: ...
+    def hosts(self) -> Mapping[str, Host]: ...
     @property
-    def inventories(self) -> Mapping[str, Mapping[str, Any]]: ...
+    def inventories(self) -> Mapping[str, Inventory]: ...
 
 
-def selected(cluster: Mapping[str, Any]) -> list[str]:
+def selected(cluster: Cluster) -> list[str]:
     """Names of the OLM operators of a cluster."""
     return [op["name"] for op in cluster.get("monitored_operators", ()) if op.get("operator_type") == "olm"]
 
 
-def dependencies_of(name: str, cluster: Mapping[str, Any]) -> list[str]:
+def dependencies_of(name: str, cluster: Cluster) -> list[str]:
     return [need.operator for need in OPERATORS[name].needs if not need.sno or is_sno(cluster)]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ....plugins.module_utils.addresses import version
+from ..bodies import ClusterParams
 from ..errors import ApiError
 from ..network import address, contains, network
+from ..objects import NETWORKS, Cluster, NetworkKey
 from .base import together
 
 #: Minimum host part of an address, in bits, by kind of network.
 _SERVICE_BITS, _MACHINE_BITS, _USERS_BALANCER_BITS, _SNO_BITS = 7, 4, 2, 1
 
 
-_KINDS = {"machine_networks": "Machine", "service_networks": "Service", "cluster_networks": "Cluster"}
+_KINDS: dict[NetworkKey, str] = {
+    "machine_networks": "Machine",
+    "service_networks": "Service",
+    "cluster_networks": "Cluster",
+}
 
 
-def networks(body: Mapping[str, Any]) -> None:
+def networks(body: ClusterParams) -> None:
     """Validate the CIDRs of a request, and that dual-stack ones have both families."""
     problems = []
     for key, kind in _KINDS.items():
@@ -39,7 +44,7 @@ def networks(body: Mapping[str, Any]) -> None:
         raise ApiError(400, "Single-stack cluster cannot contain multiple Machine Networks")
 
 
-def networks_strict(cluster: Mapping[str, Any]) -> None:
+def networks_strict(cluster: Cluster) -> None:
     """Refuse CIDRs with host bits, which upstream accepts and the OpenShift installer refuses later."""
     for key, kind in _KINDS.items():
         for entry in cluster.get(key) or ():
@@ -64,7 +69,7 @@ def _dual(items: list[str], what: str, unit: str) -> None:
             raise ApiError(400, f"dual-stack {what} must include exactly one {name} {unit}")
 
 
-def vips(api: list[str], ingress: list[str], cluster: Mapping[str, Any]) -> None:
+def vips(api: list[str], ingress: list[str], cluster: Cluster | ClusterParams) -> None:
     """Validate the VIPs of a cluster with these fields; `user_managed_networking` counts if the request sets it."""
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     problems = []
@@ -125,20 +130,21 @@ def _vip_of_any(api: str, ingress: str, machine: list[str]) -> None:
             together(problems)
 
 
-def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno: bool) -> None:
+def subnets(cluster: Cluster, changed: Iterable[str], hosts: int, sno: bool) -> None:
     """Validate the sizes of the networks in an update, and that none of the cluster's networks overlap."""
     names = set(changed)
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     machine_bits = _SNO_BITS if sno else _USERS_BALANCER_BITS if users else _MACHINE_BITS
-    texts = {
+    texts: dict[NetworkKey, str] = {
         "cluster_networks": "Cluster network CIDR {}",
         "service_networks": "Service network CIDR {}",
         "machine_networks": "Machine network CIDR '{}'",
     }
+    prefixes = [entry.get("host_prefix") or 0 for entry in cluster.get("cluster_networks") or ()]
     for key, text in texts.items():
         if key not in names:
             continue
-        for entry in cluster.get(key) or ():
+        for index, entry in enumerate(cluster.get(key) or ()):
             cidr = str(entry["cidr"])
             net = network(cidr)
             bits = machine_bits if key == "machine_networks" else _SERVICE_BITS
@@ -156,22 +162,20 @@ def subnets(cluster: Mapping[str, Any], changed: Iterable[str], hosts: int, sno:
             if "/" in cidr and address(cidr) != net.network_address:
                 raise ApiError(400, f"{text.format(cidr)}: {cidr} is not a valid network CIDR")
             if key == "cluster_networks":
-                if int(entry.get("host_prefix") or 0) < 1:
-                    prefix = entry.get("host_prefix") or 0
+                host_prefix = prefixes[index]
+                if host_prefix < 1:
                     raise ApiError(
                         400,
-                        f"Cluster network host prefix {prefix}: Host prefix, now {prefix}, must be a positive integer",
+                        f"Cluster network host prefix {host_prefix}: Host prefix, now {host_prefix}, must be a positive integer",
                     )
-                _cluster_size(net.prefixlen, net.max_prefixlen, int(entry.get("host_prefix") or 0), hosts)
+                _cluster_size(net.prefixlen, net.max_prefixlen, host_prefix, hosts)
     if not names:
         return
-    lists = [
-        [str(entry["cidr"]) for entry in cluster.get(key) or ()]
-        for key in ("machine_networks", "cluster_networks", "service_networks")
-    ]
-    for index, pods in enumerate(lists[1]):
-        machine = lists[0][index] if index < len(lists[0]) else ""
-        service = lists[2][index] if index < len(lists[2]) else ""
+    lists = {key: [str(entry["cidr"]) for entry in cluster.get(key) or ()] for key in NETWORKS}
+    for index, pods in enumerate(lists["cluster_networks"]):
+        machine, service = (
+            lists[key][index] if index < len(lists[key]) else "" for key in ("machine_networks", "service_networks")
+        )
         pairs = [(service, pods, "ServiceNetworkCidr and ClusterNetworkCidr")]
         if cluster.get("user_managed_networking"):
             pairs = [

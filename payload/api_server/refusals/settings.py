@@ -6,14 +6,15 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from .. import limits
+from ..bodies import KernelArgument
 from ..errors import ApiError
 from ..models import Invalid, parse_json
 from ..network import address, network
+from ..objects import DiskEncryption, IgnitionEndpoint
 from .names import _DNS_NAME
 
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----")
@@ -138,7 +139,7 @@ def ntp_sources(additional: str | None, sources: str | None, name: str = "additi
                 raise ApiError(400, f"Invalid NTP source: {text}")
 
 
-def kernel_arguments(entries: Sequence[Mapping[str, Any]]) -> None:
+def kernel_arguments(entries: Sequence[KernelArgument]) -> None:
     """Refuse control characters: the description's pattern allows quoted line breaks, which would start a command in an iPXE script."""
     if len(entries) > limits.MAX_KERNEL_ARGUMENTS:
         raise ApiError(400, f"more than {limits.MAX_KERNEL_ARGUMENTS} kernel arguments")
@@ -152,7 +153,7 @@ def _uri(text: str) -> bool:
     return bool(re.match(r"([a-zA-Z][a-zA-Z0-9+.-]*:|/)", text)) and not re.search(r"[\s\x00-\x1f\x7f]", text)
 
 
-def disk_encryption(wanted: Mapping[str, Any] | None) -> None:
+def disk_encryption(wanted: DiskEncryption | None) -> None:
     if not wanted or wanted.get("mode") != "tang":
         return
     text = wanted.get("tang_servers")
@@ -174,7 +175,7 @@ def disk_encryption(wanted: Mapping[str, Any] | None) -> None:
             raise ApiError(400, "Tang thumbprint isn't set")
 
 
-def ignition_endpoint(wanted: Mapping[str, Any] | None) -> None:
+def ignition_endpoint(wanted: IgnitionEndpoint | None) -> None:
     url = (wanted or {}).get("url")
     if wanted is None or url is None:
         return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from ..facts import is_day2, is_sno, machine_cidrs, user_managed
+from ..hardware import Inventory
 from ..network import contains, family, host_networks, network, overlapping
+from ..objects import VIPS
 from .base import ERROR, FAILURE, PENDING, SUCCESS, Category, Gate, Result, validation
 from .view import View, cidrs_of, machine_networks_needed, outside_balancer
 
@@ -114,14 +115,14 @@ def c_prefix(v: View) -> Result:
 
 def calculated_cidr(v: View, number: int = 0) -> str:
     """Return the hosts' network with the VIP at an index; empty if no host is on it."""
-    for key in ("api_vips", "ingress_vips"):
+    for key in VIPS:
         vips = [vip["ip"] for vip in v.cluster.get(key, ()) if vip.get("ip")]
         if number < len(vips):
             return network_of(vips[number], v.inventories.values())
     return ""
 
 
-def network_of(ip: str, inventories: Iterable[Mapping[str, Any]]) -> str:
+def network_of(ip: str, inventories: Iterable[Inventory]) -> str:
     """Return the first network of hosts that contains an address; empty if no host is on it."""
     networks = (cidr for found in inventories for cidr in host_networks(found))
     return next((cidr for cidr in networks if contains(cidr, ip)), "")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ....plugins.module_utils.documents import load_json
 from .. import inventory as inv
 from ..facts import hostname_of, is_day2
+from ..hardware import Inventory
 from ..tables import MEDIA_DISCONNECTED
 from .base import ERROR, FAILURE, HIDDEN, NO_INVENTORY, PENDING, SUCCESS, Category, Gate, Result, Unbound, validation
 from .view import HostView, before_reboot, least
@@ -142,7 +140,7 @@ def hostname_valid(v: HostView) -> Result:
 _PLATFORM_MAKERS = {"vsphere": "VMware, Inc.", "nutanix": "Nutanix"}
 
 
-def _made_for(inventory: Mapping[str, Any], platform: str) -> bool:
+def _made_for(inventory: Inventory, platform: str) -> bool:
     maker = str(inventory.get("system_vendor", {}).get("manufacturer", ""))
     return _PLATFORM_MAKERS.get(platform, maker) == maker
 

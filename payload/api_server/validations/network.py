@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from .. import inventory as inv
 from ..facts import control_planes, hostname_of, is_day2, is_sno, machine_cidrs, role_of, user_managed
+from ..hardware import Disk, LimitKey
 from ..network import addresses, contains, family, in_networks, network, overlapping
+from ..objects import Cluster, Host
 from .base import ERROR, FAILURE, HIDDEN, NO_INVENTORY, PENDING, SUCCESS, Category, Gate, Result, validation
 from .view import HostView, address_list, machine_networks_needed, outside_balancer
 
@@ -55,12 +56,12 @@ def belongs_to_machine_cidr(v: HostView) -> Result:
     )
 
 
-def majority_least(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> int:
+def majority_least(cluster: Cluster, hosts: Iterable[Host]) -> int:
     """Return the minimum size of a majority group: 2 for two nodes with fencing, else 3."""
     return 2 if fencing(cluster, hosts) else 3
 
 
-def fencing(cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> bool:
+def fencing(cluster: Cluster, hosts: Iterable[Host]) -> bool:
     """Return whether the cluster has two control-plane nodes that fence each other, and no arbiter."""
     return (
         control_planes(cluster) == 2
@@ -142,7 +143,7 @@ def _pings(v: HostView) -> str:
     return "".join(lines) if len(lines) > 1 else ""
 
 
-def _quality(v: HostView, key: str, position: int, words: tuple[str, str, str, str], actions: str) -> Result:
+def _quality(v: HostView, key: LimitKey, position: int, words: tuple[str, str, str, str], actions: str) -> Result:
     """Check latency or loss between hosts of one role. `words`: name, verb in the message, format of a value, of the threshold."""
     name, verb, shown, limit = words
     threshold = v.requirement.get(key)
@@ -253,7 +254,7 @@ _ISCSI_BAD = "Network interface connected to iSCSI disk cannot belong to machine
 _ISCSI_GOOD = "Network interface connected to iSCSI disk does not belong to machine network CIDRs"
 
 
-def _iscsi(v: HostView, disk: Mapping[str, Any]) -> Result:
+def _iscsi(v: HostView, disk: Disk) -> Result:
     ip = (disk.get("iscsi") or {}).get("host_ip_address", "")
     if not ip:
         return ERROR, "iSCSI disk is missing host IP address"

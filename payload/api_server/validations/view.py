@@ -5,45 +5,50 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ....plugins.module_utils.documents import load_json
 from .. import operators
 from ..connectivity import Reach
 from ..facts import is_day2, is_sno, role_of, user_managed
+from ..hardware import LEAST, REQUIREMENTS, Inventory, Requirement
 from ..network import addresses, family
+from ..objects import NETWORKS, Cluster, Host
 from ..tables import AFTER_REBOOT
 from .base import HIDDEN, Result
 
 
-def requirement(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any], role: str) -> dict[str, Any]:
+def requirement(table: Mapping[str, Requirement], cluster: Cluster, role: str) -> Requirement:
     """Return thresholds for a host of a role; without a role, the minimum of the roles that it may get."""
     if is_sno(cluster) and not is_day2(cluster):
-        return dict(table.get("sno", table.get("master", {})))
+        return table.get("sno", table.get("master", {})).copy()
     if role in ("master", "arbiter", "worker"):
-        return dict(table.get(role, {}))
+        return table.get(role, {}).copy()
     roles = [table[name] for name in ("master", "worker") if name in table]
-    return {
-        key: min(values[key] for values in roles if key in values)
-        for key in {key for values in roles for key in values}
-    }
+    found: Requirement = {}
+    for values in roles:
+        for key in REQUIREMENTS:
+            if key in values:
+                found[key] = min(found.get(key, values[key]), values[key])
+    return found
 
 
-def least(table: Mapping[str, Mapping[str, Any]], cluster: Mapping[str, Any]) -> dict[str, Any]:
+def least(table: Mapping[str, Requirement], cluster: Cluster) -> Requirement:
     """Return the minimum CPU, RAM and disk of a control-plane node of the cluster or a worker."""
     roles = [found for found in (requirement(table, cluster, "master"), table.get("worker")) if found]
-    keys = ("cpu_cores", "ram_mib", "disk_size_gb")
-    return {key: min(values.get(key, 0) for values in roles) for key in keys} if roles else {}
+    found: Requirement = {}
+    for key in LEAST if roles else ():
+        found[key] = min(values.get(key, 0) for values in roles)
+    return found
 
 
-def dns_needed(cluster: Mapping[str, Any], dnsmasq: bool) -> bool:
+def dns_needed(cluster: Cluster, dnsmasq: bool) -> bool:
     """Return whether the user's DNS must resolve api, api-int and apps."""
     if is_sno(cluster) and dnsmasq and not is_day2(cluster):
         return False
     return user_managed(cluster)
 
 
-def reaches_api(host: Mapping[str, Any]) -> bool:
+def reaches_api(host: Host) -> bool:
     """Return whether a host that joins a cluster got its config from it."""
     return bool(load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity").get("is_success"))
 
@@ -52,10 +57,10 @@ def reaches_api(host: Mapping[str, Any]) -> bool:
 class View:
     """Input of the validations of one cluster."""
 
-    cluster: Mapping[str, Any]
-    hosts: Mapping[str, Mapping[str, Any]]
-    inventories: Mapping[str, Mapping[str, Any]]
-    table: Mapping[str, Mapping[str, Any]]
+    cluster: Cluster
+    hosts: Mapping[str, Host]
+    inventories: Mapping[str, Inventory]
+    table: Mapping[str, Requirement]
     reach: Reach
     now: float
     agent_version: str = ""
@@ -98,16 +103,16 @@ class HostView:
     """One host of a view."""
 
     view: View
-    host: Mapping[str, Any]
+    host: Host
     connected: bool
     _resolved: dict[str, list[str]] | None = None
 
     @property
-    def cluster(self) -> Mapping[str, Any]:
+    def cluster(self) -> Cluster:
         return self.view.cluster
 
     @property
-    def inventory(self) -> Mapping[str, Any] | None:
+    def inventory(self) -> Inventory | None:
         return self.view.inventories.get(self.host["id"])
 
     @property
@@ -115,11 +120,11 @@ class HostView:
         return role_of(self.host)
 
     @property
-    def requirement(self) -> dict[str, Any]:
+    def requirement(self) -> Requirement:
         return requirement(self.view.table, self.cluster, self.role)
 
     @property
-    def total(self) -> dict[str, Any]:
+    def total(self) -> Requirement:
         """Return what OpenShift and the operators together require of the host."""
         return total_requirement(self.view, self.host, self.role)
 
@@ -139,7 +144,7 @@ class HostView:
         return self._resolved.get(name)
 
 
-def total_requirement(v: View, host: Mapping[str, Any], role: str) -> dict[str, Any]:
+def total_requirement(v: View, host: Host, role: str) -> Requirement:
     """Return thresholds for a host in a role, including those of the cluster's operators."""
     needed = requirement(v.table, v.cluster, role)
     if v.operators:
@@ -149,21 +154,18 @@ def total_requirement(v: View, host: Mapping[str, Any], role: str) -> dict[str, 
 
 
 def cidrs_of(v: View) -> dict[str, list[str]]:
-    return {
-        name: [entry["cidr"] for entry in v.cluster.get(name, ()) if entry.get("cidr")]
-        for name in ("machine_networks", "service_networks", "cluster_networks")
-    }
+    return {name: [entry["cidr"] for entry in v.cluster.get(name, ()) if entry.get("cidr")] for name in NETWORKS}
 
 
-def machine_networks_needed(cluster: Mapping[str, Any]) -> bool:
+def machine_networks_needed(cluster: Cluster) -> bool:
     return not user_managed(cluster) or is_sno(cluster)
 
 
-def outside_balancer(cluster: Mapping[str, Any]) -> bool:
+def outside_balancer(cluster: Cluster) -> bool:
     return (cluster.get("load_balancer") or {}).get("type") == "user-managed"
 
 
-def vips_needed(cluster: Mapping[str, Any]) -> bool:
+def vips_needed(cluster: Cluster) -> bool:
     return not (is_sno(cluster) or user_managed(cluster) or is_day2(cluster))
 
 
@@ -175,7 +177,7 @@ def release_image_host(image: str) -> str:
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
-def address_list(inventory: Mapping[str, Any]) -> list[str]:
+def address_list(inventory: Inventory) -> list[str]:
     """Addresses of a host without prefix."""
     return [text.partition("/")[0] for __, text in addresses(inventory)]
 

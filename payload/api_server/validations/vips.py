@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from ....plugins.module_utils.documents import load_json
 from ..facts import is_day2, is_sno, machine_cidrs, user_managed
 from ..network import contains, network
+from ..objects import Host, Vip, VipKey
 from .base import FAILURE, PENDING, SUCCESS, Category, Gate, Result, validation
 from .view import View, address_list, outside_balancer
 
 ClusterCheck = Callable[[View], Result]
 
 
-def _vips_defined(key: str, label: str) -> ClusterCheck:
+def _vips_defined(key: VipKey, label: str) -> ClusterCheck:
     def check(v: View) -> Result:
         if user_managed(v.cluster) or is_day2(v.cluster):
             return SUCCESS, f"{label} virtual IPs are not required: User Managed Networking"
@@ -50,7 +50,7 @@ def own_addresses(v: View, ident: str) -> list[str]:
     ]
 
 
-def free_addresses(hosts: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+def free_addresses(hosts: Iterable[Host]) -> dict[str, frozenset[str]]:
     """Return for each scanned network the addresses that all hosts found free, without empty networks."""
     found: dict[str, frozenset[str]] = {}
     for host in hosts:
@@ -68,7 +68,7 @@ def _free(v: View, ip: str, cidr: str) -> str:
     return "succeeded" if ip in common else "failed"
 
 
-def _vip(v: View, vip: Mapping[str, Any], cidr: str, label: str, free: bool) -> tuple[str, str]:
+def _vip(v: View, vip: Vip, cidr: str, label: str, free: bool) -> tuple[str, str]:
     """Return (verification, problem) of a VIP in one machine network."""
     ip = vip["ip"]
     if not cidr:
@@ -91,7 +91,7 @@ def _vip(v: View, vip: Mapping[str, Any], cidr: str, label: str, free: bool) -> 
     return found, "" if found == "succeeded" else f"{label} <{ip}> are not verified yet."
 
 
-def _vips_valid(key: str, name: str) -> ClusterCheck:
+def _vips_valid(key: VipKey, name: str) -> ClusterCheck:
     def check(v: View) -> Result:
         if user_managed(v.cluster) or is_day2(v.cluster):
             return SUCCESS, f"{name} virtual IPs are not required: User Managed Networking"

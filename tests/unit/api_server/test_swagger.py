@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.api_server import bodies, hardware, objects
 from ansible_collections.agentlab.ocp.payload.api_server.api import BASE, OPERATIONS
 from ansible_collections.agentlab.ocp.payload.api_server.app import Service
 from ansible_collections.agentlab.ocp.payload.api_server.calls import HANDLERS
@@ -171,3 +173,66 @@ def test_fields_are_upstreams() -> None:
                 other = DESCRIPTION.definitions[other["$ref"].rsplit("/", 1)[1]]
             wanted = other.get("type", "object" if "allOf" in other or "properties" in other else "any")
             assert "any" in (_shape(node), wanted) or _shape(node) == wanted, f"{name}.{field}"
+
+
+#: Types with another name than their definition: the definitions, whose fields such a type has together.
+TYPES = {
+    "BundleChoice": ("bundle-create",),
+    "ClusterParams": ("cluster-create-params", "v2-cluster-update-params"),
+    "ClusterNetwork": ("network-pool",),
+    "ClusterProgress": ("cluster-progress-info",),
+    "DhcpResponse": ("dhcp-response",),
+    "DiskChoice": ("disk-config",),
+    "DiskSkip": ("disk-skip-formatting",),
+    "DiskSpeed": ("disk-speed-response",),
+    "HostParams": ("host-update-params",),
+    "HostProgress": ("host-progress-info",),
+    "InfraEnvParams": ("infra-env-create-params", "infra-env-update-params"),
+    "OperatorChoice": ("operator-create",),
+    "Platform": ("cluster-platform",),
+    "Preparation": ("last-installation-preparation",),
+    "Requirement": ("host-requirements",),
+    "Subnet": ("subnet-entry",),
+    "UpgradeResponse": ("upgrade-agent-response",),
+}
+OBJECTS = [
+    found
+    for module in (objects, hardware, bodies)
+    for name, found in vars(module).items()
+    if is_typeddict(found) and found.__module__ == module.__name__ and name[0] != "_"
+]
+
+
+def _kind(hint: Any) -> Any:
+    """A type's notation in a schema: of objects their definitions, of lists that of their values."""
+    if is_typeddict(hint):
+        return _definitions(hint)
+    if get_origin(hint) is list:
+        return [_kind(get_args(hint)[0])]
+    return {str: "string", int: "integer", float: "number", bool: "boolean"}[hint]
+
+
+def _definitions(found: type) -> tuple[str, ...]:
+    return TYPES.get(found.__name__, (re.sub(r"(?<=[a-z])(?=[A-Z])", "-", found.__name__).lower(),))
+
+
+def _described(node: Mapping[str, Any]) -> Any:
+    name = node.get("$ref", "").rpartition("/")[2]
+    if name and "properties" in DEFINITIONS[name]:
+        return {"platform": ("cluster-platform",)}.get(name) or next(
+            (_definitions(one) for one in OBJECTS if name in _definitions(one)), name
+        )
+    if name:
+        return _described(DEFINITIONS[name])
+    return [_described(node["items"])] if node.get("type") == "array" else node["type"]
+
+
+@pytest.mark.parametrize("found", OBJECTS, ids=lambda found: found.__name__)
+def test_types_are_the_definitions(found: type) -> None:
+    fields: dict[str, Any] = {}
+    for name in _definitions(found):
+        fields |= DEFINITIONS[name]["properties"]
+    hints = {name: hint for name, hint in get_type_hints(found).items() if name[0] != "_"}
+    assert {name: _kind(hint) for name, hint in hints.items()} == {
+        name: _described(node) for name, node in fields.items()
+    }

@@ -1,0 +1,172 @@
+"""Types of a host's inventory, as its agent reports it, and of minimum hardware: definitions of `data/swagger.yaml`, which a test compares."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+LeastKey = Literal["cpu_cores", "ram_mib", "disk_size_gb"]
+LimitKey = Literal["installation_disk_speed_threshold_ms", "network_latency_threshold_ms", "packet_loss_percentage"]
+LEAST: tuple[LeastKey, ...] = ("cpu_cores", "ram_mib", "disk_size_gb")
+REQUIREMENTS: tuple[LeastKey | LimitKey, ...] = (
+    *LEAST,
+    "installation_disk_speed_threshold_ms",
+    "network_latency_threshold_ms",
+    "packet_loss_percentage",
+)
+
+
+class Eligibility(TypedDict, total=False):
+    """Whether OpenShift can be installed to a disk, and why not."""
+
+    eligible: bool
+    not_eligible_reasons: list[str]
+
+
+class IoPerf(TypedDict, total=False):
+    """Performance of a disk."""
+
+    sync_duration: int
+
+
+class Iscsi(TypedDict, total=False):
+    """The iSCSI session of a disk."""
+
+    host_ip_address: str
+
+
+class Disk(TypedDict, total=False):
+    """A disk of an inventory."""
+
+    bootable: bool
+    by_id: str
+    by_path: str
+    drive_type: str
+    has_uuid: bool
+    hctl: str
+    holders: str
+    id: str
+    installation_eligibility: Eligibility
+    io_perf: IoPerf
+    is_installation_media: bool
+    iscsi: Iscsi
+    model: str
+    name: str
+    partitionTypes: str
+    path: str
+    removable: bool
+    serial: str
+    size_bytes: int
+    smart: str
+    vendor: str
+    wwn: str
+
+
+class Interface(TypedDict, total=False):
+    """A network interface of an inventory; addresses have their prefix length."""
+
+    biosdevname: str
+    client_id: str
+    flags: list[str]
+    has_carrier: bool
+    ipv4_addresses: list[str]
+    ipv6_addresses: list[str]
+    mac_address: str
+    mtu: int
+    name: str
+    product: str
+    speed_mbps: int
+    type: str
+    vendor: str
+
+
+class Boot(TypedDict, total=False):
+    """How the live system was booted."""
+
+    command_line: str
+    current_boot_mode: str
+    device_type: str
+    pxe_interface: str
+    secure_boot_state: str
+
+
+class SystemVendor(TypedDict, total=False):
+    """Maker and product of a machine."""
+
+    manufacturer: str
+    product_name: str
+    serial_number: str
+    virtual: bool
+
+
+class Memory(TypedDict, total=False):
+    """RAM in bytes."""
+
+    physical_bytes: int
+    physical_bytes_method: str
+    usable_bytes: int
+
+
+class Cpu(TypedDict, total=False):
+    """CPUs of a machine."""
+
+    architecture: str
+    count: int
+    flags: list[str]
+    frequency: float
+    model_name: str
+
+
+class Gpu(TypedDict, total=False):
+    """A GPU; ids are those of PCI."""
+
+    address: str
+    device_id: str
+    name: str
+    vendor: str
+    vendor_id: str
+
+
+class Route(TypedDict, total=False):
+    """A route of the live system."""
+
+    destination: str
+    family: int
+    gateway: str
+    interface: str
+    metric: int
+
+
+class Truncation(TypedDict, total=False):
+    """What an agent left out of an inventory that would have been too large."""
+
+    reasons: list[str]
+    type: str
+
+
+class Inventory(TypedDict, total=False):
+    """The hardware of a host, as its agent reports it and `inventory.prepare` stores it."""
+
+    bmc_address: str
+    bmc_v6address: str
+    boot: Boot
+    cpu: Cpu
+    disks: list[Disk]
+    gpus: list[Gpu]
+    hostname: str
+    interfaces: list[Interface]
+    memory: Memory
+    routes: list[Route]
+    system_vendor: SystemVendor
+    tpm_version: str
+    truncation: Truncation
+
+
+class Requirement(TypedDict, total=False):
+    """Minimum hardware of a role: MiB, GB of 10^9 bytes, ms, percent."""
+
+    cpu_cores: int
+    disk_size_gb: int
+    installation_disk_speed_threshold_ms: int
+    network_latency_threshold_ms: float
+    packet_loss_percentage: float
+    ram_mib: int
