@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.ignition.config import Config
+from ...plugins.module_utils.vocabulary import Status
 from . import inventory as inv
 from . import prepare, releases
 from .aside import QUICK_YAML, aside, in_pieces
@@ -217,9 +218,9 @@ def ipxe(e: Engine, infra_env: InfraEnv, call: Call) -> str:
         stage = host.get("progress", {}).get("current_stage", "")
         if host["infra_env_id"] == infra_env["id"] and inv.has_mac(e.inventories.get(host["id"], {}), mac):
             where = f"InfraEnv {infra_env['id']}: host {host['id']} having mac {mac}"
-            if host["status"] == "installed":
+            if host["status"] == Status.INSTALLED:
                 raise ApiError(404, f"IPXE booting skipped. {where} is already installed")
-            if host["status"] == "installing-in-progress" and stage in AFTER_REBOOT:
+            if host["status"] == Status.IN_PROGRESS and stage in AFTER_REBOOT:
                 raise ApiError(404, f"IPXE booting skipped. {where} is in stage {stage}")
     base = e.config.get("IMAGE_SERVICE_BASE_URL")
     query = {"arch": infra_env.get("cpu_architecture", "x86_64"), "version": _os_version(e, infra_env)}

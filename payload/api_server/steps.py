@@ -14,7 +14,7 @@ from typing import Any
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.vocabulary import LAB_VERSION, Component, Port
+from ...plugins.module_utils.vocabulary import LAB_VERSION, Component, Port, Status
 from . import inventory as inv
 from .bodies import Step, Steps
 from .hardware import Inventory
@@ -44,31 +44,31 @@ UPSTREAM_POLL = 60.0
 
 #: Host status -> step types in order (day 1). Other statuses get none.
 DAY1: dict[str, tuple[str, ...]] = {
-    "discovering": ("inventory",),
-    "disconnected": ("inventory",),
-    "insufficient": ("inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS),
-    "pending-for-input": ("inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS),
-    "known": ("connectivity-check", *_CHECKS, "inventory", *_LATE_CHECKS),
-    "preparing-for-installation": (
+    Status.DISCOVERING: ("inventory",),
+    Status.DISCONNECTED: ("inventory",),
+    Status.INSUFFICIENT: ("inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS),
+    Status.PENDING_FOR_INPUT: ("inventory", "connectivity-check", *_CHECKS, *_LATE_CHECKS),
+    Status.KNOWN: ("connectivity-check", *_CHECKS, "inventory", *_LATE_CHECKS),
+    Status.PREPARING: (
         "dhcp-lease-allocate",
         "installation-disk-speed-check",
         "container-image-availability",
     ),
-    "installing": ("install", "dhcp-lease-allocate"),
-    "installing-in-progress": ("dhcp-lease-allocate",),
-    "error": ("logs-gather", "stop-installation"),
-    "cancelled": ("logs-gather", "stop-installation"),
+    Status.INSTALLING: ("install", "dhcp-lease-allocate"),
+    Status.IN_PROGRESS: ("dhcp-lease-allocate",),
+    Status.ERROR: ("logs-gather", "stop-installation"),
+    Status.CANCELLED: ("logs-gather", "stop-installation"),
 }
 _DAY2_REST = ("connectivity-check", "api-vip-connectivity-check", "tang-connectivity-check")
 DAY2: dict[str, tuple[str, ...]] = {
-    "discovering": ("inventory", "ntp-synchronizer", "domain-resolution"),
-    "disconnected": ("inventory",),
-    "insufficient": ("inventory", *_DAY2_REST, "ntp-synchronizer", "domain-resolution"),
-    "pending-for-input": ("inventory", *_DAY2_REST, "ntp-synchronizer", "domain-resolution"),
-    "known": (*_DAY2_REST, "inventory", "ntp-synchronizer", "domain-resolution"),
-    "installing": ("install",),
-    "error": ("logs-gather", "stop-installation"),
-    "cancelled": ("logs-gather", "stop-installation"),
+    Status.DISCOVERING: ("inventory", "ntp-synchronizer", "domain-resolution"),
+    Status.DISCONNECTED: ("inventory",),
+    Status.INSUFFICIENT: ("inventory", *_DAY2_REST, "ntp-synchronizer", "domain-resolution"),
+    Status.PENDING_FOR_INPUT: ("inventory", *_DAY2_REST, "ntp-synchronizer", "domain-resolution"),
+    Status.KNOWN: (*_DAY2_REST, "inventory", "ntp-synchronizer", "domain-resolution"),
+    Status.INSTALLING: ("install",),
+    Status.ERROR: ("logs-gather", "stop-installation"),
+    Status.CANCELLED: ("logs-gather", "stop-installation"),
 }
 #: Hosts of an infra-env without cluster.
 UNBOUND: dict[str, tuple[str, ...]] = {
@@ -79,7 +79,7 @@ UNBOUND: dict[str, tuple[str, ...]] = {
 }
 #: Statuses whose agents poll half as often.
 SLOW: frozenset[str] = frozenset(
-    {"disconnected", "disconnected-unbound", "disabled", "resetting", "error", "cancelled"}
+    {Status.DISCONNECTED, "disconnected-unbound", "disabled", "resetting", Status.ERROR, Status.CANCELLED}
 )
 LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-user-action"})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...plugins.module_utils.vocabulary import Finalizing, Stage
+from ...plugins.module_utils.vocabulary import Finalizing, Stage, Status
 from . import data
 
 _MASTER = (
@@ -68,15 +68,15 @@ MEDIA_DISCONNECTED = EVENTS["host_media_disconnected"].message
 
 #: Severity of the event for a host's new status; `info` for all others.
 STATUS_SEVERITY: dict[str, str] = {
-    "disconnected": "warning",
-    "installing-pending-user-action": "warning",
-    "insufficient": "warning",
-    "error": "error",
+    Status.DISCONNECTED: "warning",
+    Status.PENDING_USER_ACTION: "warning",
+    Status.INSUFFICIENT: "warning",
+    Status.ERROR: "error",
 }
 
 #: Statuses of a cluster in which a host may register.
-OPEN_CLUSTER: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input", "adding-hosts"})
-BEFORE_INSTALL: frozenset[str] = frozenset({"insufficient", "ready", "pending-for-input"})
+OPEN_CLUSTER: frozenset[str] = frozenset({Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, "adding-hosts"})
+BEFORE_INSTALL: frozenset[str] = frozenset({Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT})
 
 CLUSTER_FILES: tuple[str, ...] = (
     "bootstrap.ign",
@@ -90,13 +90,13 @@ CLUSTER_FILES: tuple[str, ...] = (
 )
 #: Statuses of a cluster in which the files of its installation may be downloaded, in the order of messages.
 DOWNLOADABLE: tuple[str, ...] = (
-    "installing",
-    "finalizing",
-    "installed",
-    "error",
+    Status.INSTALLING,
+    Status.FINALIZING,
+    Status.INSTALLED,
+    Status.ERROR,
     "adding-hosts",
-    "cancelled",
-    "installing-pending-user-action",
+    Status.CANCELLED,
+    Status.PENDING_USER_ACTION,
 )
 #: Files that the agent-based installer may download earlier: credentials.
-ABI_EARLY: tuple[str, ...] = ("ready", "preparing-for-installation")
+ABI_EARLY: tuple[str, ...] = (Status.READY, Status.PREPARING)

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all
-from ...plugins.module_utils.vocabulary import Finalizing, Port, Stage
+from ...plugins.module_utils.vocabulary import Finalizing, Port, Stage, Status
 from ..cluster import nodes as node_list
 from ..cluster.assisted import TOKEN
 from ..cluster.conditions import condition, is_true, merged
@@ -57,7 +57,7 @@ LOGS_UPLOAD_SECONDS = 300.0
 # Final statuses of a cluster for a controller, and their log messages.
 OVER = {
     "error": "Cluster installation failed.",
-    "cancelled": "Cluster installation aborted. Signal the status",
+    Status.CANCELLED: "Cluster installation aborted. Signal the status",
     "installed": "Cluster installation successfully finished.",
     "adding-hosts": "Cluster is day2",
 }
@@ -437,7 +437,7 @@ class Controller:
     def post_install(self) -> None:
         """Go through the finalizing stages when they are due, and report the result to the service."""
         try:
-            self.until("Waiting for the cluster to be finalized", lambda: self.cluster()["status"] == "finalizing")
+            self.until("Waiting for the cluster to be finalized", lambda: self.cluster()["status"] == Status.FINALIZING)
         except _Stopped:
             return
         log.info("Start post install configs")

@@ -57,12 +57,31 @@ FINALIZING_STAGES = (
 )  # fmt: skip
 """In the order of the API description."""
 
-STATUSES = (
-    "discovering", "known", "disconnected", "insufficient", "pending-for-input", "ready", "preparing-for-installation",
-    "preparing-successful", "preparing-failed", "installing", "installing-in-progress", "installing-pending-user-action", "finalizing",
-    "resetting-pending-user-action", "installed", "error", "cancelled",
-)  # fmt: skip
-"""Statuses of hosts and clusters of an installation. Source: the enumerations host status and cluster status of the same description."""
+
+class Status:
+    """Statuses of hosts and clusters of an installation. Source: the enumerations host status and cluster status of the same description."""
+
+    DISCOVERING = "discovering"
+    KNOWN = "known"
+    DISCONNECTED = "disconnected"
+    INSUFFICIENT = "insufficient"
+    PENDING_FOR_INPUT = "pending-for-input"
+    READY = "ready"
+    PREPARING = "preparing-for-installation"
+    PREPARED = "preparing-successful"
+    PREPARING_FAILED = "preparing-failed"
+    INSTALLING = "installing"
+    IN_PROGRESS = "installing-in-progress"
+    PENDING_USER_ACTION = "installing-pending-user-action"
+    FINALIZING = "finalizing"
+    RESETTING = "resetting-pending-user-action"
+    INSTALLED = "installed"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+STATUSES = tuple(value for name, value in vars(Status).items() if name.isupper())
+"""In the order of an installation."""
 
 
 class Component:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ansible_collections.agentlab.ocp.payload.api_server import state
 from ansible_collections.agentlab.ocp.payload.images import components
 from ansible_collections.agentlab.ocp.plugins.module_utils import vocabulary
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import LATEST
-from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Finalizing, Port, Stage
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Finalizing, Port, Stage, Status
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
@@ -24,6 +25,12 @@ TEXTS = {text for owner in (Stage, Finalizing) for name, text in vars(owner).ite
 TEXTS |= {text for name, text in vars(Component).items() if name[0] != "_" and text.startswith("agent-installer-")} | {
     vocabulary.LAB_VERSION
 }
+# Statuses; "error", "installed", "known", "ready" and "disconnected" have other meanings.
+TEXTS |= set(vocabulary.STATUSES) - {
+    Status.ERROR, Status.INSTALLED, Status.KNOWN, Status.READY, Status.DISCONNECTED,
+}  # fmt: skip
+# Tables of rules in words, whose statuses `test_rules_have_known_statuses` compares.
+RULES = {"payload/api_server/state/clusters.py", "payload/api_server/state/hosts.py"}
 PORTS = re.compile(
     rf"(?<![\d.]):?({Port.ASSISTED_SERVICE}|{Port.MACHINE_CONFIG}|{Port.MACHINE_CONFIG_INSECURE}|{Port.API}|{Port.KUBELET})(?![\d.])"
 )
@@ -60,9 +67,18 @@ def test_no_one_spells_them_again() -> None:
         if name == "plugins/module_utils/vocabulary.py":
             continue
         for line, text in literals(path):
-            if spelled(text):
+            if spelled(text) and not (name in RULES and text in vocabulary.STATUSES):
                 found.append(f"{name}:{line}: {text!r} is in module_utils/vocabulary.py")
     assert not found, "\n".join(found)
+
+
+def test_rules_have_known_statuses() -> None:
+    others = {
+        "initial", "adding-hosts", "unmonitored", "added-to-existing-cluster", "binding", "unbinding", "unbinding-pending-user-action",
+        "resetting", "discovering-unbound", "insufficient-unbound", "known-unbound", "disconnected-unbound", state.SAME,
+    }  # fmt: skip
+    used = {word for rule in (*state.HOST_RULES, *state.CLUSTER_RULES) for word in (*rule.sources, rule.dest)}
+    assert used == others | set(vocabulary.STATUSES)
 
 
 def test_components() -> None:

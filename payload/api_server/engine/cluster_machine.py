@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import state, validations
 from ..objects import Cluster, MonitoredOperator
 from ..state import ClusterCondition, ClusterEffect
@@ -20,9 +21,7 @@ class ClusterMachine(HostMachine):
         """Validate a cluster after a change, and run its state machine."""
         ident = cluster["id"]
         members = self.hosts_of(ident)
-        validated = cluster["status"] in (*BEFORE_INSTALL, "preparing-for-installation") and not validations.is_day2(
-            cluster
-        )
+        validated = cluster["status"] in (*BEFORE_INSTALL, Status.PREPARING) and not validations.is_day2(cluster)
         fresh = ident in self.dirty
         self.dirty.discard(ident)
         if validated and (fresh or ident not in self.results):
@@ -46,7 +45,7 @@ class ClusterMachine(HostMachine):
         preparation = cluster.get("last-installation-preparation", {}).get("status", "not_started")
         control = validations.control_planes(cluster)
         stage_limit = self.seconds(finalizing_setting(stage), ident) if stage else float("inf")
-        alive = [(role, "installed" if other != "error" else "error") for role, other in roles]
+        alive = [(role, "installed" if other != Status.ERROR else "error") for role, other in roles]
         operators = cluster.get("monitored_operators", [])
         builtin = [op for op in operators if op.get("operator_type") == "builtin"]
         since = now - float(cluster.get("_status_at", now))
@@ -56,13 +55,13 @@ class ClusterMachine(HostMachine):
             ClusterCondition.INPUT: lambda: validations.passed(results, validations.CLUSTER_INPUT, ignored),
             ClusterCondition.SUFFICIENT: lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT, ignored),
             ClusterCondition.ALL_PREPARED: lambda: (
-                bool(statuses) and all(other == "preparing-successful" for other in statuses)
+                bool(statuses) and all(other == Status.PREPARED for other in statuses)
             ),
             ClusterCondition.PREPARATION_SUCCESS: lambda: preparation == "success",
-            ClusterCondition.PREPARATION_FAILED: lambda: preparation == "failed" or "preparing-failed" in statuses,
-            ClusterCondition.HOSTS_FAILED_PREPARING: lambda: "preparing-failed" in statuses,
+            ClusterCondition.PREPARATION_FAILED: lambda: preparation == "failed" or Status.PREPARING_FAILED in statuses,
+            ClusterCondition.HOSTS_FAILED_PREPARING: lambda: Status.PREPARING_FAILED in statuses,
             ClusterCondition.HOST_STOPPED_PREPARING: lambda: any(
-                other not in ("known", "preparing-for-installation", "preparing-successful", "preparing-failed")
+                other not in (Status.KNOWN, Status.PREPARING, Status.PREPARED, Status.PREPARING_FAILED)
                 for other in statuses
             ),
             ClusterCondition.PREPARE_TIMEOUT: lambda: since > self.seconds("PREPARE_FOR_INSTALLATION_TIMEOUT", ident),
@@ -77,9 +76,9 @@ class ClusterMachine(HostMachine):
             ),
             ClusterCondition.SOFT_TIMEOUTS: lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(ident)),
             ClusterCondition.HOPELESS: lambda: not state.enough_installed(alive, control),
-            ClusterCondition.USER_ACTION_PENDING: lambda: "installing-pending-user-action" in statuses,
+            ClusterCondition.USER_ACTION_PENDING: lambda: Status.PENDING_USER_ACTION in statuses,
             ClusterCondition.ENOUGH_INSTALLED: lambda: state.enough_installed(roles, control),
-            ClusterCondition.ALL_SETTLED: lambda: all(other in ("installed", "error") for other in statuses),
+            ClusterCondition.ALL_SETTLED: lambda: all(other in (Status.INSTALLED, Status.ERROR) for other in statuses),
             ClusterCondition.KUBECONFIG: lambda: self.store.file(ident, "kubeconfig") is not None,
             ClusterCondition.OPERATORS_SETTLED: lambda: (
                 all(op.get("status") == "available" for op in builtin)
@@ -112,7 +111,7 @@ class ClusterMachine(HostMachine):
         ]
         if failed:
             return f"Cluster is installed but degraded. Failed OLM operators: {', '.join(failed)}"
-        if any(role == "worker" and status == "error" for role, status in roles):
+        if any(role == "worker" and status == Status.ERROR for role, status in roles):
             return "Cluster is installed but degraded: some workers did not join"
         return "Cluster is installed"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....plugins.module_utils.documents import load_json
-from ....plugins.module_utils.vocabulary import Stage
+from ....plugins.module_utils.vocabulary import Stage, Status
 from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
@@ -68,10 +68,10 @@ class HostMachine(Views):
             HostCondition.DAY2: lambda: validations.is_day2(cluster),
             HostCondition.LOST_TOLD: lambda: bool(host.get("connection_timed_out")),
             HostCondition.WAITS_FOR_OTHERS: lambda: (
-                cluster["status"] == "installing-pending-user-action" and stage in WAITING_FOR_OTHERS
+                cluster["status"] == Status.PENDING_USER_ACTION and stage in WAITING_FOR_OTHERS
             ),
             HostCondition.STAGE_TOLD: lambda: bool(host.get("progress", {}).get("stage_timed_out")),
-            HostCondition.CLUSTER_DONE: lambda: cluster["status"] in ("installed", "adding-hosts"),
+            HostCondition.CLUSTER_DONE: lambda: cluster["status"] in (Status.INSTALLED, "adding-hosts"),
             HostCondition.ROLE: lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
             HostCondition.INVENTORY: lambda: (
                 ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success"
@@ -79,11 +79,11 @@ class HostMachine(Views):
             HostCondition.MIN_HARDWARE: lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
             HostCondition.INPUT: lambda: validations.passed(results, validations.INPUT, ignored),
             HostCondition.SUFFICIENT: lambda: validations.passed(results, validations.SUFFICIENT, ignored),
-            HostCondition.CLUSTER_PREPARING: lambda: cluster["status"] == "preparing-for-installation",
+            HostCondition.CLUSTER_PREPARING: lambda: cluster["status"] == Status.PREPARING,
             HostCondition.CLUSTER_INSTALLING: lambda: (
-                cluster["status"] in ("installing", "finalizing", "installing-pending-user-action")
+                cluster["status"] in (Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION)
             ),
-            HostCondition.CLUSTER_ERROR: lambda: cluster["status"] == "error",
+            HostCondition.CLUSTER_ERROR: lambda: cluster["status"] == Status.ERROR,
             HostCondition.DISK_SPEED_OK: lambda: (
                 self._disk_done(host) and results["sufficient-installation-disk-speed"][1] != "failure"
             ),
@@ -109,7 +109,7 @@ class HostMachine(Views):
                 (HostCondition.DISK_SPEED_OK, state.DISK_SPEED_UNKNOWN),
                 (HostCondition.IMAGES_OK, state.IMAGES_UNKNOWN),
             )
-            if host["status"] == "preparing-for-installation" and not conditions[name]()
+            if host["status"] == Status.PREPARING and not conditions[name]()
         ]
         rule = self.trigger(
             host,

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import steps, validations
 from ..bodies import Step, Steps
 from ..config import Config
@@ -42,7 +43,9 @@ class Instructions(Reports):
         entries = [
             text
             for ident, text in cache.items()
-            if text and ident != host["id"] and members[ident]["status"] not in ("discovering", "disconnected")
+            if text
+            and ident != host["id"]
+            and members[ident]["status"] not in (Status.DISCOVERING, Status.DISCONNECTED)
         ]
         if not entries:
             return None
@@ -72,7 +75,8 @@ class Instructions(Reports):
             and old
             and old != agent
             and self.config.flag("ENABLE_UPGRADE_AGENT", settings)
-            and host["status"] in ("discovering", "insufficient", "known", "pending-for-input", "disconnected")
+            and host["status"]
+            in (Status.DISCOVERING, Status.INSUFFICIENT, Status.KNOWN, Status.PENDING_FOR_INPUT, Status.DISCONNECTED)
             else ""
         )
         if upgrade:

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
+from ....plugins.module_utils.vocabulary import Status
 from ..config import Config
 from ..prepare import Render
 from ..store import Store, Unwritable, tracked
@@ -16,16 +17,16 @@ from .preparation import Preparation
 #: Host statuses that a timeout may change.
 _TIMED = frozenset(
     {
-        "preparing-for-installation",
-        "preparing-failed",
-        "preparing-successful",
-        "installing",
-        "installing-in-progress",
-        "installing-pending-user-action",
-        "error",
-        "cancelled",
-        "installed",
-        "known",
+        Status.PREPARING,
+        Status.PREPARING_FAILED,
+        Status.PREPARED,
+        Status.INSTALLING,
+        Status.IN_PROGRESS,
+        Status.PENDING_USER_ACTION,
+        Status.ERROR,
+        Status.CANCELLED,
+        Status.INSTALLED,
+        Status.KNOWN,
     }
 )
 #: How long a chunk of a monitor pass may hold the event loop, in seconds.
@@ -70,9 +71,9 @@ class Monitors(Preparation):
                 if host["id"] not in self.hosts:
                     continue
                 if (
-                    host["status"] == "known"
+                    host["status"] == Status.KNOWN
                     and host["id"] not in self.dirty
-                    and cluster["status"] != "preparing-for-installation"
+                    and cluster["status"] != Status.PREPARING
                     and self.connected(host) == self._was_connected.get(host["id"])
                 ):
                     continue
@@ -95,10 +96,10 @@ class Monitors(Preparation):
     async def monitor_clusters(self) -> None:
         for cluster in list(self.clusters.values()):
             if cluster["id"] in self.dirty or cluster["status"] not in (
-                "insufficient",
-                "pending-for-input",
-                "ready",
-                "installed",
+                Status.INSUFFICIENT,
+                Status.PENDING_FOR_INPUT,
+                Status.READY,
+                Status.INSTALLED,
                 "adding-hosts",
             ):
                 began = time.perf_counter()
@@ -111,7 +112,7 @@ class Monitors(Preparation):
         """Run the monitors until `stopped`. An error in a pass is logged, and the next pass retries."""
         for cluster in self.clusters.values():
             self.start_release(cluster)
-            if cluster["status"] == "preparing-for-installation":
+            if cluster["status"] == Status.PREPARING:
                 self.start_preparation(cluster)
         await asyncio.gather(
             *(

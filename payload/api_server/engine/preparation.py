@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import operators, prepare, release, validations
 from ..config import Config
 from ..objects import Cluster, Host
@@ -78,7 +79,7 @@ class Preparation(ClusterMachine):
                 self.event("prepare_installation_failed", cluster_id=ident, error=str(err)[:500])
                 self.store.commit()
             return
-        if self.clusters.get(ident) is not cluster or cluster["status"] != "preparing-for-installation":
+        if self.clusters.get(ident) is not cluster or cluster["status"] != Status.PREPARING:
             return
         for name, content in files.items():
             self.store.put_file(ident, name, content)

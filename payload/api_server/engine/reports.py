@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....plugins.module_utils.documents import load_json
-from ....plugins.module_utils.vocabulary import Stage
+from ....plugins.module_utils.vocabulary import Stage, Status
 from .. import inventory as inv
 from .. import state, validations
 from ..bodies import ConnectivityReport
@@ -22,16 +22,16 @@ class Reports(Statuses):
 
     def check_in(self, host: Host, timestamp: int | None, version: str | None) -> None:
         """Record a poll of the agent. It is written with the next change: an observation needs no durability."""
-        now = self.clock()
-        tracked(host).touch("_checked_in", now)
-        tracked(host).touch("checked_in_at", time_text(now))
+        now, document = self.clock(), tracked(host)
+        document.touch("_checked_in", now)
+        document.touch("checked_in_at", time_text(now))
         if timestamp is not None:
             ahead = now - timestamp
             if abs(ahead - float(host.get("_clock", 0))) > 60:
                 self.dirty.add(host["id"])
                 self.dirty.add(host.get("cluster_id", ""))
-            tracked(host).touch("timestamp", timestamp)
-            tracked(host).touch("_clock", round(ahead))
+            document.touch("timestamp", timestamp)
+            document.touch("_clock", round(ahead))
         if version and version != host.get("discovery_agent_version"):
             host["discovery_agent_version"] = version
             self.dirty.add(host["id"])
@@ -132,13 +132,13 @@ class Reports(Statuses):
             tracked(host).set(stage_updated_at=time_text(now), _stage_info_at=now)
             self._progress_event(host, stage, info)
             return
-        if host["status"] in ("installed", "resetting-pending-user-action"):
+        if host["status"] in (Status.INSTALLED, Status.RESETTING):
             return
-        if host["status"] not in ("installing", "installing-in-progress", "installing-pending-user-action"):
+        if host["status"] not in (Status.INSTALLING, Status.IN_PROGRESS, Status.PENDING_USER_ACTION):
             raise ApiError(409, f"Can't set progress <{stage}> to host in status <{host['status']}>")
         if stage == Stage.FAILED:
             host["progress"] = {**before, "progress_info": info}
-            self.set_host_status(host, "error", f"Failed - {info}")
+            self.set_host_status(host, Status.ERROR, f"Failed - {info}")
             self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
             return
         order = self.stages_of(host)
@@ -198,15 +198,24 @@ class Reports(Statuses):
             order, stage = self.stages_of(host), host.get("progress", {}).get("current_stage")
             count += len(order)
             done += order.index(stage) + 1 if stage in order else 0
-        started = cluster["status"] not in ("insufficient", "ready", "pending-for-input", "preparing-for-installation")
+        started = cluster["status"] not in (
+            Status.INSUFFICIENT,
+            Status.READY,
+            Status.PENDING_FOR_INPUT,
+            Status.PREPARING,
+        )
         operators = cluster.get("monitored_operators", [])
         ready = sum(operator.get("status") in ("available", "failed") for operator in operators)
         preparing = 100 if started else 0
         installing = done * 100 // count if started and count else 0
         finalizing = (
-            ready * 100 // len(operators) if cluster["status"] in ("finalizing", "installed") and operators else 0
+            ready * 100 // len(operators)
+            if cluster["status"] in (Status.FINALIZING, Status.INSTALLED) and operators
+            else 0
         )
-        total = 100 if cluster["status"] == "installed" else state.total_percentage(preparing, installing, finalizing)
+        total = (
+            100 if cluster["status"] == Status.INSTALLED else state.total_percentage(preparing, installing, finalizing)
+        )
         cluster["progress"] = {
             **before,
             "preparing_for_installation_stage_percentage": preparing,

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Literal
 
 from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Status
 from .. import inventory as inv
 from .. import validations
 from ..network import host_networks
@@ -95,7 +96,11 @@ class Views(Instructions):
     def refresh_roles(self, cluster: Cluster) -> None:
         """Suggested roles and, where it follows from the hosts, the machine network."""
         members = self.hosts_of(cluster["id"])
-        if cluster["status"] in ("pending-for-input", "insufficient", "ready") and not validations.is_day2(cluster):
+        if cluster["status"] in (
+            Status.PENDING_FOR_INPUT,
+            Status.INSUFFICIENT,
+            Status.READY,
+        ) and not validations.is_day2(cluster):
             pairs = [(host, self.inventories[ident]) for ident, host in members.items() if ident in self.inventories]
             mac, view = self.config.get("BOOTSTRAP_HOST_MAC"), self.view(cluster)
             needed = functools.partial(validations.total_requirement, view)
@@ -155,7 +160,7 @@ class Views(Instructions):
                 self.event(fixed, validation_id=ident, host=host, cluster_id=cluster_id)
 
     def _logs_timeout(self, document: Host | Cluster, status: str, prefix: str) -> bool:
-        if status not in ("error", "cancelled"):
+        if status not in (Status.ERROR, Status.CANCELLED):
             return False
         info, now = document.get("logs_info", ""), self.clock()
         cluster_id = str(document.get("cluster_id") or document["id"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Status
 from .. import inventory as inv
 from .. import limits, state, validations
 from ..aside import QUICK, aside, in_pieces
@@ -108,7 +109,7 @@ def _media_lost(e: Engine, host: Host) -> None:
     ):
         return
     reason, before = MEDIA_DISCONNECTED, host.get("status_info", "")
-    if host["status"] == "error":
+    if host["status"] == Status.ERROR:
         reason = f"Failed - {reason}"
         reason = before if reason in before else f"{reason}. {before}"
     host["media_status"] = "disconnected"

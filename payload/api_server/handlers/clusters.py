@@ -6,6 +6,7 @@ import shutil
 import uuid
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import platforms, refusals, releases, usage, validations
 from ..api import is_true
 from ..bodies import ClusterParams
@@ -79,7 +80,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
     default = e.config.get("NTP_DEFAULT_SERVER")
     if default and body.get("additional_ntp_source") is None and body.get("ntp_sources") is None:
         fields["additional_ntp_source"] = default
-    fields |= common(e, ident, "Cluster", "insufficient", "Cluster is not ready for install")
+    fields |= common(e, ident, "Cluster", Status.INSUFFICIENT, "Cluster is not ready for install")
     fields |= networks(body, ident, True) | {"api_vips": [], "ingress_vips": []} | vip_fields(body, {}, ident)
     fields |= {
         "name": body["name"],
@@ -190,12 +191,7 @@ MOST_DELETED = 100
 @handler
 def delete_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] in (
-        "preparing-for-installation",
-        "installing",
-        "finalizing",
-        "installing-pending-user-action",
-    ):
+    if cluster["status"] in (Status.PREPARING, Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION):
         raise ApiError(
             409,
             f"Cluster {cluster['id']} cannot be deleted in status {cluster['status']}: cancel the installation first",

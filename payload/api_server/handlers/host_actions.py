@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import validations
 from ..aside import aside
 from ..calls import Call, handler
@@ -85,7 +86,7 @@ def reset_validation(e: Engine, call: Call) -> Any:
     host, ident = called_host(e, call), call.path["validation_id"]
     if ident not in _RESETTABLE:
         raise ApiError(400, f'Validation "{ident}" cannot be reset or does not exist')
-    if host["status"] not in (*EDITABLE, "preparing-failed"):
+    if host["status"] not in (*EDITABLE, Status.PREPARING_FAILED):
         raise ApiError(409, f"Host {host['id']} is in status {host['status']}: its validations cannot be reset")
     tracked(host).drop(_RESETTABLE[ident])
     e.dirty.add(host["id"])
@@ -117,7 +118,7 @@ def _installable(e: Engine, call: Call) -> tuple[Host, Cluster]:
     """Return the called host and the cluster that it can join now; ApiError 409 otherwise."""
     host = called_host(e, call)
     cluster = _day2(e, host)
-    if host["status"] != "known":
+    if host["status"] != Status.KNOWN:
         raise ApiError(409, f"cannot install host in state {host['status']}")
     return host, cluster
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..bodies import HostParams
@@ -54,7 +55,7 @@ def forget_host(e: Engine, host: Host) -> None:
 
 
 def accepts_hosts(cluster: Cluster) -> None:
-    if cluster["status"] == "installed":
+    if cluster["status"] == Status.INSTALLED:
         raise ApiError(409, "Cannot add hosts to an existing cluster using the original Discovery ISO.")
     if cluster["status"] not in OPEN_CLUSTER:
         raise ApiError(409, f"Host can register only in one of the following states: {refusals.go_list(OPEN_SHOWN)}")
@@ -106,7 +107,7 @@ def register_host(e: Engine, call: Call) -> Any:
                 "infra_env_id": infra_env["id"],
                 "href": f"/api/assisted-install/v2/infra-envs/{infra_env['id']}/hosts/{ident}",
                 "cluster_id": cluster["id"] if cluster else None,
-                "status": "discovering" if cluster else "discovering-unbound",
+                "status": Status.DISCOVERING if cluster else "discovering-unbound",
                 "status_info": state.WAITING,
                 "status_updated_at": time_text(now),
                 "_status_at": now,
@@ -126,9 +127,9 @@ def register_host(e: Engine, call: Call) -> Any:
         e.event("host_registration_succeeded", host=host)
     else:
         stage = host.get("progress", {}).get("current_stage", "")
-        if host["status"] == "installing-pending-user-action" and host.get("_wrong_boot"):
+        if host["status"] == Status.PENDING_USER_ACTION and host.get("_wrong_boot"):
             raise ApiError(403, "Host is required to be booted from disk")
-        if host["status"] == "installed":
+        if host["status"] == Status.INSTALLED:
             _refused(e, infra_env, ident, f"Failed to register host {ident}: {state.POST_INSTALL_REGISTER}")
             raise ApiError(409, state.POST_INSTALL_REGISTER)
         before = host["status"]
@@ -137,8 +138,8 @@ def register_host(e: Engine, call: Call) -> Any:
         )
         if rule is None:
             raise ApiError(409, f"Host {ident} cannot register in status {host['status']}")
-        tracked(host).set(_wrong_boot=(rule is not None and rule.dest == "installing-pending-user-action") or None)
-        if host["status"] in ("discovering", "discovering-unbound") and before != host["status"]:
+        tracked(host).set(_wrong_boot=(rule is not None and rule.dest == Status.PENDING_USER_ACTION) or None)
+        if host["status"] in (Status.DISCOVERING, "discovering-unbound") and before != host["status"]:
             e.event("host_registration_succeeded", host=host)
     tracked(host).set(
         discovery_agent_version=version or None,
@@ -170,7 +171,7 @@ def called_host(e: Engine, call: Call) -> Host:
 @handler
 def delete_host(e: Engine, call: Call) -> Any:
     host = called_host(e, call)
-    if host["status"].startswith(("installing", "preparing")):
+    if host["status"].startswith((Status.INSTALLING, "preparing")):
         raise ApiError(
             400, f"Host {host['id']} is in status {host['status']}: it cannot be deleted during an installation"
         )
@@ -179,8 +180,10 @@ def delete_host(e: Engine, call: Call) -> Any:
     return None
 
 
-EDITABLE = frozenset({"discovering", "known", "disconnected", "insufficient", "pending-for-input", "binding"})
-EDITABLE_SHOWN = ("discovering", "known", "disconnected", "insufficient", "pending-for-input")
+EDITABLE = frozenset(
+    {Status.DISCOVERING, Status.KNOWN, Status.DISCONNECTED, Status.INSUFFICIENT, Status.PENDING_FOR_INPUT, "binding"}
+)
+EDITABLE_SHOWN = (Status.DISCOVERING, Status.KNOWN, Status.DISCONNECTED, Status.INSUFFICIENT, Status.PENDING_FOR_INPUT)
 #: Field of a host, status of its refusal and its name in the message. Upstream returns 500 where this has 400.
 _SETTABLE = (
     ("host_role", 400, "host role"),
@@ -197,7 +200,7 @@ _SETTABLE = (
 
 def _too_late(host: Host, cluster: Cluster | None, body: HostParams) -> None:
     status = host["status"]
-    if status == "known" and cluster is not None and cluster["status"] == "preparing-for-installation":
+    if status == Status.KNOWN and cluster is not None and cluster["status"] == Status.PREPARING:
         status = cluster["status"]  # the next monitor pass updates the host
     if status in EDITABLE or status.endswith("-unbound"):
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
@@ -84,13 +85,13 @@ def _answer(e: Engine, cluster: Cluster, before: str | None) -> Any:
 def _move_hosts(e: Engine, cluster: Cluster, trigger: str, event: str) -> None:
     for host in e.hosts_of(cluster["id"]).values():
         booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT or host["status"] in (
-            "installed",
-            "error",
-            "cancelled",
+            Status.INSTALLED,
+            Status.ERROR,
+            Status.CANCELLED,
         )
         if e.trigger(host, trigger, lambda name, value=booted: value) is not None:  # type: ignore[misc]
             e.event(event, host=host)
-            if host["status"] == "resetting-pending-user-action":
+            if host["status"] == Status.RESETTING:
                 e.event("user_required_complete_installation_reset", host=host)
 
 
@@ -143,7 +144,7 @@ def reset_cluster(e: Engine, call: Call) -> Any:
 @handler
 def allow_add_hosts(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] != "installed":
+    if cluster["status"] != Status.INSTALLED:
         raise ApiError(
             400,
             f"cannot transform cluster {cluster['id']} to day2. Expected cluster status: installed, but cluster status is: {cluster['status']}",
@@ -169,7 +170,7 @@ def complete_installation(e: Engine, call: Call) -> Any:
     return cluster_model(e, cluster, stages=False, free=True)
 
 
-_FINALIZES = ("installing", "finalizing", "installing-pending-user-action")
+_FINALIZES = (Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION)
 
 
 @handler
@@ -236,7 +237,7 @@ def upload_ingress_cert(e: Engine, call: Call) -> Any:
     from .. import prepare
 
     cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] not in ("finalizing", "installed"):
+    if cluster["status"] not in (Status.FINALIZING, Status.INSTALLED):
         raise ApiError(
             400,
             f"Cluster {cluster['id']} is in {cluster['status']} state, upload ingress ca can be done only in finalizing or installed state",
@@ -286,7 +287,7 @@ def download_file(e: Engine, call: Call) -> Any:
 def download_credentials(e: Engine, call: Call) -> Any:
     """Return credentials; before the router's CA is known, a kubeconfig comes without it."""
     cluster, name = e.cluster(call.path["cluster_id"]), call.query["file_name"]
-    ready = cluster["status"] in DOWNLOADABLE and cluster["status"] != "installing"
+    ready = cluster["status"] in DOWNLOADABLE and cluster["status"] != Status.INSTALLING
     if name == "kubeconfig":
         if ready and e.store.file(cluster["id"], name) is not None:
             return _cluster_file(e, cluster, name)

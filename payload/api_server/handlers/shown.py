@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Status
 from .. import operators, state, validations
 from ..bodies import ClusterParams, InfraEnvParams
 from ..engine import Engine
@@ -40,7 +41,7 @@ _HOST_TIMES = ("logs_collected_at", "logs_started_at", "stage_started_at", "stag
 #: Fields of a host that are shown only in responses to actions on its cluster.
 FREE = frozenset({"free_addresses"})
 #: OPEN_CLUSTER in the order in which upstream's messages have it.
-OPEN_SHOWN = ("insufficient", "ready", "pending-for-input", "adding-hosts")
+OPEN_SHOWN = (Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, "adding-hosts")
 #: Message of upstream's state machine for a transition without a rule.
 NO_TRANSITION = "no condition found to run transition"
 
@@ -127,7 +128,7 @@ def cluster_model(
     shown["host_networks"] = _shared_networks(e, members) if stages else None
     if stages and not hosts:
         shown["host_networks"] = []
-    ready = sum(host["status"] == "known" for host in members.values())
+    ready = sum(host["status"] == Status.KNOWN for host in members.values())
     if hosts or not stages:
         counts = {"total_host_count": len(members), "enabled_host_count": len(members), "ready_host_count": ready}
         shown |= {name: count for name, count in counts.items() if count}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....plugins.module_utils.vocabulary import Stage
+from ....plugins.module_utils.vocabulary import Stage, Status
 from ..tables import STAGES
 from .clusters import CLUSTER_RULES
 from .hosts import HOST_RULES
@@ -90,7 +90,7 @@ def enough_installed(roles: list[tuple[str, str]], control_planes: int) -> bool:
 
     It needs all masters of the topology (with two, also an arbiter if there is one), and two workers if two or more are expected.
     """
-    done = [role for role, status in roles if status == "installed"]
+    done = [role for role, status in roles if status == Status.INSTALLED]
     expected = [role for role, __ in roles]
     workers = expected.count("worker")
     return (

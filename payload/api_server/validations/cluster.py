@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Status
 from ..facts import control_planes, is_day2, role_of
 from .base import FAILURE, SUCCESS, Category, Gate, Result, validation
 from .network import fencing
@@ -18,7 +19,7 @@ def c_domain(v: View) -> Result:
     return FAILURE, "The base domain is undefined and must be provided."
 
 
-_NO_CLOCK = frozenset({"disconnected", "resetting-pending-user-action", "discovering"})
+_NO_CLOCK = frozenset({Status.DISCONNECTED, Status.RESETTING, Status.DISCOVERING})
 
 
 @validation("ntp-server-configured", Category.NETWORK)
@@ -58,7 +59,7 @@ def c_platform(v: View) -> Result:
     return SUCCESS, "Platform requirements satisfied"
 
 
-_READY = frozenset({"known", "preparing-for-installation", "preparing-successful"})
+_READY = frozenset({Status.KNOWN, Status.PREPARING, Status.PREPARED})
 
 
 @validation("all-hosts-are-ready-to-install", Category.HOSTS_DATA, ignorable=False)

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage
+from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage, Status
 from ..protocol import API, Conversation, Identity, Request, Response, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
 
 TRIES = 360
 DELETED = "deleted"
-OVER = ("installed", "error", "cancelled", "adding-hosts", DELETED)
-UNDER_WAY = ("preparing-for-installation", "installing", "finalizing", "installing-pending-user-action")
+OVER = (Status.INSTALLED, Status.ERROR, Status.CANCELLED, "adding-hosts", DELETED)
+UNDER_WAY = (Status.PREPARING, Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION)
 DONE_MASTERS = 2
 
 
@@ -251,11 +251,13 @@ def conduct(
         known = sum(host.get("status") == "known" for host in (body or {}).get("hosts") or ())
         if cluster.status == "ready" and settings.install and not cluster.namespace and known == cluster.size:
             yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
-        if cluster.status in ("installing", "finalizing"):
+        if cluster.status in (Status.INSTALLING, Status.FINALIZING):
             yield from controller(cluster, hosts, pace, clock)
-        if cluster.status == "finalizing" and not finalized:
+        if cluster.status == Status.FINALIZING and not finalized:
             finalized = yield from finalize(cluster, pace, certificate)
-        yield Wait(settings.controller_poll if cluster.status in ("installing", "finalizing") else settings.watch)
+        yield Wait(
+            settings.controller_poll if cluster.status in (Status.INSTALLING, Status.FINALIZING) else settings.watch
+        )
 
 
 def remove(cluster: Cluster) -> Conversation:

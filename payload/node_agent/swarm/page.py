@@ -8,15 +8,16 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import Status
 from .verdict import problems
 
 # By meaning, so that plots of the same thing look the same; other series take the remaining colours in turn.
 COLOURS = {
-    "installed": "#2e8b57", "error": "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", "cancelled": "#8c564b", "deleted": "#5b5b5b",
-    "disconnected": "#b07aa1", "preparing-failed": "#c2543d",
-    "discovering": "#9aa7b5", "insufficient": "#e0a63a", "pending-for-input": "#c98a1b", "known": "#6baed6", "ready": "#6baed6",
-    "preparing-for-installation": "#4a86c5", "preparing-successful": "#3a6db0", "installing": "#5e60b8", "installing-in-progress": "#7d55c7",
-    "finalizing": "#2aa198", "errors": "#d1352b", "99th percentile": "#e07b39",
+    Status.INSTALLED: "#2e8b57", Status.ERROR: "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", Status.CANCELLED: "#8c564b", "deleted": "#5b5b5b",
+    Status.DISCONNECTED: "#b07aa1", Status.PREPARING_FAILED: "#c2543d",
+    Status.DISCOVERING: "#9aa7b5", Status.INSUFFICIENT: "#e0a63a", Status.PENDING_FOR_INPUT: "#c98a1b", Status.KNOWN: "#6baed6", Status.READY: "#6baed6",
+    Status.PREPARING: "#4a86c5", Status.PREPARED: "#3a6db0", Status.INSTALLING: "#5e60b8", Status.IN_PROGRESS: "#7d55c7",
+    Status.FINALIZING: "#2aa198", "errors": "#d1352b", "99th percentile": "#e07b39",
 }  # fmt: skip
 OTHERS = ("#3a78b5", "#e07b39", "#2aa198", "#b07aa1", "#8c564b", "#7f7f7f")
 WIDTH, HEIGHT = 1000, 200

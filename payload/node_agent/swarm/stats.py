@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import Status
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
 SMALLEST, STEP = 1e-5, math.log(1.02)
-NOT_WELL = frozenset({"error", "insufficient", "disconnected", "preparing-failed", "pending-for-input", "discovering"})
+NOT_WELL = frozenset(
+    {
+        Status.ERROR,
+        Status.INSUFFICIENT,
+        Status.DISCONNECTED,
+        Status.PREPARING_FAILED,
+        Status.PENDING_FOR_INPUT,
+        Status.DISCOVERING,
+    }
+)
 MOST_SAMPLES, MOST_FAILED, MOST_MESSAGES = 3600, 2000, 1000
 RATES = ("requests_per_s", "errors_per_s", "cpu_percent")
 WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")

@@ -9,21 +9,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..documents import load_json
+from ..vocabulary import Status
 from ..watch import Message
 
 STATUS_TEXT = {
     "adding-hosts": "Cluster is adding hosts",
-    "cancelled": "Cluster installation cancelled",
-    "error": "Cluster has hosts in error",
-    "finalizing": "Finalizing cluster installation",
-    "installing": "Cluster installation in progress",
-    "installing-pending-user-action": "Cluster has hosts requiring user input",
-    "insufficient": "Cluster is not ready for install. Check validations",
-    "pending-for-input": "User input is required to continue cluster installation",
-    "preparing-for-installation": "Preparing cluster for installation",
-    "ready": "Cluster is ready for install",
+    Status.CANCELLED: "Cluster installation cancelled",
+    Status.ERROR: "Cluster has hosts in error",
+    Status.FINALIZING: "Finalizing cluster installation",
+    Status.INSTALLING: "Cluster installation in progress",
+    Status.PENDING_USER_ACTION: "Cluster has hosts requiring user input",
+    Status.INSUFFICIENT: "Cluster is not ready for install. Check validations",
+    Status.PENDING_FOR_INPUT: "User input is required to continue cluster installation",
+    Status.PREPARING: "Preparing cluster for installation",
+    Status.READY: "Cluster is ready for install",
 }
-ERRORED = frozenset({"error", "installing-pending-user-action"})
+ERRORED = frozenset({Status.ERROR, Status.PENDING_USER_ACTION})
 READY_LIMIT = 60.0
 """Seconds that a cluster may stay `ready` before the installation counts as failed to start."""
 
@@ -63,7 +64,7 @@ class Monitor:
         said = []
         if status != before:
             said.append(Message("info", STATUS_TEXT.get(status, f"Cluster is {status}")))
-            if status == "installing-pending-user-action":
+            if status == Status.PENDING_USER_ACTION:
                 said += [
                     Message("warning", f"Host {host_name(h)} {h.get('status_info', '')}")
                     for h in cluster.get("hosts") or []
@@ -73,11 +74,11 @@ class Monitor:
         if status != "ready" or self.not_ready_since is None:
             self.not_ready_since = now
         self.retry = None
-        if status == "cancelled":
+        if status == Status.CANCELLED:
             self.fatal = "cluster installation was cancelled"
         if status in ERRORED:
             self.retry = "cluster has stopped installing... working to recover installation"
-        elif status == "ready" and before == "preparing-for-installation":
+        elif status == "ready" and before == Status.PREPARING:
             self.retry = "failed to prepare cluster installation, retrying"
         elif status == "ready" and now - self.not_ready_since > READY_LIMIT:
             self.fatal = "failed to progress after all hosts available"

@@ -300,7 +300,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
         "AGENTLAB_FAILURE": str(directory / failure.FILE),
         "ANSIBLE_LOCAL_TEMP": str(temporary),
         "TMPDIR": str(temporary),
-        "PYTHONUNBUFFERED": "1",  # a pipe shows the progress at once, and is noticed when nobody reads it any more
+        "PYTHONUNBUFFERED": "1",  # a pipe shows the progress at once, and a pipe without a reader is noticed
         **orphans.mark(directory),
     }
     # A signal that comes while Ansible is being started waits until it can be passed on.

@@ -25,5 +25,5 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Lose what is still written to a stream that nobody reads: Python flushes it again at its end."""
+    """Lose what is still written to a stream without a reader: Python flushes it again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, cast
 
-from ..vocabulary import STAGES, STATUSES, Component
+from ..vocabulary import STAGES, STATUSES, Component, Status
 from .fields import Name, OneOf, Range, Role, Tagged
 from .shapes import fields
 
@@ -144,7 +144,7 @@ KINDS: dict[str, Kind] = {
     ),
     "boot_order": Kind(
         "the machine boots from its medium even if its disk was written",
-        "installing-pending-user-action",
+        Status.PENDING_USER_ACTION,
         ("node",),
         ("node",),
         in_plan=True,

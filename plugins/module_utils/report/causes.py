@@ -23,7 +23,7 @@ from ..plan.access import Access
 from ..plan.faults import EXTRA
 from ..plan.machines import interfaces
 from ..plan.model import Plan
-from ..vocabulary import Port, Stage
+from ..vocabulary import Port, Stage, Status
 
 SURE, LIKELY = 60.0, 360.0
 """Grace periods in seconds without progress: for causes that do not resolve themselves, and for those that may on a slow machine."""
@@ -54,7 +54,7 @@ PREPARING_FAILED = re.compile(
 FAILED_WITH_CLUSTER = "Host is part of a cluster that failed to install"
 # Status of a host that cannot continue by itself -> grace period.
 BROKEN: dict[str, float | None] = {
-    "error": SURE, "cancelled": SURE, "disconnected": LIKELY, "installing-pending-user-action": LIKELY, "preparing-failed": None,
+    Status.ERROR: SURE, Status.CANCELLED: SURE, Status.DISCONNECTED: LIKELY, Status.PENDING_USER_ACTION: LIKELY, Status.PREPARING_FAILED: None,
 }  # fmt: skip
 
 
@@ -260,7 +260,11 @@ def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
 
 
 def _registered(facts: Facts) -> Iterator[Cause]:
-    if facts.cluster is None or facts.cluster["status"] not in ("insufficient", "pending-for-input", "ready"):
+    if facts.cluster is None or facts.cluster["status"] not in (
+        Status.INSUFFICIENT,
+        Status.PENDING_FOR_INPUT,
+        Status.READY,
+    ):
         return
     hosts = facts.cluster.get("hosts") or []
     there = {_planned(facts, host) for host in hosts}
@@ -302,9 +306,9 @@ def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[
 def _preparation(facts: Facts) -> Iterator[Cause]:
     """The service retries indefinitely: the cluster falls back to ready, and is prepared again."""
     if facts.nodes is not None or (facts.cluster or {}).get("status") not in (
-        "ready",
-        "insufficient",
-        "preparing-for-installation",
+        Status.READY,
+        Status.INSUFFICIENT,
+        Status.PREPARING,
     ):
         return
     failed = Counter(match.groups() for event in facts.events if (match := PREPARING_FAILED.match(event["message"])))
@@ -328,7 +332,7 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
                 f"ls {facts.access.run_dir}/report/hosts/{name}  # its logs, after  {facts.access.verb('gather')}",
                 BROKEN[status],
             )
-        elif status in ("insufficient", "pending-for-input"):
+        elif status in (Status.INSUFFICIENT, Status.PENDING_FOR_INPUT):
             for message, grace in _failing(host):
                 yield Cause(f"host {name} fails a validation: {message}", facts.again(), grace)
 

@@ -11,9 +11,12 @@ from typing import Any
 from ..assisted.monitor import host_name, parse_validations
 from ..cluster.client import conditions
 from ..state.events import Event, EventLog, Found, Level, event, level_of, moment, read
+from ..vocabulary import Status
 
 _BAD = ("failure", "error")
-_BROKEN = frozenset({"error", "cancelled", "disconnected", "preparing-failed", "installing-pending-user-action"})
+_BROKEN = frozenset(
+    {Status.ERROR, Status.CANCELLED, Status.DISCONNECTED, Status.PREPARING_FAILED, Status.PENDING_USER_ACTION}
+)
 _FAULT = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<text>.+)")
 _MOST_FAULTS = 1 << 20
 

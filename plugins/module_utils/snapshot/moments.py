@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..errors import AgentlabError, AssistedError
+from ..vocabulary import Status
 from . import lab, manifest
 
 POLL_SECONDS = 0.5
 # From `ready` to the next status are some seconds.
-_BEFORE = frozenset({"insufficient", "pending-for-input"})
-_READY = frozenset({"ready", "preparing-for-installation"})
+_BEFORE = frozenset({Status.INSUFFICIENT, Status.PENDING_FOR_INPUT})
+_READY = frozenset({Status.READY, Status.PREPARING})
 
 Say = Callable[[str, str], None]
 """say(level, text)"""

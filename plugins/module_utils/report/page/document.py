@@ -22,6 +22,7 @@ from ...plan.access import Access
 from ...plan.model import Plan
 from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
+from ...vocabulary import Status
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
 from . import connectivity, history, intervals, logs, pulls, timeline
@@ -39,11 +40,11 @@ _RELEASE = "cluster-manifests/cluster-image-set.yaml"
 _EVENTS, _RECORD = "assisted/events.json", "run/logs/events.json"
 _MOST_FILES = 5000
 _ENDS = {
-    "installed": "#3d7317",
-    "known": "#3d7317",
-    "error": "#b1380b",
-    "cancelled": "#b1380b",
-    "disconnected": "#b1380b",
+    Status.INSTALLED: "#3d7317",
+    Status.KNOWN: "#3d7317",
+    Status.ERROR: "#b1380b",
+    Status.CANCELLED: "#b1380b",
+    Status.DISCONNECTED: "#b1380b",
     "": "#707070",
 }
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal, TypedDict
 
+from ...vocabulary import Status
 from .model import Lane, Run
 
 FILE = "e2e-timelines_spyglass_agentlab.json"
@@ -19,7 +20,7 @@ _LOCATORS = {
     "operators": ("ClusterOperator", "clusteroperator", "OperatorState"),
 }
 """Group of lanes -> type of the locator, its key, source of the intervals."""
-_ERRORS = ("error", "cancelled", "disconnected", "Degraded", "Unavailable", "failed")
+_ERRORS = (Status.ERROR, Status.CANCELLED, Status.DISCONNECTED, "Degraded", "Unavailable", "failed")
 
 
 class Locator(TypedDict):
