@@ -253,7 +253,7 @@ class Installation:
         env.pop("DUMMY_IGNITION")
         engine = Engine(Config(env, folder, folder / "state.sqlite").check(), Store(folder / "state.sqlite"))
         engine.render = lambda *a, **k: self.render(*a[:4], {**a[4], **SETTINGS}, *a[5:], **{**k, "node_files": {}})
-        engine.start_release = lambda cluster: cluster.update(_images={"hyperkube": "lab/hyperkube"})
+        engine.start_release = lambda cluster: cluster.update({"_images": {"hyperkube": "lab/hyperkube"}})
         event = engine.event
 
         def record(name: str, **fields: Any) -> None:

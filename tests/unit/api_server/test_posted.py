@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import config, images, refusals, settings
 from ansible_collections.agentlab.ocp.payload.api_server.errors import ApiError
+from ansible_collections.agentlab.ocp.payload.api_server.store import tracked
 
 from .lab import SSH_KEY, V2, Agent, Lab
 
@@ -300,7 +301,7 @@ async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Pa
             ("installation-disk-speed-check", "preparing-for-installation"), ("container-image-availability", "preparing-for-installation"),
             ("install", "installing"), ("logs-gather", "error"),
         ):  # fmt: skip
-            host.set(status=status, _status_at=now, installation_disk_id="/dev/sda")
+            tracked(host).set(status=status, _status_at=now, installation_disk_id="/dev/sda")
 
             def ordered(kind: str = kind) -> bool:
                 steps = [
@@ -322,7 +323,7 @@ async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Pa
             now += 2 * 3600
             assert ordered(), "the step's time is over"
             now += 5
-            host.set(status="known", _status_at=now)
+            tracked(host).set(status="known", _status_at=now)
             assert ordered(), "the host started over"
             assert not ordered()
 
