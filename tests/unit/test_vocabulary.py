@@ -77,7 +77,8 @@ def test_rules_have_known_statuses() -> None:
         "initial", "adding-hosts", "unmonitored", "added-to-existing-cluster", "binding", "unbinding", "unbinding-pending-user-action",
         "resetting", "discovering-unbound", "insufficient-unbound", "known-unbound", "disconnected-unbound", state.SAME,
     }  # fmt: skip
-    used = {word for rule in (*state.HOST_RULES, *state.CLUSTER_RULES) for word in (*rule.sources, rule.dest)}
+    used = {word for rule in state.HOST_RULES for word in (*rule.sources, rule.dest)}
+    used |= {word for rule in state.CLUSTER_RULES for word in (*rule.sources, rule.dest)}
     assert used == others | set(vocabulary.STATUSES)
 
 
