@@ -57,7 +57,7 @@ def _service(folder: str, pipe: Any, durable: bool) -> None:
         async def committed(store: Store) -> None:
             store.commit()
 
-        Store.durable = committed  # type: ignore[method-assign]
+        Store.durable = committed
     environment = {"AUTH_TYPE": "none", "DUMMY_IGNITION": "true"}
     config = Config(environment, Path(folder), Path(folder) / "state.sqlite").check()
 

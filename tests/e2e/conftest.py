@@ -1,7 +1,7 @@
 """What jobs of ci/jobs.yml have in common when they are tests.
 
 AGENTLAB_E2E names the jobs to run, separated by blanks; the default is `every_change` of ci/jobs.yml. AGENTLAB_E2E_ARTIFACTS keeps
-what they leave. With AGENTLAB_E2E_ATTEMPTS=2 a job that fails is run once more: why it failed is a warning in the summary, and the
+what they leave. With AGENTLAB_E2E_ATTEMPTS=2 a job that fails is run again: why it failed is a warning in the summary, and the
 failed run has its record in ci/results.jsonl, too.
 """
 
