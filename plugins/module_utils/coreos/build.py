@@ -88,6 +88,7 @@ def rebuild(
         LookupError,
         TypeError,
         AttributeError,
+        ArithmeticError,
     ) as error:
         # For a corrupt image pycdlib also raises unintended exceptions.
         raise CoreosError(f"{source}: cannot be rebuilt: {error}") from None

@@ -223,6 +223,17 @@ def test_configuration_image(tmp_path: Path) -> None:
         assert [path for path, __ in shown.fs.walk()] == ["config.gz"]
 
 
+def test_an_image_without_a_block_size_is_refused(iso: Path, tmp_path: Path) -> None:
+    """Found by the fuzzer: a Joliet descriptor with blocks of 0 bytes was a division by zero."""
+    data = bytearray(iso.read_bytes())
+    at = next(at for at in range(16 * 2048, len(data), 2048) if data[at : at + 6] == b"\2CD001")
+    data[at + 128 : at + 132] = bytes(4)  # ECMA-119, 8.5.13
+    iso.write_bytes(data)
+    with pytest.raises(CoreosError, match=r"lab\.iso: cannot be rebuilt"):
+        minimal.make(iso, tmp_path / "min.iso", URL)
+    assert not (tmp_path / "min.iso").exists()
+
+
 def test_rebuild(iso: Path, tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"b" * 5000)
     build.rebuild(
