@@ -118,7 +118,7 @@ def test_a_hypervisor_that_is_away_keeps_no_one_from_the_run_directory(
     done = one("configure", profile=sno)
     assert done.returncode == 0 and (base / "a/runs/agtest/install-config.yaml").exists(), done.stdout + done.stderr
     assert "ignored" in done.stdout and "Connection refused" in done.stdout
-    assert "\nwarning: Check the owner of the cluster on the hypervisor [hypervisor]: " in done.stderr
+    assert "\nwarning: Check the owner of the cluster on the hypervisor [localhost]: " in done.stderr
     assert done.stderr.rstrip().endswith("it is reached once this works: ssh root@127.0.0.1 true"), done.stderr
     done = one("power", "master-0")
     assert (
