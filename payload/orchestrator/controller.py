@@ -56,9 +56,9 @@ AUTHORIZATION_ERRORS = 3
 LOGS_UPLOAD_SECONDS = 300.0
 # Final statuses of a cluster for a controller, and their log messages.
 OVER = {
-    "error": "Cluster installation failed.",
+    Status.ERROR: "Cluster installation failed.",
     Status.CANCELLED: "Cluster installation aborted. Signal the status",
-    "installed": "Cluster installation successfully finished.",
+    Status.INSTALLED: "Cluster installation successfully finished.",
     "adding-hosts": "Cluster is day2",
 }
 # Number of polls with a failed operator before that is reported: it may still recover.

@@ -248,8 +248,8 @@ def conduct(
             cluster.changed = clock()
         elif clock() - cluster.changed > settings.stall:
             return "stalled", last
-        known = sum(host.get("status") == "known" for host in (body or {}).get("hosts") or ())
-        if cluster.status == "ready" and settings.install and not cluster.namespace and known == cluster.size:
+        known = sum(host.get("status") == Status.KNOWN for host in (body or {}).get("hosts") or ())
+        if cluster.status == Status.READY and settings.install and not cluster.namespace and known == cluster.size:
             yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
         if cluster.status in (Status.INSTALLING, Status.FINALIZING):
             yield from controller(cluster, hosts, pace, clock)

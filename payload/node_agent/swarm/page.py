@@ -53,7 +53,7 @@ def ticks(top: float, least: float = 0.0) -> list[float]:
     return [step * number for number in range(math.ceil(top / step * 0.999) + 1)]
 
 
-def moments(span: float) -> list[tuple[float, str]]:
+def time_ticks(span: float) -> list[tuple[float, str]]:
     """Round times within so many seconds, and what they are called."""
     scale, unit, steps = next((one for one in TIMES if span <= one[0] * one[2][-1] * 6), TIMES[-1])
     step = next((step for step in steps if span <= step * scale * 6), steps[-1])
@@ -113,15 +113,15 @@ def figure(
     y = "".join(
         f'<span style="top:{height(mark) / HEIGHT:.1%}">{text}</span>' for mark, text in zip(marks, shown, strict=True)
     )
-    x = "".join(f'<span style="left:{at / span:.1%}">{text}</span>' for at, text in moments(span))
+    x = "".join(f'<span style="left:{at / span:.1%}">{text}</span>' for at, text in time_ticks(span))
     keys = "".join(
         f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>'
         for name, colour in colours.items()
     )
-    told = "; ".join(f"{name} at most {max(lines[name]):g}, at the end {lines[name][-1]:g}" for name in lines)
+    summary = "; ".join(f"{name} at most {max(lines[name]):g}, at the end {lines[name][-1]:g}" for name in lines)
     return (
         f'{head}<br>{keys}</figcaption><div class="plot"><div class="y"><b>{max(shown, key=len)}</b>{y}</div>'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{html.escape(f"{title}: {told}")}">{"".join(shapes)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{html.escape(f"{title}: {summary}")}">{"".join(shapes)}</svg>'
         f'<div class="x">{x}</div></div></figure>'
     )
 

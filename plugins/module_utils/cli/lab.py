@@ -330,7 +330,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
 
 
 def _interrupted_with_us() -> None:
-    """Let the kernel interrupt this process when its parent is killed (prctl(2), PR_SET_PDEATHSIG)."""
+    """Let the kernel interrupt this process when its parent is killed (prctl(2), PR_SET_PDEATHSIG); let signals through."""
     _libc.prctl(1, signal.SIGINT, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 

@@ -123,6 +123,7 @@ def test_a_wrap_that_fails_leaves_the_file_as_it_was(
     assert {path.name for path in tmp_path.iterdir()} == {"eth0.nmconnection", "out"}
     assert call(verb, "wrap", *words, "-o", tmp_path / "out", main=pxe_verb.main)[0] == 0
     assert (tmp_path / "out").read_bytes() == call(verb, "wrap", *words, main=pxe_verb.main)[1]
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o644, "a web server serves it"
 
 
 def full() -> None:

@@ -44,7 +44,7 @@ def _write(contents: dict[str, bytes], output: str | None) -> None:
         if Path(output).exists() and not Path(output).is_file():  # a device or a pipe
             Path(output).write_bytes(data)
             return
-        with files.new_file(output, overwrite=True) as out:
+        with files.new_file(output, overwrite=True, mode=0o644) as out:
             left = memoryview(data)
             while left:
                 left = left[out.write(left) :]
