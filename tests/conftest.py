@@ -101,3 +101,10 @@ def guests() -> Iterator[None]:
     with open(path, "w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print why a test failed that was run again, also when it passed then."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"run again: {report.nodeid}", "_")
+        terminalreporter.line(report.longreprtext)

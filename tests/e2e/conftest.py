@@ -1,8 +1,7 @@
 """What jobs of ci/jobs.yml have in common when they are tests.
 
 AGENTLAB_E2E names the jobs to run, separated by blanks; the default is `every_change` of ci/jobs.yml. AGENTLAB_E2E_ARTIFACTS keeps
-what they leave. With AGENTLAB_E2E_ATTEMPTS=2 a job that fails is run again: why it failed is a warning in the summary, and the
-failed run has its record in ci/results.jsonl, too.
+what they leave.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
 JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]
 CLUSTER = "e2e"
-ATTEMPTS = int(os.environ.get("AGENTLAB_E2E_ATTEMPTS") or 1)
 # Packets that the host's rules counted and leases that run out do not matter.
 HOST = {
     "namespaces": "ip netns list | sort",
@@ -97,22 +94,16 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
             pytest.skip(f"{job}: {', '.join(missing)} not set: the real programs of this job")
         before, listening = host(), ports()
         artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
-        limit = 60 * settings["timeout_minutes"] + 900
-        for left in reversed(range(ATTEMPTS)):
-            done = subprocess.run(
-                [ROOT / "ci/run-job", job, "--artifacts", artifacts, "--cluster", CLUSTER],
-                text=True,
-                timeout=limit,
-                umask=0o077,  # of a user who keeps their files to themselves
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
-            if done.returncode == 0:
-                break
-            explained = failure(done.stdout, artifacts / job)
-            assert left, explained
-            warnings.warn(f"{job} failed, and is run again:\n{explained}", stacklevel=2)
+        done = subprocess.run(
+            [ROOT / "ci/run-job", job, "--artifacts", artifacts, "--cluster", CLUSTER],
+            text=True,
+            timeout=60 * settings["timeout_minutes"] + 900,
+            umask=0o077,  # of a user who keeps their files to themselves
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        assert done.returncode == 0, failure(done.stdout, artifacts / job)
         suites = list(JUnitXml.fromfile(str(artifacts / job / "junit.xml")))
         cases = list(suites[0])
         stages = settings["stages"]

@@ -20,6 +20,8 @@ from ansible_collections.agentlab.ocp.payload.api_server import limits
 
 from .lab import PULL_SECRET, VERSION, Agent, Lab, inventory
 
+pytestmark = pytest.mark.flaky(reruns=3)  # measurements: the load of the machine only adds to them
+
 #: Seconds; 0.05 is what is promised, the rest is what a turn costs more where others fill the processor's caches.
 MOST = 0.075
 #: Space for texts in addition to the other fields of a body.
