@@ -25,7 +25,8 @@ from ...plugins.module_utils.vocabulary import Port
 from . import assisted, machine_config_server, replication
 from . import facts as cluster_facts
 from . import nodes as node_list
-from .apiserver import Access, Api, User
+from .api.access import Access, User
+from .api.server import Api
 from .configs import merge
 from .controllers import Controllers
 from .ignition import CA_BUNDLE, STORE

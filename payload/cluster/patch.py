@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import jsonpatch
@@ -32,7 +33,7 @@ _MERGE_KEYS: dict[str, str] = {
 _MERGED_SCALARS = frozenset({"finalizers", "podCIDRs"})
 
 
-def merge_patch(target: Any, patch: Any) -> Any:
+def merge_patch(target: object, patch: object) -> Any:
     """Return `target` with a merge patch applied; `null` removes, lists are replaced."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -45,7 +46,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
-def strategic_merge_patch(target: Any, patch: Any) -> Any:
+def strategic_merge_patch(target: object, patch: object) -> Any:
     """Return `target` with a strategic merge patch applied.
 
     Understands `$patch` (replace, delete, merge), `$deleteFromPrimitiveList/<field>` and lists merged by key;
@@ -100,7 +101,7 @@ def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
     return result
 
 
-def json_patch(target: Any, operations: Any) -> Any:
+def json_patch(target: object, operations: object) -> Any:
     """Return `target` with a JSON patch applied. Raises `PatchError` for a patch that is not valid or does not fit."""
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise PatchError("a JSON patch is a list of operations")
@@ -109,3 +110,14 @@ def json_patch(target: Any, operations: Any) -> Any:
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, KeyError, TypeError, ValueError) as error:
         # It does not expect paths that are not strings, or lead through a string.
         raise PatchError(f"the patch does not match the object: {error}") from None
+
+
+#: Content type of a PATCH -> function of the object and the body; PatchError if it cannot be applied.
+PATCHES: dict[str, Callable[[object, object], Any]] = {
+    "application/json-patch+json": json_patch,
+    "application/merge-patch+json": merge_patch,
+    "application/strategic-merge-patch+json": strategic_merge_patch,
+    # Server-side apply without ownership of fields: the applied fields win.
+    "application/apply-patch+yaml": merge_patch,
+    "application/apply-patch+json": merge_patch,
+}

@@ -22,7 +22,8 @@ from aiohttp import web
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
-from .apiserver import MASTERS, Access, ApiError, User
+from .api.access import MASTERS, Access, User
+from .api.errors import ApiError
 from .leadership import Elected, Leadership
 from .store import Event, Store
 

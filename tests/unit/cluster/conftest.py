@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
-from ansible_collections.agentlab.ocp.payload.cluster.apiserver import Access, Api, User
+from ansible_collections.agentlab.ocp.payload.cluster.api.access import Access, User
+from ansible_collections.agentlab.ocp.payload.cluster.api.server import Api
 from ansible_collections.agentlab.ocp.payload.cluster.pki import Signer
 from ansible_collections.agentlab.ocp.payload.cluster.resources import Registry
 from ansible_collections.agentlab.ocp.payload.cluster.store import Store
