@@ -3,21 +3,17 @@
 $XDG_CACHE_HOME/agentlab/parts/<step>-<hash>/     slow steps: packages, root file system, ISO, base layer
 $XDG_CACHE_HOME/agentlab/payload/<hash>/          payload.json, coreos-x86_64.iso, oci/
 $XDG_CACHE_HOME/agentlab/payload/current          link to the newest
+
+`digests` hashes the inputs, `steps` keeps the results, `layers` reads and writes layers and images of others.
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import fcntl
-import hashlib
 import json
 import os
 import shutil
-import stat
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,23 +23,17 @@ from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
 from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, Component
 from ..images import base, code, components, oci, release
-from ..machine_os import bootloader, checkout, debs, initrd, iso, kernel, packages, rootfs
+from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
-
+from . import layers
+from .digests import digest, digest_files, digest_path, hash_of, source_digest
+from .steps import Say, Steps, cache_root, lock, point
 
 VOLUME_ID = f"lab-os-{LAB_VERSION.partition('-')[0]}"  # at most 16 characters, Joliet's limit
-KEPT = 8  # payloads: run directories refer to the base ISO of their payload
 ISO_NAME = "coreos-x86_64.iso"
 _HERE = Path(__file__).resolve()
 _MACHINE_OS = _HERE.parents[1] / "machine_os"
 _IMAGES = _HERE.parents[1] / "images"
-
-Say = Callable[[str], None]
-
-
-def cache_root() -> Path:
-    """Return the cache of payloads and base ISOs, shared by all checkouts."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
 
 
 @dataclass
@@ -57,26 +47,31 @@ class Builder:
     force: bool = False
     _kinds: dict[str, Kind] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._steps = Steps(self.cache, self.say, self.force)
+
     # Inputs of each step
 
     @property
     def keys(self) -> dict[str, str]:
         """Return step -> hash; the last one, "payload", is the payload's."""
-        distro, scripts = self.distro, _digest_files(_MACHINE_OS)
-        made_of: dict[str, Any] = {
+        distro, scripts = self.distro, digest_files(_MACHINE_OS)
+        made_of: dict[str, object] = {
             "packages": (
                 distro.id,
                 distro.codename,
                 distro.arch,
                 packages.PARTS,
-                packages.MODULES,
+                kernel_modules.MODULES,
                 (_MACHINE_OS / "kernel.py").read_text(),
             ),
             "rootfs": (distro.id, distro.codename, distro.arch, packages.ROOTFS),
         }
-        keys = {step: _hash(value) for step, value in made_of.items()}
-        glue = _digest(_HERE.read_bytes())
-        keys["base"] = _hash(
+        keys = {step: hash_of(value) for step, value in made_of.items()}
+        glue = hash_of(
+            [(path.name, digest_path(path)) for path in sorted(_HERE.parent.glob("*.py")) if path.name != "__main__.py"]
+        )
+        keys["base"] = hash_of(
             (
                 distro.id,
                 distro.codename,
@@ -86,81 +81,46 @@ class Builder:
                 (_IMAGES / "oci.py").read_text(),
             )
         )
-        keys["iso"] = _hash((keys, scripts, glue, LAB_VERSION, VOLUME_ID))
-        sources = [(str(path), _digest((code.ROOT / path).read_bytes())) for path in code.sources()]
-        changes = {name: _source_digest(name, source) for name, source in sorted(self.overrides.items())}
-        keys["payload"] = _hash((keys["iso"], _digest_files(_IMAGES), glue, sources, changes, LAB_VERSION))[
-            :16
-        ]
+        keys["iso"] = hash_of((keys, scripts, glue, LAB_VERSION, VOLUME_ID))
+        sources = [(str(path), digest((code.ROOT / path).read_bytes())) for path in code.sources()]
+        changes = {name: source_digest(name, source) for name, source in sorted(self.overrides.items())}
+        keys["payload"] = hash_of((keys["iso"], digest_files(_IMAGES), glue, sources, changes, LAB_VERSION))[:16]
         return keys
 
     def ensure(self) -> tuple[Path, bool]:
         """The directory of the payload, and whether it had to be built."""
         self._check_overrides()
-        with _lock(self.cache / "lock", self.say):
+        with lock(self.cache / "lock", self.say):
             keys = self.keys
             target = self.cache / "payload" / keys["payload"]
             if (target / "payload.json").exists() and not self.force:
                 os.utime(target)
-                _point(self.cache / "payload/current", target)
+                point(self.cache / "payload/current", target)
                 return target, False
             require(
-                "apt-get", "dpkg-deb", "mmdebstrap", "mksquashfs", "mformat", "mcopy", "mmd", "zstd", "tar", "chroot", "skopeo"
+                *[
+                    "apt-get",
+                    "dpkg-deb",
+                    "mmdebstrap",
+                    "mksquashfs",
+                    "mformat",
+                    "mcopy",
+                    "mmd",
+                    "zstd",
+                    "tar",
+                    "chroot",
+                    "skopeo",
+                ]
             )
-            self._sweep()
+            self._steps.sweep()
             self._apt: debs.Apt | None = None
-            with self._made("payload", target) as out:
+            with self._steps.made("payload", target) as out:
                 self._payload(out, keys)
-            _point(self.cache / "payload/current", target)
-            self._prune()
+            point(self.cache / "payload/current", target)
+            self._steps.prune()
             return target, True
 
     # Steps
-
-    def _step(self, name: str, key: str, text: str, make: Callable[[Path], None]) -> Path:
-        """Return the directory of a step, building it if it does not exist."""
-        target = self.cache / "parts" / f"{name}-{key[:16]}"
-        if target.exists() and not self.force:
-            os.utime(target)
-            return target
-        start = time.monotonic()
-        self.say(f"{text} ...")
-        with self._made(name, target) as out:
-            make(out)
-        self.say(f"{text}: {time.monotonic() - start:.0f} s")
-        return target
-
-    @contextlib.contextmanager
-    def _made(self, name: str, target: Path) -> Iterator[Path]:
-        """Yield a new directory next to `target` that is renamed to it on success; a failed build leaves nothing under that name."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.parent / f".{name}.building"
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir()
-        yield fresh
-        old = target.parent / f".{name}.old"
-        shutil.rmtree(old, ignore_errors=True)
-        if target.exists():
-            target.rename(old)
-        fresh.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
-
-    def _sweep(self) -> None:
-        """Remove the leftovers of interrupted builds."""
-        for folder in ("parts", "payload"):
-            for path in (self.cache / folder).glob(".*"):
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _prune(self) -> None:
-        """Remove the least recently used: all but some payloads, and all but two of each step."""
-        kinds: dict[str, list[Path]] = {}
-        for path in [*(self.cache / "parts").iterdir(), *(self.cache / "payload").iterdir()]:
-            if path.is_dir() and not path.is_symlink():
-                kinds.setdefault(path.name.rpartition("-")[0] or "payload", []).append(path)
-        for kind, paths in kinds.items():
-            paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-            for path in paths[KEPT if kind == "payload" else 2 :]:
-                shutil.rmtree(path)
 
     def apt(self) -> debs.Apt:
         if self._apt is None:
@@ -210,7 +170,7 @@ class Builder:
                     "ldlinux.c32": parts / "usr/lib/syslinux/modules/bios/ldlinux.c32",
                 },
             )
-        digest = _digest_path(out / ISO_NAME)
+        digest = digest_path(out / ISO_NAME)
         (out / f"{ISO_NAME}.sha256").write_text(f"{digest}\n")
         files = {
             "coreos": oci.Node(),
@@ -218,16 +178,16 @@ class Builder:
             f"coreos/{ISO_NAME}.sha256": oci.Node(f"{digest}\n".encode(), mode=0o644),
             "coreos/coreos-stream.json": oci.Node(iso.stream(LAB_VERSION, ISO_NAME, digest), mode=0o644),
         }
-        _save(out / "layer", oci.write_layer(out / "layer.tar", files, compression=""))
+        layers.save(out / "layer", oci.write_layer(out / "layer.tar", files, compression=""))
 
     @staticmethod
     def _share(root: Path, bottom: Path, work: Path) -> None:
         """Put the images' common layers into the OS's image store: unpacking them takes most of a pull in an emulated machine."""
-        layout, lowest = oci.Layout.create(work / "shared"), _load(bottom / "base")
+        layout, lowest = oci.Layout.create(work / "shared"), layers.load(bottom / "base")
         layout.link_blob(bottom / "base.tar", lowest.digest)
         images = {}
         for name in components.EXTRA_PACKAGES:
-            layer = _load(bottom / name)
+            layer = layers.load(bottom / name)
             layout.link_blob(bottom / f"{name}.tar", layer.digest)
             images[name] = layout.add_image(oci.Image([lowest, layer]))
         layout.write_index(images)
@@ -239,12 +199,14 @@ class Builder:
 
     def _base(self, out: Path) -> None:
         for name, layer in base.build(self.distro, self.apt(), out).items():
-            _save(out / name, layer)
+            layers.save(out / name, layer)
 
     def _payload(self, out: Path, keys: Mapping[str, str]) -> None:
-        parts = self._step("packages", keys["packages"], "packages: kernel, boot loaders, ignition", self._packages)
+        parts = self._steps.step(
+            "packages", keys["packages"], "packages: kernel, boot loaders, ignition", self._packages
+        )
         tree = (
-            self._step(
+            self._steps.step(
                 "rootfs",
                 keys["rootfs"],
                 f"machine-os: installing {len(packages.ROOTFS)} packages of {self.distro.name}",
@@ -252,8 +214,10 @@ class Builder:
             )
             / "tree"
         )
-        bottom = self._step("base", keys["base"], "images: base layer", self._base)
-        image = self._step("iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree, bottom))
+        bottom = self._steps.step("base", keys["base"], "images: base layer", self._base)
+        image = self._steps.step(
+            "iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree, bottom)
+        )
         self.say("images: components and release ...")
         layout = oci.Layout.create(out / "oci")
         os.link(image / ISO_NAME, out / ISO_NAME)
@@ -287,7 +251,7 @@ class Builder:
     ) -> tuple[dict[str, oci.Descriptor], dict[str, str]]:
         """Write the component images; return their descriptors, and the pullspec of every component."""
         work.mkdir()
-        lowest = _load(bottom / "base")
+        lowest = layers.load(bottom / "base")
         layout.link_blob(bottom / "base.tar", lowest.digest)
         shared = self._layer(layout, work, code.shared(self.distro, bottom / "tree", work / "code"))
         images: dict[str, oci.Descriptor] = {}
@@ -301,26 +265,28 @@ class Builder:
                 pullspecs[name] = source
                 continue
             if source is not None and kind is Kind.LAYOUT:
-                images[name] = _adopt(layout, Path(source), name)
+                images[name] = layers.adopt(layout, Path(source), name)
             elif source is not None and kind is Kind.STORE:
-                images[name] = _adopt(layout, _copied(source, work / name), name)
+                images[name] = layers.adopt(layout, layers.copied(source, work / name), name)
             elif component is None and source is None:
                 images[name] = plain
             else:
-                layers = self._component_layers(layout, work, component, lowest, shared, image, bottom)
+                stack = self._component_layers(layout, work, component, lowest, shared, image, bottom)
                 if component is not None and kind is Kind.FAILS:
-                    layers.append(self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs}))
+                    stack.append(
+                        self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs})
+                    )
                 elif source is not None:
                     added = oci.nodes_of(replacements.contents(name, source))
                     if name == Component.API_SERVER:
                         added = code.executables(components.COMPONENTS[Component.CLI]) | added
                         if "usr/bin/start_db.sh" not in added:
-                            layers.append(self._database(layout, bottom))
+                            stack.append(self._database(layout, bottom))
                             added |= code.executables(components.DATABASE)
-                    layers.append(self._layer(layout, work, added))
+                    stack.append(self._layer(layout, work, added))
                 images[name] = layout.add_image(
                     oci.Image(
-                        layers,
+                        stack,
                         environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"},
                         command=component.command if component else (),
                         entrypoint=component.entrypoint if component else (),
@@ -343,25 +309,25 @@ class Builder:
         if component is None:
             return [lowest]
         if component.extra == "machine-os":
-            disk = _load(image / "layer")
+            disk = layers.load(image / "layer")
             layout.link_blob(image / "layer.tar", disk.digest)
             return [disk]
         if component.extra == "node-agent":
             return [lowest, self._layer(layout, work, code.node_agent(self.distro, bottom / "tree", work / "code"))]
-        middle = [_load(bottom / name) for name in component.layers]
+        middle = [layers.load(bottom / name) for name in component.layers]
         for name, layer in zip(component.layers, middle, strict=True):
             layout.link_blob(bottom / f"{name}.tar", layer.digest)
         return [lowest, *middle, shared, self._layer(layout, work, code.executables(component))]
 
     def _database(self, layout: oci.Layout, bottom: Path) -> oci.Descriptor:
-        key = _hash((bottom.name, components.DATABASE_PACKAGES, (_IMAGES / "base.py").read_text()))
-        made = self._step(
+        key = hash_of((bottom.name, components.DATABASE_PACKAGES, (_IMAGES / "base.py").read_text()))
+        made = self._steps.step(
             "database",
             key,
             "images: PostgreSQL for the replaced assisted service",
-            lambda out: _save(out / "database", base.database(self.distro, self.apt(), out, bottom / "tree")),
+            lambda out: layers.save(out / "database", base.database(self.distro, self.apt(), out, bottom / "tree")),
         )
-        layer = _load(made / "database")
+        layer = layers.load(made / "database")
         layout.link_blob(made / "database.tar", layer.digest)
         return layer
 
@@ -408,91 +374,5 @@ def describe(directory: Path) -> dict[str, Any]:
     try:
         value: dict[str, Any] = load_json(read_file(directory / "payload.json"), name=str(directory / "payload.json"))
     except FileNotFoundError:
-        raise BuildError(
-            f"{directory} has no payload: payload.json is missing; run 'agentlab payload build'"
-        ) from None
+        raise BuildError(f"{directory} has no payload: payload.json is missing; run 'agentlab payload build'") from None
     return value | {"directory": str(directory.resolve()), "iso": str(directory.resolve() / value["iso"])}
-
-
-@contextlib.contextmanager
-def _lock(path: Path, say: Say) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another build to finish ...")
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-def _point(link: Path, target: Path) -> None:
-    fresh = link.with_name(f".{link.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(target.name)
-    os.replace(fresh, link)
-
-
-def _adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
-    """Copy the image from another layout: the one tagged `name`, or the only one."""
-    other = oci.Layout(source)
-    found = other.tags()
-    if name not in found and len(found) != 1:
-        raise BuildError(f"payload_overrides: {name}: {source} has {len(found)} images and none is tagged {name}")
-    image = found.get(name) or next(iter(found.values()))
-    parts = (*other.blobs_of(image.digest), image.digest)
-    other.verify(parts)
-    for digest in parts:
-        layout.link_blob(other.blob(digest), digest)
-    return image
-
-
-def _copied(source: str, target: Path) -> Path:
-    """Copy an image of a local store to a new OCI layout; with zstd, which nodes unpack fast."""
-    run("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", source, f"oci:{target}")
-    return target
-
-
-def _save(path: Path, layer: oci.Descriptor) -> None:
-    path.with_suffix(".json").write_text(json.dumps(dataclasses.asdict(layer)))
-
-
-def _load(path: Path) -> oci.Descriptor:
-    return oci.Descriptor(**load_json(read_file(path.with_suffix(".json")), name=str(path.with_suffix(".json"))))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _digest_path(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _digest_files(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return _hash([(str(path.relative_to(folder)), checkout.mode(path), _digest_path(path)) for path in files])
-
-
-def _source_digest(name: str, source: str) -> str:
-    kind, path = replacements.kind(source), Path(source)
-    if kind is Kind.STORE:
-        return _digest(replacements.stored_config(source))
-    if kind is Kind.LAYOUT:
-        return _digest((path / "index.json").read_bytes())
-    if kind is Kind.FILES:
-        files = sorted(replacements.contents(name, source).items())
-        return _hash([(place, _state(file)) for place, file in files if not file.is_dir() or file.is_symlink()])
-    return source
-
-
-def _state(file: Path) -> tuple[int, str]:
-    info = file.lstat()
-    if stat.S_ISLNK(info.st_mode):
-        return 0, os.readlink(file)
-    return info.st_mode & 0o7777, _digest_path(file) if stat.S_ISREG(info.st_mode) else ""
-
-
-def _hash(value: object) -> str:
-    return _digest(repr(value).encode())

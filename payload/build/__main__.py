@@ -12,7 +12,8 @@ from ...plugins.module_utils.files import usual_umask
 from ...plugins.module_utils.vocabulary import Exit
 from ..images import oci, registry
 from ..machine_os.distro import BuildError
-from . import cache_root, describe, ensure, lookup
+from . import describe, ensure, lookup
+from .steps import cache_root
 
 
 def _parser() -> argparse.ArgumentParser:

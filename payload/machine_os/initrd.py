@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from . import checkout, cpio, kernel, packages
+from . import checkout, cpio, kernel, kernel_modules
 from .distro import Distro, run
 
 # Programs that Ignition calls; they run in the root file system.
@@ -60,13 +60,13 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
 
     modules = root / "usr/lib/modules" / release
     target = work / "lib/modules" / release
-    for path in kernel.closure(modules, packages.INITRD_MODULES):
+    for path in kernel.closure(modules, kernel_modules.INITRD_MODULES):
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(modules / path, target / path)
     for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
         shutil.copy2(modules / name, target / name)
     run(work / "bin/busybox", "depmod", "-b", work, release)
-    (work / "etc/preload").write_text(" ".join(packages.INITRD_PRELOAD) + "\n")
+    (work / "etc/preload").write_text(" ".join(kernel_modules.INITRD_PRELOAD) + "\n")
     (work / "etc/coreos-live-initramfs").write_text(stamp + "\n")
     (work / "etc/initrd-release").write_text('NAME="machine-os initrd"\nID=machine-os\n')
 

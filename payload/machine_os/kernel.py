@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from . import packages
+from . import kernel_modules
 from .distro import BuildError, run
 
 # Ubuntu, Fedora and CentOS compress their modules, which busybox neither reads nor loads. The images are compressed as a whole.
@@ -13,7 +13,7 @@ UNPACKERS = {".zst": ("zstd", "-dq", "--rm"), ".xz": ("xz", "-d"), ".gz": ("gzip
 
 
 def prune(parts: Path) -> None:
-    """Remove modules that are neither in packages.MODULES nor dependencies of those; unpack the others."""
+    """Remove modules that are neither in kernel_modules.MODULES nor dependencies of those; unpack the others."""
     tree, release = _tree(parts)
     unpack(tree / release)
     run(
@@ -24,7 +24,7 @@ def prune(parts: Path) -> None:
         release,
     )
     depends = _depends(tree / release)
-    kept = {path for path in depends if path.removeprefix("kernel/").startswith(packages.MODULES)}
+    kept = {path for path in depends if path.removeprefix("kernel/").startswith(kernel_modules.MODULES)}
     kept |= {needed for path in kept for needed in depends[path]}
     for path in depends:
         if path not in kept:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.payload import build
+from ansible_collections.agentlab.ocp.payload.build import layers, steps
 from ansible_collections.agentlab.ocp.payload.images import code, oci
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError, Distro
 
@@ -28,8 +29,8 @@ def builder(tmp_path: Path, **overrides: str) -> build.Builder:
 
 def test_a_layer_is_kept_with_its_digests(tmp_path: Path) -> None:
     layer = oci.Descriptor("application/vnd.oci.image.layer.v1.tar", "sha256:" + "0" * 64, 5, "sha256:" + "1" * 64)
-    build._save(tmp_path / "base.tar", layer)
-    assert build._load(tmp_path / "base.tar") == layer
+    layers.save(tmp_path / "base.tar", layer)
+    assert layers.load(tmp_path / "base.tar") == layer
 
 
 def test_keys_depend_on_content_alone(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_an_image_is_adopted_from_another_layout(tmp_path: Path) -> None:
     (tmp_path / "layer").rename(other.blob(layer.digest))
     image = other.add_image(oci.Image([layer]))
     other.write_index({"latest": image})
-    assert build._adopt(layout, tmp_path / "other", "cli") == image
+    assert layers.adopt(layout, tmp_path / "other", "cli") == image
     layout.verify([image.digest, *layout.blobs_of(image.digest)])
 
 
@@ -79,9 +80,9 @@ def test_an_interrupted_step_leaves_no_result(tmp_path: Path) -> None:
         raise RuntimeError("interrupted")
 
     with pytest.raises(RuntimeError):
-        made._step("iso", "k" * 16, "text", fail)
+        made._steps.step("iso", "k" * 16, "text", fail)
     assert not (tmp_path / "parts" / ("iso-" + "k" * 16)).exists()
-    done = made._step("iso", "k" * 16, "text", lambda out: (out / "whole").touch())
+    done = made._steps.step("iso", "k" * 16, "text", lambda out: (out / "whole").touch())
     assert [path.name for path in done.iterdir()] == ["whole"]
 
 
@@ -105,7 +106,6 @@ def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
 
 
 def test_old_results_are_forgotten(tmp_path: Path) -> None:
-    made = builder(tmp_path)
     for number in range(12):
         for path in (
             tmp_path / f"payload/{number:016}",
@@ -114,6 +114,6 @@ def test_old_results_are_forgotten(tmp_path: Path) -> None:
         ):
             path.mkdir(parents=True)
             os.utime(path, (number, number))
-    made._prune()
+    steps.Steps(tmp_path, lambda text: None).prune()
     assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == ["base-10", "base-11", "iso-10", "iso-11"]
-    assert min(path.name for path in (tmp_path / "payload").iterdir()) == f"{12 - build.KEPT:016}"
+    assert min(path.name for path in (tmp_path / "payload").iterdir()) == f"{12 - steps.KEPT:016}"

@@ -20,7 +20,7 @@ from ansible_collections.agentlab.ocp.payload.machine_os import (
     initrd,
     iso,
     kernel,
-    packages,
+    kernel_modules,
 )
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import miniso
@@ -156,7 +156,7 @@ def test_base_config_is_ignition() -> None:
 
 
 def test_what_the_initrd_loads_first_is_in_it() -> None:
-    assert set(packages.INITRD_PRELOAD) <= set(packages.INITRD_MODULES)
+    assert set(kernel_modules.INITRD_PRELOAD) <= set(kernel_modules.INITRD_MODULES)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from ansible_collections.agentlab.ocp.payload import build
+from ansible_collections.agentlab.ocp.payload.build import layers
 from ansible_collections.agentlab.ocp.payload.images import components, oci, registry, release
 
 MODULES = Path(__file__).resolve().parents[3]
@@ -183,5 +183,5 @@ def test_damaged_content_is_not_adopted(tmp_path: Path, part: str) -> None:
     layout.blob(damaged).write_bytes(layout.blob(damaged).read_bytes() + b" ")
     taker = oci.Layout.create(tmp_path / "taker")
     with pytest.raises(oci.ImageError, match=f"{damaged.removeprefix('sha256:')}: the content has digest"):
-        build._adopt(taker, layout.path, "a")
+        layers.adopt(taker, layout.path, "a")
     assert not list(taker.blobs.iterdir())

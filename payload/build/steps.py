@@ -1,0 +1,99 @@
+"""Results of slow steps in the cache: each is built once, whole or not at all, and the least recently used are removed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+KEPT = 8  # payloads: run directories refer to the base ISO of their payload
+
+Say = Callable[[str], None]
+
+
+def cache_root() -> Path:
+    """Return the cache of payloads and base ISOs, shared by all checkouts."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps in one cache; `say` gets a line when a step begins and ends, and `force` builds what exists already."""
+
+    cache: Path
+    say: Say
+    force: bool = False
+
+    def step(self, name: str, key: str, text: str, make: Callable[[Path], None]) -> Path:
+        """Return the directory of a step, building it if it does not exist.
+
+        `key` is the hash of its inputs, `text` says what is built, and `make` fills the directory that it gets.
+        """
+        target = self.cache / "parts" / f"{name}-{key[:16]}"
+        if target.exists() and not self.force:
+            os.utime(target)
+            return target
+        start = time.monotonic()
+        self.say(f"{text} ...")
+        with self.made(name, target) as out:
+            make(out)
+        self.say(f"{text}: {time.monotonic() - start:.0f} s")
+        return target
+
+    @contextlib.contextmanager
+    def made(self, name: str, target: Path) -> Iterator[Path]:
+        """Yield a new directory next to `target` that is renamed to it on success; a failed build leaves nothing under that name."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.parent / f".{name}.building"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        yield fresh
+        old = target.parent / f".{name}.old"
+        shutil.rmtree(old, ignore_errors=True)
+        if target.exists():
+            target.rename(old)
+        fresh.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove the leftovers of interrupted builds."""
+        for folder in ("parts", "payload"):
+            for path in (self.cache / folder).glob(".*"):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def prune(self) -> None:
+        """Remove the least recently used: all but some payloads, and all but two of each step."""
+        kinds: dict[str, list[Path]] = {}
+        for path in [*(self.cache / "parts").iterdir(), *(self.cache / "payload").iterdir()]:
+            if path.is_dir() and not path.is_symlink():
+                kinds.setdefault(path.name.rpartition("-")[0] or "payload", []).append(path)
+        for kind, paths in kinds.items():
+            paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+            for path in paths[KEPT if kind == "payload" else 2 :]:
+                shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def lock(path: Path, say: Say) -> Iterator[None]:
+    """Hold the lock of a cache, waiting for another build; `say` announces the wait."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another build to finish ...")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def point(link: Path, target: Path) -> None:
+    """Let a link lead to a directory next to it, atomically."""
+    fresh = link.with_name(f".{link.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target.name)
+    os.replace(fresh, link)
