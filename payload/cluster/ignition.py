@@ -22,11 +22,10 @@ from ...plugins.module_utils.documents import DocumentError, load_json, load_yam
 from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import Component, Port
 from . import machine_config_daemon, seed
+from .certificates import Certificates
 from .configs import Config, merge
 from .facts import ClusterFacts, build, single_node
-from .pki import Signer
 
-PKI = "/etc/kubernetes/pki"
 STORE = "/var/lib/etcd"
 BOOTSTRAP = "/opt/openshift"
 DAEMON = "/usr/local/bin/machine-config-daemon"
@@ -36,11 +35,6 @@ ACCOUNT_TOKEN = "/etc/kubernetes/controller-token"
 PULL_SECRET = "/var/lib/kubelet/config.json"
 LIVE_PULL_SECRET = "/root/.docker/config.json"
 ROLES = ("master", "worker", "arbiter")
-SERVER_SIGNERS = (
-    "kube-apiserver-localhost-signer",
-    "kube-apiserver-service-network-signer",
-    "kube-apiserver-lb-signer",
-)
 
 _CONTAINER = (
     "/usr/bin/podman run --name {name} --replace --rm --privileged --net=host --pid=host --uts=host "
@@ -121,7 +115,7 @@ def render(
     facts = build(cluster, hosts, images, invoker)
     extra = _documents(manifests)
     trust = dict(node_files) if node_files is not None else live_node_files()
-    pki = _Pki(facts, tls_dir)
+    pki = Certificates(facts, tls_dir)
     tokens = {
         secrets.token_urlsafe(32): {
             "name": "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
@@ -243,51 +237,8 @@ def kubeconfig(facts: ClusterFacts, server: str, bundle: str, *, token: str) -> 
     )
 
 
-class _Pki:
-    """Certificates of one cluster."""
-
-    def __init__(self, facts: ClusterFacts, tls_dir: Path) -> None:
-        domain = facts["domain"]
-        own = [address for host in facts["hosts"] for address in host["addresses"]]
-        addresses = [*facts["api_vips"], *own, "127.0.0.1", "::1"]
-        names = [
-            f"api.{domain}",
-            f"api-int.{domain}",
-            "localhost",
-            "kubernetes",
-            "kubernetes.default",
-            "kubernetes.default.svc",
-            *dict.fromkeys(addresses),
-        ]
-        self.bundle = "".join((tls_dir / f"{name}.crt").read_text().strip() + "\n" for name in SERVER_SIGNERS)
-        self.admin = Signer.read(tls_dir, "admin-kubeconfig-signer")
-        self.server = Signer.read(tls_dir, "kube-apiserver-lb-signer").issue("kube-apiserver", names=names)
-        self.member = self.admin.issue("system:kube-apiserver", organizations=["system:masters"], client=True)
-        self.kubelets = Signer.create("kubelet-signer")
-        self.root = Signer.create("root-ca")
-        self.machine_config = self.root.issue(
-            "system:machine-config-server", names=[f"api-int.{domain}", *dict.fromkeys(addresses)]
-        )
-        ingress = Signer.create("ingress-operator")
-        self.router = ingress.issue(f"*.apps.{domain}", names=[f"*.apps.{domain}"])
-        self.router_ca = ingress.pair.certificate
-
-    def files(self) -> list[Config]:
-        """Return the certificates and keys of a control-plane member, below `/etc/kubernetes/pki`."""
-        pairs = {
-            "server": self.server,
-            "member": self.member,
-            "kubelet-signer": self.kubelets.pair,
-            "machine-config-server": self.machine_config,
-        }
-        found = [_file(f"{PKI}/client-ca.crt", self.admin.pair.certificate + self.kubelets.pair.certificate, 0o644)]
-        for name, pair in pairs.items():
-            found += [_file(f"{PKI}/{name}.crt", pair.certificate, 0o644), _file(f"{PKI}/{name}.key", pair.key, 0o600)]
-        return found
-
-
 def _disk_config(
-    facts: ClusterFacts, role: str, cluster: Mapping[str, Any], settings: Mapping[str, str], pki: _Pki
+    facts: ClusterFacts, role: str, cluster: Mapping[str, Any], settings: Mapping[str, str], pki: Certificates
 ) -> Config:
     pointer = {
         "url": f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import base64
 import logging
-import os
 import signal
 import socket
 import ssl
@@ -16,19 +15,20 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from ...plugins.module_utils.addresses import Version, version
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.vocabulary import Port
-from . import cloud
+from . import cloud, kubelet_server
 from . import facts as cluster_facts
 from .conditions import condition, merged
 from .keepalived import Instance, Keepalived, interface_for
 from .kube import STRATEGIC, KubeClient, KubeError, Object
+from .machine import Machine
+from .mirror_pods import MIRROR, MirrorPods
 from .pki import Signer, request
-from .pods import MIRROR, RETRY_SECONDS, ContainerPod, MirrorPods, NodeContext, Pod, RouterPod, retry, write
+from .pods import RETRY_SECONDS, ContainerPod, NodeContext, Pod, RouterPod, retry, write
 from .settings import seconds
 from .store import now
 
@@ -60,6 +60,7 @@ class Kubelet:
         self.options = options
         self.etc: Path = options.config_dir
         self.host: Path = options.host_root
+        self.machine = Machine(self.host)
         self.facts = cluster_facts.load(self.etc / "cluster.json")
         self.name = options.name or self._host_name()
         self.role = self._role()
@@ -210,7 +211,7 @@ class Kubelet:
         if self.facts["platform"] in cloud.PLATFORMS:
             taints.append({"key": cloud.UNINITIALIZED, "value": "true", "effect": "NoSchedule"})
         try:
-            annotations = load_json(self._read(ANNOTATIONS), name=ANNOTATIONS)
+            annotations = load_json(self.machine.read(ANNOTATIONS), name=ANNOTATIONS)
         except FileNotFoundError:
             annotations = {}
         metadata = {"name": self.name, "labels": labels, "annotations": annotations}
@@ -269,7 +270,7 @@ class Kubelet:
             else condition("Ready", False, "KubeletNotReady", network)
         )
         self.conditions = merged(self.conditions, [{**entry, **heartbeat} for entry in (*fine, ready)])
-        capacity = self._capacity()
+        capacity = self.machine.capacity()
         return {
             "addresses": [
                 *({"type": "InternalIP", "address": a} for a in self.addresses),
@@ -278,48 +279,9 @@ class Kubelet:
             "capacity": capacity,
             "allocatable": capacity,
             "conditions": self.conditions,
-            "nodeInfo": self._info(),
+            "nodeInfo": self.machine.info(self.facts["version"]),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self.options.port}},
         }
-
-    def _capacity(self) -> dict[str, str]:
-        memory = next(
-            line.split()[1] for line in self._read("/proc/meminfo").splitlines() if line.startswith("MemTotal:")
-        )
-        disk = os.statvfs(self.host)
-        return {
-            "cpu": str(os.cpu_count() or 1),
-            "memory": f"{memory}Ki",
-            "pods": "250",
-            "hugepages-1Gi": "0",
-            "hugepages-2Mi": "0",
-            "ephemeral-storage": f"{disk.f_blocks * disk.f_frsize // 1024}Ki",
-        }
-
-    def _info(self) -> dict[str, str]:
-        system = os.uname()
-        release = dict(line.split("=", 1) for line in self._read("/etc/os-release").splitlines() if "=" in line)
-        return {
-            "machineID": self._optional("/etc/machine-id"),
-            "systemUUID": self._optional("/sys/class/dmi/id/product_uuid").lower(),
-            "bootID": self._optional("/proc/sys/kernel/random/boot_id"),
-            "kernelVersion": system.release,
-            "osImage": release.get("PRETTY_NAME", "").strip('"'),
-            "operatingSystem": "linux",
-            "architecture": "amd64",
-            "containerRuntimeVersion": "podman://4",
-            "kubeletVersion": cluster_facts.kubernetes_version(self.facts["version"]),
-            "kubeProxyVersion": "",
-        }
-
-    def _read(self, path: str) -> str:
-        return (self.host / path.lstrip("/")).read_text()
-
-    def _optional(self, path: str) -> str:
-        try:
-            return self._read(path).strip()
-        except OSError:
-            return ""
 
     # Virtual addresses
 
@@ -348,9 +310,7 @@ class Kubelet:
             write(folder / "own.key", own.key)
             write(folder / "own.crt", own.certificate)
             tls.load_cert_chain(folder / "own.crt", folder / "own.key")
-        server = _KubeletServer(("::", self.options.port), _Handler)
-        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        kubelet_server.start(self.options.port, tls)
         if not certificate.exists():
             self._certificate(
                 self.client.again(), certificate, key, "kubernetes.io/kubelet-serving", (self.name, *self.addresses)
@@ -395,32 +355,6 @@ class Kubelet:
             runner = RouterPod if pod["metadata"]["name"].startswith("router-default") else ContainerPod
             self.pods[uid] = runner(self._context(), pod)
             threading.Thread(target=self.pods[uid].run, daemon=True).start()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    timeout = 30
-
-    def do_GET(self) -> None:
-        text = "ok" if self.path == "/healthz" else "Unauthorized"
-        self.send_response(200 if self.path == "/healthz" else 401)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        log.debug(format, *args)
-
-
-class _KubeletServer(ThreadingHTTPServer):
-    address_family = socket.AF_INET6
-    daemon_threads = True
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        super().server_bind()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        log.debug("connection from %s ended early", client_address)
 
 
 def parser() -> argparse.ArgumentParser:

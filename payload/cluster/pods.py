@@ -1,4 +1,4 @@
-"""Pods of a node: how they run, and their status, which is that of the container."""
+"""Pods of a node that the API has, and how they run: containers of podman, and the router in this process."""
 
 from __future__ import annotations
 
@@ -7,24 +7,19 @@ import logging
 import os
 import re
 import shlex
-import ssl
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from ...plugins.module_utils.addresses import in_url
-from ...plugins.module_utils.vocabulary import Component, Port
-from .conditions import condition, merged
 from .facts import ClusterFacts
 from .kube import KubeClient, KubeError, Object
 from .pod_inputs import InputError, PodInputs
+from .pod_status import pod_status, running, terminated, waiting
 from .router import Router
 from .store import now
 
@@ -35,24 +30,8 @@ LOG_LINES = 10
 """Number of a container's last log lines in its termination message (`terminationMessagePolicy: FallbackToLogsOnError`)."""
 PODMAN_FAILED = 125
 """Exit code of `podman run` when the container could not be created."""
-MIRROR = "kubernetes.io/config.mirror"
 
 
-class Mirror(NamedTuple):
-    """A pod of the control plane: `label` is its key, `port` and `path` answer over HTTPS when it works."""
-
-    namespace: str
-    name: str
-    label: str
-    port: int
-    path: str
-
-
-MIRRORS = (
-    Mirror("openshift-etcd", "etcd", "app", Port.API, "/readyz"),
-    Mirror("openshift-kube-apiserver", "kube-apiserver", "app", Port.API, "/readyz"),
-    Mirror("openshift-machine-config-operator", "machine-config-server", "k8s-app", Port.MACHINE_CONFIG, "/healthz"),
-)
 _PULL = re.compile(
     r"unable to pull|initializing source|pinging container registry|reading manifest|unauthorized", re.IGNORECASE
 )
@@ -71,72 +50,6 @@ def retry(what: str, action: Callable[[], T]) -> T:
                 log.info("%s: %s", what, error)
             said = str(error)
             time.sleep(RETRY_SECONDS)
-
-
-# Status
-
-
-def waiting(reason: str, message: str = "") -> Object:
-    """Return the state of a container that is waiting to start."""
-    return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
-
-
-def running(started: str) -> Object:
-    """Return the state of a container that has run since `started`."""
-    return {"running": {"startedAt": started}}
-
-
-def terminated(code: int, started: str, message: str = "") -> Object:
-    """Return the state of a container that has just ended with an exit code."""
-    reason = "Completed" if code == 0 else "Error"
-    return {
-        "terminated": {
-            "exitCode": code,
-            "reason": reason,
-            "startedAt": started,
-            "finishedAt": now(),
-            **({"message": message} if message else {}),
-        }
-    }
-
-
-def pod_status(
-    phase: str,
-    container: Object,
-    address: str,
-    state: Object,
-    *,
-    ready: bool = False,
-    restarts: int = 0,
-    last: Object | None = None,
-) -> Object:
-    """Return the status of a pod with one container; `last` is the state in which the container ended before it was restarted."""
-    unready = [] if ready else [container["name"]]
-    reason, message = ("", "") if ready else ("ContainersNotReady", f"containers with unready status: {unready}")
-    if phase == "Succeeded":
-        reason, message = "PodCompleted", ""
-    return {
-        "phase": phase,
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "hostIP": address,
-        "startTime": now(),
-        "conditions": merged([], [condition(kind, ready, reason, message) for kind in ("ContainersReady", "Ready")]),
-        "containerStatuses": [
-            {
-                "name": container["name"],
-                "image": container.get("image", ""),
-                "ready": ready,
-                "started": "running" in state,
-                "restartCount": restarts,
-                "state": state,
-                "lastState": last or {},
-            }
-        ],
-    }
-
-
-# Pods that the API has
 
 
 @dataclass(frozen=True)
@@ -348,111 +261,6 @@ class RouterPod(Pod):
         write(self.node.run_dir / "ingress", "-254\n")
         if self.router:
             self.router.stop()
-
-
-# Mirror pods of systemd units
-
-
-class MirrorPods:
-    """The control plane's pods of this node: one systemd unit runs them all.
-
-    They run while it runs, are Ready while they answer here, and have its restart count.
-    """
-
-    UNIT = "kube-apiserver.service"
-
-    def __init__(self, node: NodeContext, name: str) -> None:
-        self.node, self.name = node, name
-        self._posted: dict[str, _Seen] = {}
-        self._since = now()
-
-    def keep(self, *, look: bool = False) -> None:
-        """Post each pod whose state has changed, creating it if it is missing; KubeError if the API refuses.
-
-        systemd is queried when a pod starts or stops answering, and with `look`.
-        """
-        answers = {place: _answers(self.node.address, *place) for place in {(pod.port, pod.path) for pod in MIRRORS}}
-        ready = {pod.name: answers[pod.port, pod.path] for pod in MIRRORS}
-        if (
-            not look
-            and self._posted.keys() == ready.keys()
-            and all(seen.ready == ready[name] for name, seen in self._posted.items())
-        ):
-            return
-        active, restarts = self._unit()
-        for pod in MIRRORS:
-            seen = _Seen(ready[pod.name], ready[pod.name] or active, restarts)
-            if self._posted.get(pod.name) != seen:
-                self._post(pod, seen)
-                self._posted[pod.name] = seen
-
-    def _post(self, pod: Mirror, seen: _Seen) -> None:
-        before = self._posted.get(pod.name)
-        if before and seen.restarts > before.restarts:
-            self._since = now()
-        container = {"name": pod.name, "image": self.node.facts["images"][Component.HYPERKUBE]}
-        state = running(self._since) if seen.runs else waiting("CrashLoopBackOff" if before else "ContainerCreating")
-        status = pod_status(
-            "Running" if seen.runs or before else "Pending",
-            container,
-            self.node.address,
-            state,
-            ready=seen.ready,
-            restarts=seen.restarts,
-        )
-        path = f"/api/v1/namespaces/{pod.namespace}/pods"
-        metadata = {
-            "name": f"{pod.name}-{self.name}",
-            "namespace": pod.namespace,
-            "labels": {pod.label: pod.name},
-            "annotations": {MIRROR: ""},
-        }
-        try:
-            self.node.client.patch(f"{path}/{metadata['name']}/status", {"status": status})
-        except KubeError as error:
-            if error.code != 404:
-                raise
-            spec = {"nodeName": self.name, "hostNetwork": True, "containers": [container]}
-            self.node.client.create(
-                path, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
-            )
-
-    def _unit(self) -> tuple[bool, int]:
-        """Return whether the unit is active, and its number of restarts; (False, 0) without systemd."""
-        command = [
-            *shlex.split(self.node.enter),
-            "systemctl",
-            "show",
-            "-p",
-            "ActiveState",
-            "-p",
-            "NRestarts",
-            self.UNIT,
-        ]
-        try:
-            text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
-        except (OSError, subprocess.SubprocessError):
-            return False, 0
-        shown = dict(line.partition("=")[::2] for line in text.splitlines())
-        return shown.get("ActiveState") == "active", int(shown.get("NRestarts") or 0)
-
-
-class _Seen(NamedTuple):
-    ready: bool
-    runs: bool
-    restarts: int
-
-
-def _answers(address: str, port: int, path: str) -> bool:
-    """Return whether the local endpoint reports that it is healthy, without verifying its certificate."""
-    tls = ssl.create_default_context()
-    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls))
-    try:
-        with opener.open(f"https://{in_url(address)}:{port}{path}", timeout=5):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
 
 
 def write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.cluster import kubelet, pods
+from ansible_collections.agentlab.ocp.payload.cluster import kubelet, mirror_pods, pods
 from ansible_collections.agentlab.ocp.payload.cluster.kube import STRATEGIC, KubeClient, KubeError
 from ansible_collections.agentlab.ocp.payload.cluster.patch import merge_patch, strategic_merge_patch
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.pods import trouble
@@ -229,10 +229,10 @@ def test_mirror_pods_are_ready_as_long_as_they_answer(
 ) -> None:
     """They were created as Ready before the store of the member had begun to follow, and stayed so."""
     answers, unit = {6443: False, 22623: False}, [(True, 0)]
-    monkeypatch.setattr(pods, "_answers", lambda address, port, path: answers[port])
-    monkeypatch.setattr(pods.MirrorPods, "_unit", lambda self: unit[0])
+    monkeypatch.setattr(mirror_pods, "_answers", lambda address, port, path: answers[port])
+    monkeypatch.setattr(mirror_pods.MirrorPods, "_unit", lambda self: unit[0])
     context = pods.NodeContext(kube, FACTS, "192.168.111.20", "", tmp_path, tmp_path, (443, 80))
-    mirrors = pods.MirrorPods(context, "master-0")
+    mirrors = mirror_pods.MirrorPods(context, "master-0")
 
     def states() -> dict[str, tuple[str, bool, int]]:
         mirrors.keep()
