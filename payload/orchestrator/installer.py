@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
-import ipaddress
 import json
 import logging
 import os
@@ -16,11 +14,10 @@ import re
 import signal
 import socket
 import sys
-import tarfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +36,7 @@ from ..node_agent.protocol import Identity
 from ..node_agent.rest import Client
 from . import logs, taints
 from .host import NSENTER, Host, HostError
+from .hosts import FETCHED, find_host, host_addresses, machine_config_requests, stage_of
 from .service import Service, ServiceError
 
 INSTALL_DIR = "/opt/install-dir"
@@ -50,11 +48,8 @@ WAIT_SECONDS, WATCH_SECONDS = 5, 30
 REBOOT_TEXT = "'Installation completed, server is going to reboot.'"
 # Stages of a worker that need the service, which ends with the bootstrap host (upstream's list, without "Writing image to disk").
 WORKER_NEEDS_SERVICE = (Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
-# A host in one of these stages has fetched its config.
-FETCHED = (Stage.IGNITION, Stage.CONFIGURING, Stage.JOINED, Stage.DONE)
 READY_EVENT = "AssistedControllerIsReady"
 _HOSTNAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
-_MCS_LINE = re.compile(r'Pool (?P<pool>\S+) requested by address:"(?P<address>[^"]+):\d+" User-Agent:"Ignition')
 _MCO = "machineconfiguration.openshift.io"
 MACHINE_CONFIGS = f"/apis/{_MCO}/v1/machineconfigs"
 INVOKER = "/api/v1/namespaces/openshift-config/configmaps/openshift-install-manifests"
@@ -298,7 +293,7 @@ class Installer:
         self.until(f"Waiting for {wanted} {role} nodes", enough)
         log.info("Waiting for %s nodes - Done", role)
 
-    def untaint(self, nodes: list[dict[str, Any]]) -> None:
+    def untaint(self, nodes: Sequence[Mapping[str, Any]]) -> None:
         """Remove taints that no cloud provider will remove."""
         for node in nodes:
             for client in self.kube():
@@ -313,7 +308,7 @@ class Installer:
     def workers_that_need_service(self) -> list[str]:
         """Return the names of workers that still need the service on this host."""
         workers = self.service.get(f"{self._cluster_path}/hosts?role=worker")
-        stages = {str(host.get("requested_hostname")): _stage(host) for host in workers}
+        stages = {str(host.get("requested_hostname")): stage_of(host) for host in workers}
         waiting = [name for name, stage in stages.items() if stage in WORKER_NEEDS_SERVICE]
         for name in waiting:
             log.info("Still waiting for worker %s to start the joining process (current stage: %s)", name, stages[name])
@@ -344,7 +339,11 @@ class Installer:
         with self._requests:
             for __, address in machine_config_requests(path.read_text() if path.exists() else ""):
                 host = next((h for h in hosts if address in host_addresses(h)), None)
-                if host and _stage(host) not in FETCHED and host["id"] not in {*self._requested, self.options.host_id}:
+                if (
+                    host
+                    and stage_of(host) not in FETCHED
+                    and host["id"] not in {*self._requested, self.options.host_id}
+                ):
                     stage = Stage.IGNITION if host["role"] == "worker" else Stage.CONFIGURING
                     log.info(
                         "Host %s %r found in mcs logs, moving it to %s state",
@@ -370,7 +369,7 @@ class Installer:
             if kind == "AddHostsCluster":
                 return True
             hosts = self.service.get(f"{path}/hosts?role=master") + self.service.get(f"{path}/hosts?role=arbiter")
-            return sum(1 for host in hosts if _stage(host) == Stage.DONE) >= 2
+            return sum(1 for host in hosts if stage_of(host) == Stage.DONE) >= 2
 
         self.until("Waiting for 2 masters or arbiters that are done", done)
 
@@ -552,45 +551,6 @@ class Installer:
             except ServiceError as error:
                 log.warning("%s", what, extra={"error": error})
             time.sleep(seconds("INSTALLER_POLL_SECONDS", pause))
-
-
-def _stage(host: Mapping[str, Any]) -> str:
-    return str((host.get("progress") or {}).get("current_stage", ""))
-
-
-def machine_config_requests(text: str) -> list[tuple[str, str]]:
-    """Return pool and address of every Ignition request, from the log of a machine-config server."""
-    return [(found["pool"], found["address"].strip("[]")) for found in _MCS_LINE.finditer(text)]
-
-
-def host_addresses(host: dict[str, Any]) -> set[str]:
-    """Return the addresses in a host's inventory, without prefix length, in canonical form."""
-    inventory = load_json(host.get("inventory") or "{}", name="inventory")
-    return {
-        str(ipaddress.ip_interface(address).ip)
-        for nic in inventory.get("interfaces") or ()
-        for address in [*(nic.get("ipv4_addresses") or ()), *(nic.get("ipv6_addresses") or ())]
-    }
-
-
-def find_host(hosts: list[dict[str, Any]], node: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the host that a node is: by name, else by address."""
-    name, addresses = node["metadata"]["name"].lower(), set(node_list.addresses(node))
-    by_name = next((h for h in hosts if str(h.get("requested_hostname", "")).lower() == name), None)
-    return by_name or next((h for h in hosts if host_addresses(h) & addresses), None)
-
-
-def tarball(files: Mapping[str, str | bytes]) -> bytes:
-    """Return a tar.gz of the files that are not empty."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, content in files.items():
-            data = content.encode() if isinstance(content, str) else content
-            if data:
-                info = tarfile.TarInfo(name)
-                info.size, info.mtime = len(data), int(time.time())
-                archive.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
 
 
 def parser() -> argparse.ArgumentParser:

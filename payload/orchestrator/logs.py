@@ -1,10 +1,15 @@
-"""Logs in the format of upstream's programs: lines of logrus, `time="…" level=info msg="…"`, with an error as a field of its own."""
+"""Logs in the format of upstream's programs: lines of logrus, `time="…" level=info msg="…"`, with an error as a field of its own.
+
+The service gets them in an archive.
+"""
 
 from __future__ import annotations
 
+import io
 import logging
+import tarfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ...plugins.module_utils.log import quote
 
@@ -29,3 +34,16 @@ def setup(handlers: Iterable[logging.Handler]) -> None:
     root.handlers[:] = handlers
     for handler in root.handlers:
         handler.setFormatter(LogrusFormatter())
+
+
+def tarball(files: Mapping[str, str | bytes]) -> bytes:
+    """Return a tar.gz of the files that are not empty."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            if data:
+                info = tarfile.TarInfo(name)
+                info.size, info.mtime = len(data), int(time.time())
+                archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..cluster.kube import KubeClient, KubeError
 from ..cluster.resources import RESOURCES
-from .installer import tarball
+from .logs import tarball
 
 FOLDER = "must-gather.local/must-gather"
 

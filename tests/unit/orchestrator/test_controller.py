@@ -14,9 +14,12 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.cluster.kube import KubeError
 from ansible_collections.agentlab.ocp.payload.cluster.patch import merge_patch
 from ansible_collections.agentlab.ocp.payload.orchestrator import controller as module
-from ansible_collections.agentlab.ocp.payload.orchestrator import logs
+from ansible_collections.agentlab.ocp.payload.orchestrator import finalizing as finalizing_module
+from ansible_collections.agentlab.ocp.payload.orchestrator import joining, logs, operators
+from ansible_collections.agentlab.ocp.payload.orchestrator import olm as olm_module
 from ansible_collections.agentlab.ocp.payload.orchestrator.bare_metal import HOSTS, MACHINES, PROVISIONING, hand_over
-from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller, operator_state
+from ansible_collections.agentlab.ocp.payload.orchestrator.controller import Controller
+from ansible_collections.agentlab.ocp.payload.orchestrator.operators import operator_state
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service
 
 from .conftest import FakeService
@@ -79,7 +82,7 @@ def test_finalizing_stages(played: FakeService, kinds: list[str], between: list[
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, operators
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, []
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
-    Controller(Api(), Service(played.url, ""), config).post_install()
+    Controller(Api(), Service(played.url, ""), config).finalizer.post_install()
     told = [
         json.loads(body) for method, path, body in played.calls if (method, path) == ("PUT", "/v2/clusters/c/progress")
     ]
@@ -114,7 +117,7 @@ def olm(
     played.answers["GET /v2/clusters/c/downloads/files?file_name=custom_manifests.json"] = 200, manifests
     config = {"cluster_id": "c", "invoker": "assisted-installer", "control_plane_count": 3}
     controller = Controller(api, Service(played.url, ""), config)
-    controller.olm()
+    controller.finalizer.olm()
     return [
         json.loads(body)
         for method, path, body in played.calls
@@ -165,7 +168,7 @@ def test_manifests_of_operators_without_a_service() -> None:
     api = Cluster("Succeeded")
     config = {"cluster_id": "c", "invoker": "agent-installer", "control_plane_count": 1}
     controller = Controller(api, Service("http://127.0.0.1:9", ""), config)
-    controller._loop("manifests", controller.apply_without_service)
+    controller._loop("manifests", olm_module.apply_without_service)
     assert api.looks == 3 and api.paths == ["/apis/lvm.topolvm.io/v1alpha1/namespaces/openshift-storage/lvmclusters/x"]
 
 
@@ -236,7 +239,7 @@ def finalizing(played: FakeService, *ending: tuple[int, Any]) -> Cluster:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": []}
     played.answers["GET /v2/clusters/c/monitored-operators"] = 200, [BUILTIN]
     cluster = Cluster()
-    cluster.objects[f"{module.OPERATORS}/console"] = CONSOLE
+    cluster.objects[f"{operators.OPERATORS}/console"] = CONSOLE
     cluster.node("m0")
     return cluster
 
@@ -265,7 +268,7 @@ def test_a_cluster_that_does_not_come_up_is_reported_with_what_is_in_it(played: 
 def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(
     played: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "OPERATORS_SECONDS", 0)
+    monkeypatch.setattr(finalizing_module, "OPERATORS_SECONDS", 0)
     cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
     controller_of(played, cluster).run()
     [end] = told(played, "POST", "/actions/complete-installation")
@@ -274,7 +277,7 @@ def test_operators_that_take_too_long_are_a_failure_though_the_service_waits(
 
 def test_a_router_without_certificate_is_a_failure_of_its_own(played: FakeService) -> None:
     cluster = finalizing(played, (200, {"status": "error", "hosts": []}))
-    cluster.objects[f"{module.OPERATORS}/console"] = {
+    cluster.objects[f"{operators.OPERATORS}/console"] = {
         "metadata": {"name": "console"}, "status": {"conditions": [{"type": "Available", "status": "True"}]},
     }  # fmt: skip
     controller_of(played, cluster).run()
@@ -301,14 +304,14 @@ def test_a_service_that_does_not_know_the_cluster_any_more_ends_the_controller(
     """A deleted cluster at once (after the client's own tries), a refused token after three looks."""
     controller = controller_of(played, Cluster())
     played.answers["GET /v2/clusters/c?exclude-hosts=true"] = code, {"reason": "no"}
-    controller.post_install = lambda: None
-    assert not controller.until_over()
+    controller.finalizer.post_install = lambda: None
+    assert not controller.finalizer.until_over()
     assert [call[:2] for call in played.calls] == [("GET", "/v2/clusters/c?exclude-hosts=true")] * looks
 
 
 def test_a_stage_is_reported_until_the_service_takes_it(played: FakeService) -> None:
     played.answers["PUT /v2/clusters/c/progress"] = [(409, {}), (409, {}), (200, {})]
-    controller_of(played, Cluster()).finalizing("Done")
+    controller_of(played, Cluster()).finalizer.finalizing("Done")
     assert len(told(played, "PUT", "/progress")) == 3
 
 
@@ -316,9 +319,9 @@ def test_logs_of_a_cluster_that_does_not_answer_are_tried_again(played: FakeServ
     cluster = Cluster()
     cluster.broken.add("/api/v1/nodes")
     controller = controller_of(played, cluster)
-    controller.failed = True
+    controller.session.failed = True
     threading.Timer(0.2, cluster.broken.clear).start()
-    controller.upload_logs()
+    controller.own_log.send_final()
     assert "must-gather.tar.gz" in uploaded(played)
     assert list(members(next(b for m, p, b in played.calls if "/logs?" in p).partition(b"\r\n\r\n")[2])) == [
         "assisted-installer-controller.logs"
@@ -348,9 +351,9 @@ def test_nodes_get_the_labels_of_their_hosts_when_they_are_ready(played: FakeSer
     for name, ready in (("w0", True), ("w1", False), ("m0", True)):
         cluster.node(name, ready)
     controller = controller_of(played, cluster)
-    assert not controller.label_nodes(cluster)
+    assert not controller.joining.label_nodes(cluster)
     cluster.node("w1")
-    assert controller.label_nodes(cluster)
+    assert controller.joining.label_nodes(cluster)
     labels = {"metadata": {"labels": {"zone": "z1"}}}
     assert cluster.patches == [("/api/v1/nodes/w0", labels), ("/api/v1/nodes/w1", labels)]
     assert cluster.objects["/api/v1/nodes/w0"]["metadata"]["labels"] == {"a": "b", "zone": "z1"}
@@ -360,12 +363,12 @@ def test_the_workers_pool_is_paused_while_a_node_goes_to_another(played: FakeSer
     hosts = [labelled_host("w0", machine_config_pool_name="infra")]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
     cluster = Cluster()
-    cluster.objects[module.WORKER_POOL] = {"spec": {"paused": False}}
+    cluster.objects[joining.WORKER_POOL] = {"spec": {"paused": False}}
     controller = controller_of(played, cluster)
-    assert not controller.label_nodes(cluster)
+    assert not controller.joining.label_nodes(cluster)
     cluster.node("w0")
-    assert controller.label_nodes(cluster)
-    assert [patch for path, patch in cluster.patches if path == module.WORKER_POOL] == [
+    assert controller.joining.label_nodes(cluster)
+    assert [patch for path, patch in cluster.patches if path == joining.WORKER_POOL] == [
         {"spec": {"paused": True}}, {"spec": {"paused": False}},
     ]  # fmt: skip
 
@@ -385,7 +388,7 @@ def test_loops_run_only_where_there_is_something_to_do(played: FakeService, plat
 
 def test_labels_are_no_more_looked_for_when_no_host_has_any(played: FakeService) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [labelled_host("m0", node_labels="")]}
-    assert controller_of(played, Cluster()).label_nodes(Cluster())
+    assert controller_of(played, Cluster()).joining.label_nodes(Cluster())
 
 
 def test_a_refused_token_ends_one_loop_though_others_continue(played: FakeService) -> None:
@@ -393,12 +396,12 @@ def test_a_refused_token_ends_one_loop_though_others_continue(played: FakeServic
     controller = controller_of(played, Cluster(), invoker="agent-installer")
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 401, {"reason": "no"}
     other = threading.Thread(
-        target=controller._loop, args=("certificate requests", controller.approve_requests), daemon=True
+        target=controller._loop, args=("certificate requests", controller.joining.approve_requests), daemon=True
     )
     other.start()
-    controller._loop("node status", controller.update_hosts)
+    controller._loop("node status", controller.joining.update_hosts)
     assert len(played.calls) == 3
-    controller.done.set()
+    controller.session.done.set()
     other.join(5)
 
 
@@ -458,7 +461,7 @@ def test_stages_of_a_node_that_joins(played: FakeService, stage: str, ready: boo
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
     cluster = Cluster()
     cluster.node("w0", ready)
-    assert not controller_of(played, cluster).update_hosts(cluster)
+    assert not controller_of(played, cluster).joining.update_hosts(cluster)
     assert stages_of(played) == [("w0", name) for name in told]
 
 
@@ -469,7 +472,7 @@ def test_a_node_that_is_done_is_reported_with_its_boots(played: FakeService) -> 
     controller = controller_of(played, cluster)
     for boot, ready in (("a", False), ("b", False), ("b", True)):
         cluster.node("w0", ready)["status"]["nodeInfo"] = {"bootID": boot}
-        controller.update_hosts(cluster)
+        controller.joining.update_hosts(cluster)
     [event] = [json.loads(body) for method, path, body in played.calls if (method, path) == ("POST", "/v2/events")]
     assert event["message"] == "Node w0 has been rebooted 2 times before completing installation"
     assert (event["name"], event["host_id"], event["cluster_id"]) == ("reboots_for_node", "w0", "c")
@@ -488,7 +491,7 @@ def test_a_node_that_is_done_is_reported_with_its_boots(played: FakeService) -> 
 def test_nodes_are_watched_as_long_as_one_may_join(played: FakeService, statuses: list[str], over: bool) -> None:
     hosts = [node_host(f"w{number}", "Rebooting", status) for number, status in enumerate(statuses)]
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": hosts}
-    assert controller_of(played, Cluster()).update_hosts(Cluster()) is over
+    assert controller_of(played, Cluster()).joining.update_hosts(Cluster()) is over
 
 
 @pytest.mark.parametrize(
@@ -497,13 +500,13 @@ def test_nodes_are_watched_as_long_as_one_may_join(played: FakeService, statuses
 def test_a_host_that_fetched_its_config_is_configuring(played: FakeService, stage: str, told: bool) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = 200, {"hosts": [node_host("w0", stage)]}
     cluster = Cluster()
-    cluster.objects[f"{module.MCS_PODS}?labelSelector=k8s-app=machine-config-server"] = {
+    cluster.objects[f"{joining.MCS_PODS}?labelSelector=k8s-app=machine-config-server"] = {
         "items": [{"metadata": {"name": "mcs"}}]
     }
-    cluster.objects[f"{module.MCS_PODS}/mcs/log"] = (
+    cluster.objects[f"{joining.MCS_PODS}/mcs/log"] = (
         'Pool worker requested by address:"10.0.0.9:1" User-Agent:"Ignition/2.20.0" x'
     )
-    controller_of(played, cluster).update_hosts(cluster)
+    controller_of(played, cluster).joining.update_hosts(cluster)
     assert stages_of(played) == ([("w0", "Configuring")] if told else [])
 
 
@@ -546,7 +549,7 @@ def test_nodes_that_no_one_initializes_lose_their_taint(played: FakeService) -> 
         {"hosts": [node_host("w0", "Joined"), node_host("w1", "Joined")]},
     )
     cluster = Cluster()
-    cluster.objects[module.VERSION] = {"status": {}}
+    cluster.objects[operators.VERSION] = {"status": {}}
     patches: list[Any] = []
     cluster.patch = lambda *arguments: patches.append(arguments)
     for name, ready in (("w0", False), ("w1", True)):
@@ -554,8 +557,8 @@ def test_nodes_that_no_one_initializes_lose_their_taint(played: FakeService) -> 
     controller = controller_of(played, cluster)
     removed = [{"op": "remove", "path": "/spec/taints/1"}], "application/json-patch+json"
     for untaints in (False, True):
-        controller.untaints = untaints
-        controller.update_hosts(cluster)
+        controller.session.untaints = untaints
+        controller.joining.update_hosts(cluster)
         assert patches == ([("/api/v1/nodes/w0", *removed)] if untaints else []), "those that are not ready"
     patches.clear()
     assert not controller.complete()
@@ -584,11 +587,11 @@ def test_what_is_reported_of_an_operator(
     cluster = Cluster()
     if now:
         conditions = [{"type": kind, "status": state, "message": text} for kind, state, text in now]
-        cluster.objects[f"{module.OPERATORS}/console"] = {
+        cluster.objects[f"{operators.OPERATORS}/console"] = {
             "metadata": {"name": "console"},
             "status": {"conditions": conditions},
         }
-    controller_of(played, cluster)._operators_available()
+    controller_of(played, cluster).finalizer.operators.builtin_available()
     reports = [
         json.loads(body)
         for method, path, body in played.calls

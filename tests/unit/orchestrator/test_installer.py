@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.orchestrator import hosts as hosts_module
 from ansible_collections.agentlab.ocp.payload.orchestrator import installer
 from ansible_collections.agentlab.ocp.payload.orchestrator.host import HostError
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service, ServiceError
@@ -559,7 +560,7 @@ def test_requests_in_the_machine_config_servers_log() -> None:
         'Pool worker requested by address:"[fd00::23]:1234" User-Agent:"Ignition/2.20.0" Accept-Header: "x"\n'
         'Pool worker requested by address:"10.0.0.9:1" User-Agent:"curl/8" Accept-Header: "x"\n'
     )
-    assert installer.machine_config_requests(text) == [("master", "192.168.111.21"), ("worker", "fd00::23")]
+    assert hosts_module.machine_config_requests(text) == [("master", "192.168.111.21"), ("worker", "fd00::23")]
 
 
 def test_hosts_are_found_by_name_or_address() -> None:
@@ -571,6 +572,6 @@ def test_hosts_are_found_by_name_or_address() -> None:
 
     hosts = [host("m0", "fd00:0::20/64"), host("m1", "fd00::21/64")]
     node = {"metadata": {"name": "M1"}, "status": {"addresses": [{"type": "InternalIP", "address": "fd00::20"}]}}
-    assert installer.find_host(hosts, node) is hosts[1]
+    assert hosts_module.find_host(hosts, node) is hosts[1]
     node["metadata"] = {"name": "other"}
-    assert installer.find_host(hosts, node) is hosts[0]
+    assert hosts_module.find_host(hosts, node) is hosts[0]

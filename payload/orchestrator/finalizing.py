@@ -1,0 +1,186 @@
+"""The end of an installation with a service that stays: the controller goes through the finalizing stages."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.vocabulary import Finalizing, Status
+from . import olm
+from .operators import Monitored, Operators
+from .service import ServiceError
+from .session import AUTHORIZATION_ERRORS, Session, Stopped
+
+INGRESS_CERT = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
+# Upstream's poll intervals: of operators and the end of the installation, of the router.
+PROGRESS_SECONDS, ROUTER_SECONDS = 60.0, 10.0
+OPERATORS_SECONDS = 36000.0
+# Final statuses of a cluster for a controller, and their log messages.
+OVER = {
+    Status.ERROR: "Cluster installation failed.",
+    Status.CANCELLED: "Cluster installation aborted. Signal the status",
+    Status.INSTALLED: "Cluster installation successfully finished.",
+    "adding-hosts": "Cluster is day2",
+}
+log = logging.getLogger("controller")
+
+
+class Finalizer:
+    """The finalizing stages of one installation."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.operators = session, Operators(session)
+
+    def until_over(self) -> bool:
+        """Start the finalizing stages when they are due; wait until the service ends the installation.
+
+        Return False when the service no longer knows the cluster or this program: reports have no receiver.
+        """
+        log.info("monitor cluster installation status")
+        post_install = threading.Thread(target=self.post_install, daemon=True)
+        post_install.start()
+        denied = 0
+        while True:
+            state = ""
+            try:
+                state = self.session.cluster()["status"]
+                denied = 0
+            except ServiceError as error:
+                # One that was deleted does not come back.
+                denied += AUTHORIZATION_ERRORS if error.code == 404 else error.code in (401, 403)
+                log.error(
+                    "Failed to get cluster %s from assisted-service",
+                    self.session.config["cluster_id"],
+                    extra={"error": error},
+                )
+            if state in OVER or denied >= AUTHORIZATION_ERRORS:
+                break
+            self.session.done.wait(self.session.pause(PROGRESS_SECONDS))
+        log.info(
+            "%s",
+            OVER.get(state, f"Got more than {AUTHORIZATION_ERRORS} errors from assisted service in a row, exiting"),
+        )
+        self.session.failed = self.session.failed or state == "error"
+        self.session.done.set()
+        if state:
+            post_install.join()
+        return bool(state)
+
+    def post_install(self) -> None:
+        """Go through the finalizing stages when they are due, and report the result to the service."""
+        try:
+            self.session.until(
+                "Waiting for the cluster to be finalized", lambda: self.session.cluster()["status"] == Status.FINALIZING
+            )
+        except Stopped:
+            return
+        log.info("Start post install configs")
+        stopped = "Stopped waiting for cluster operators to be available"
+        report: list[dict[str, str]] = []
+        try:
+            self.finalizing(Finalizing.CLUSTER_OPERATORS)
+            end = time.monotonic() + OPERATORS_SECONDS
+            try:
+                if not self.session.until(
+                    Finalizing.CLUSTER_OPERATORS,
+                    self.operators.builtin_available,
+                    lambda: time.monotonic() > end,
+                    PROGRESS_SECONDS,
+                ):
+                    raise Stopped("context deadline exceeded")
+            finally:
+                report = self.operators.report()
+            stopped = "Stopped waiting for router ca data"
+            self.finalizing(Finalizing.ROUTER_CA)
+            self.session.until("Start adding ingress ca to cluster", self._upload_ingress, pause=ROUTER_SECONDS)
+        except Stopped as error:
+            log.error("%s: %s", stopped, error)
+            self.session.failed = True
+            end_of_all: dict[str, object] = {"is_success": False, "error_info": f"{stopped}: {error}"}
+            if report:
+                end_of_all["data"] = {"CLUSTER_OPERATORS_REPORT": report}
+        else:
+            end_of_all = {"is_success": True}
+            try:
+                self.olm()
+                self.finalizing(Finalizing.DONE)
+            except Stopped as error:  # the service reports such a cluster as degraded
+                log.warning("Error while initializing OLM operators", extra={"error": error})
+        try:
+            self.session.until(
+                "Start complete installation step", lambda: self._report_end(end_of_all), pause=PROGRESS_SECONDS
+            )
+            log.info("Done complete installation step")
+        except Stopped:
+            log.warning("the end of the installation could not be reported to the service")
+
+    def _report_end(self, body: Mapping[str, object]) -> bool:
+        self.session.service.send("POST", f"{self.session.cluster_path}/actions/complete-installation", body)
+        return True
+
+    def finalizing(self, stage: str) -> None:
+        """Report a finalizing stage, until the service accepts it."""
+
+        def told() -> bool:
+            self.session.service.send("PUT", f"{self.session.cluster_path}/progress", {"finalizing_stage": stage})
+            return True
+
+        self.session.until(f"Finalizing stage: {stage}", told)
+
+    def _upload_ingress(self) -> bool:
+        found = self.session.kube.find(INGRESS_CERT)
+        if found is None:
+            log.warning("fetching default-ingress-cert configmap from openshift-config-managed namespace")
+            return False
+        log.info(
+            "Sending ingress certificate to inventory service. Certificate data %s", found["data"]["ca-bundle.crt"]
+        )
+        self.session.service.send(
+            "POST", f"{self.session.cluster_path}/uploads/ingress-cert", found["data"]["ca-bundle.crt"]
+        )
+        log.info("Ingress ca successfully sent to inventory")
+        return True
+
+    def olm(self) -> None:
+        """Follow the cluster's OLM operators; a stage that the service times out is skipped, and its unfinished operators fail."""
+        self.finalizing(Finalizing.CSV_INITIALIZATION)
+        operators = [operator for operator in self.operators.monitored() if operator.get("operator_type") == "olm"]
+        if not operators:
+            log.info("No OLM operators found.")
+            return
+        stages: tuple[tuple[str, str, Callable[[], bool]], ...] = (
+            (
+                Finalizing.CSV_INITIALIZATION,
+                "Waiting for csv to be created",
+                lambda: all(olm.version_of(self.session.kube, operator) for operator in operators),
+            ),
+            (Finalizing.OLM_MANIFESTS, "Applying manifests", lambda: self._apply_manifests(operators)),
+            (Finalizing.CSV, "Waiting for OLM operators be installed", self.operators.olm_available),
+        )
+        finished = True
+        for stage, what, test in stages:
+            if stage != Finalizing.CSV_INITIALIZATION:
+                self.finalizing(stage)
+            finished = self.session.until(what, test, over=partial(self._timed_out, stage)) and finished
+        if not finished:
+            self.session.until("Updating pending OLM operators", self.operators.fail_unfinished)
+
+    def _timed_out(self, stage: str) -> bool:
+        progress = self.session.cluster().get("progress") or {}
+        return progress.get("finalizing_stage") == stage and bool(progress.get("finalizing_stage_timed_out"))
+
+    def _apply_manifests(self, operators: Sequence[Monitored]) -> bool:
+        if not all(olm.version_of(self.session.kube, operator) for operator in operators):
+            return False
+        text = self.session.service.download(
+            f"{self.session.cluster_path}/downloads/files?file_name=custom_manifests.json"
+        )
+        names = {operator["name"] for operator in operators}
+        return olm.apply_all(
+            self.session.kube,
+            [entry["content"] for entry in load_json(text or b"[]", name="olm operators") if entry["name"] in names],
+        )
