@@ -27,8 +27,8 @@ from ..cluster.settings import seconds
 from ..cluster.store import now
 from . import logs, olm, taints
 from .bare_metal import hand_over
+from .control_plane import INVOKER, READY_EVENT
 from .finalizing import PROGRESS_SECONDS, Finalizer
-from .installer import INVOKER, READY_EVENT
 from .joining import Joining
 from .olm import NAMESPACE
 from .operators import VERSION

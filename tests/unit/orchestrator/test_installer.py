@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.orchestrator import bootstrap as bootstrap_module
+from ansible_collections.agentlab.ocp.payload.orchestrator import control_plane, installer
 from ansible_collections.agentlab.ocp.payload.orchestrator import hosts as hosts_module
-from ansible_collections.agentlab.ocp.payload.orchestrator import installer
 from ansible_collections.agentlab.ocp.payload.orchestrator.host import HostError
 from ansible_collections.agentlab.ocp.payload.orchestrator.service import Service, ServiceError
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
@@ -89,6 +90,11 @@ REQUIRED = {"infra-env-id": "i", "cluster-id": "c", "host-id": "h", "boot-device
 def options(played: FakeService) -> argparse.Namespace:
     required = {**REQUIRED, "role": "bootstrap", "url": played.url}
     return installer.parser().parse_args([f"--{name}={value}" for name, value in required.items()])
+
+
+def control_plane_of(played: FakeService, host: Path) -> control_plane.ControlPlane:
+    made = installer.Installation(options(played), Service(played.url, ""), installer.Host("", host))
+    return installer.Installer(made).control_plane
 
 
 WRITING = [
@@ -192,8 +198,8 @@ class Member:
             "/api/v1/namespaces/assisted-installer/events": {
                 "items": [{"metadata": {"name": "AssistedControllerIsReady"}}]
             },
-            installer.INVOKER: {"data": {"invoker": invoker}},
-            f"{installer.MACHINE_CONFIGS}/rendered-1": {"kind": "MachineConfig"},
+            control_plane.INVOKER: {"data": {"invoker": invoker}},
+            f"{control_plane.MACHINE_CONFIGS}/rendered-1": {"kind": "MachineConfig"},
         }
 
     def get(self, path: str) -> dict[str, Any]:
@@ -204,7 +210,7 @@ class Member:
 def bootstrap(played: FakeService, host: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
     """A cluster that comes up as soon as bootkube is started; `hosts` are what the service knows."""
     member = Member("agent-installer")
-    monkeypatch.setattr(installer.Installer, "kube_get", lambda self, path: member.get(path))
+    monkeypatch.setattr(control_plane.ControlPlane, "kube_get", lambda self, path: member.get(path))
     played.answers["GET /v2/clusters/c/downloads/files?file_name=bootstrap.ign"] = 200, BOOTSTRAP
     hosts = [
         machine("h", "10.0.0.1", "master"),
@@ -273,16 +279,16 @@ def test_bootstrap_reports_who_fetched_a_config(played: FakeService, host: Path,
 def test_bootstrap_waits_for_workers_only_if_the_service_ends_with_it(
     played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, invoker: str, asked: bool
 ) -> None:
-    bootstrap.objects[installer.INVOKER]["data"]["invoker"] = invoker
+    bootstrap.objects[control_plane.INVOKER]["data"]["invoker"] = invoker
     waiting = [["w0", "w1"], ["w1"], []]
-    monkeypatch.setattr(installer.Installer, "workers_that_need_service", lambda self: waiting.pop(0))
+    monkeypatch.setattr(control_plane.ControlPlane, "workers_that_need_service", lambda self: waiting.pop(0))
     assert install(played, "bootstrap") == 0
     assert played.stages()[-1] == ("Rebooting", "")
     assert (not waiting) is asked
 
 
 def test_workers_need_the_service_until_they_reboot(played: FakeService, host: Path) -> None:
-    made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
+    made = control_plane_of(played, host)
     stages = (
         "Starting installation",
         "Installing",
@@ -297,7 +303,7 @@ def test_workers_need_the_service_until_they_reboot(played: FakeService, host: P
 
 
 def test_masters_are_consistent_when_their_configs_exist(played: FakeService, host: Path, bootstrap: Member) -> None:
-    made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
+    made = control_plane_of(played, host)
     assert made.masters_consistent()
     notes = bootstrap.nodes[0]["metadata"]["annotations"]
     for changes in ({"currentConfig": "rendered-0"}, {"desiredConfig": "rendered-0"}, {"desiredConfig": ""}):
@@ -306,7 +312,7 @@ def test_masters_are_consistent_when_their_configs_exist(played: FakeService, ho
         assert not made.masters_consistent(), changes
         notes.clear()
         notes.update(before)
-    bootstrap.objects[f"{installer.MACHINE_CONFIGS}/rendered-0"] = {"kind": "MachineConfig"}
+    bootstrap.objects[f"{control_plane.MACHINE_CONFIGS}/rendered-0"] = {"kind": "MachineConfig"}
     notes[f"{MCO}/currentConfig"] = "rendered-0"
     assert made.masters_consistent(), "a node may be on its way, if where it goes is known"
     bootstrap.nodes.clear()
@@ -409,7 +415,7 @@ def test_the_disk_is_named_as_the_kernel_does(played: FakeService, host: Path) -
 def test_a_bootstrap_host_gets_some_name_if_it_has_none(
     played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, name: str, made: bool
 ) -> None:
-    monkeypatch.setattr(installer.socket, "gethostname", lambda: name)
+    monkeypatch.setattr(bootstrap_module.socket, "gethostname", lambda: name)
     assert install(played, "bootstrap") == 0
     commands = (host / "commands").read_text().splitlines()
     given = [command for command in commands if command.startswith("hostnamectl set-hostname random-hostname-")]
@@ -438,7 +444,7 @@ def test_the_bootstrap_host_initializes_nodes_that_no_one_else_does(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(installer.Installer, "kube", lambda self: [Client()])
+    monkeypatch.setattr(control_plane.ControlPlane, "kube", lambda self: [Client()])
     assert install(played, "bootstrap", "--openshift-version", "4.22.0") == 0
     assert paths == (["/api/v1/nodes/m1"] if goes else [])
 
@@ -449,7 +455,7 @@ def test_hosts_that_are_known_to_have_their_config_are_not_reported_again(played
     stages = ("Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done")
     hosts = [machine(stage, f"10.0.0.{number}", "worker", stage) for number, stage in enumerate(stages)]
     log.write_text("".join(MCS_LOG.format("worker", f"10.0.0.{number}") for number in range(len(stages))))
-    made = installer.Installer(options(played), Service(played.url, ""), installer.Host("", host))
+    made = control_plane_of(played, host)
     for __ in range(2):
         made.report_requests(hosts)
     assert played.stages() == [("Waiting for ignition", "")] and played.calls[0][1].endswith(
