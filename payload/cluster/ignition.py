@@ -306,7 +306,7 @@ def _overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _install_config(cluster: Mapping[str, Any], facts: ClusterFacts) -> str:
+def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> str:
     config = {
         "apiVersion": "v1",
         "baseDomain": facts["base_domain"],

@@ -143,7 +143,7 @@ class KubeClient:
             self._connection = connection
         return self._connection
 
-    def _exchange(self, method: str, path: str, body: Any, content_type: str, timeout: float) -> Any:
+    def _exchange(self, method: str, path: str, body: object, content_type: str, timeout: float) -> Any:
         connection = self._open(timeout)
         headers = self._headers()
         data = None

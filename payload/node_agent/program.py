@@ -17,17 +17,17 @@ REQUEST = flags.Flag("request", "", "The request, as JSON")
 ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """JSON, compact."""
     return json.dumps(value, separators=(",", ":"))
 
 
-def marshal(value: Any) -> str:
+def marshal(value: object) -> str:
     """Return JSON as upstream writes a model: keys in order, without false, zero or empty strings; lists stay."""
     return json.dumps(_told(value), separators=(",", ":"), ensure_ascii=False).translate(ESCAPED)
 
 
-def _told(value: Any) -> Any:
+def _told(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _told(value[key]) for key in sorted(value) if value[key] not in ("", 0)}
     if isinstance(value, list):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -178,7 +178,7 @@ def register(me: Identity) -> Conversation:
         yield Wait(me.interval)
 
 
-def runner_request(command: dict[str, Any]) -> dict[str, Any]:
+def runner_request(command: Mapping[str, object]) -> dict[str, Any]:
     """The `next_step_cmd_request` in a register reply. ValueError describes the problem."""
     args = command.get("args") or []
     if not isinstance(args, list) or len(args) != 1:
@@ -197,7 +197,7 @@ def runner_request(command: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def retry_delay(command: dict[str, Any]) -> float:
+def retry_delay(command: Mapping[str, object]) -> float:
     """Seconds until the next step runner is started again after a crash."""
     try:
         return fields.seconds("retry_seconds", command.get("retry_seconds") or 0, LONGEST_PAUSE) or RUNNER_RETRY_SECONDS
@@ -205,7 +205,7 @@ def retry_delay(command: dict[str, Any]) -> float:
         return RUNNER_RETRY_SECONDS
 
 
-def is_step(value: Any) -> bool:
+def is_step(value: object) -> bool:
     """Return whether a value of the service is a model `step`; other values are not run."""
     if (
         not isinstance(value, dict)

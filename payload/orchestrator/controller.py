@@ -82,7 +82,7 @@ class Controller:
             loop.join(self.session.pause(LOOK_SECONDS))
         log.info("Finished all")
 
-    def must_untaint(self, cluster: Mapping[str, Any] | None) -> bool:
+    def must_untaint(self, cluster: Mapping[str, object] | None) -> bool:
         """Return whether nodes wait for a cloud provider without credentials, according to the service or the install-config."""
         config = ""
         if cluster is None:

@@ -88,7 +88,7 @@ class Joining:
                 self.report(host, Stage.CONFIGURING)
         return False
 
-    def _update_host(self, kube: KubeClient, node: Object, host: Mapping[str, Any], known: set[str]) -> None:
+    def _update_host(self, kube: KubeClient, node: Object, host: Mapping[str, object], known: set[str]) -> None:
         name, ready = node["metadata"]["name"], is_true(node, "Ready")
         changed = [address for address in node_list.addresses(node)[:1] if address not in known]
         for address in changed:
@@ -113,7 +113,7 @@ class Joining:
         except (ServiceError, KubeError) as error:
             log.error("Failed to update node %s installation status", name, extra={"error": error})
 
-    def _report_reboots(self, name: str, host: Mapping[str, Any]) -> None:
+    def _report_reboots(self, name: str, host: Mapping[str, object]) -> None:
         # Upstream counts them on the node; here the boots that the node has reported count.
         reboots = max(1, len(self._boots[name]))
         event = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ...plugins.module_utils.documents import load_yaml, load_yaml_all
 from ..cluster.kube import KubeClient, KubeError, Object
@@ -17,7 +16,7 @@ OLM_MANIFESTS = f"/api/v1/namespaces/{NAMESPACE}/configmaps/olm-operator-manifes
 log = logging.getLogger("controller")
 
 
-def version_of(kube: KubeClient, operator: Mapping[str, Any]) -> Object | None:
+def version_of(kube: KubeClient, operator: Mapping[str, object]) -> Object | None:
     """Return the current ClusterServiceVersion of an operator's Subscription; `operator` has its place."""
     namespace = f"{OLM}/{operator['namespace']}"
     subscription = kube.find(f"{namespace}/subscriptions/{operator['subscription_name']}") or {}

@@ -66,7 +66,7 @@ class Service:
         """Return a file."""
         return self.call("GET", path)
 
-    def send(self, method: str, path: str, body: Any) -> Any:
+    def send(self, method: str, path: str, body: object) -> Any:
         """Send JSON and return the decoded answer, None if it is empty."""
         answer = self.call(method, path, json.dumps(body).encode(), "application/json")
         return load_json(answer, name="the answer") if answer.strip() else None

@@ -61,7 +61,7 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
     module.exit_json(**result)
 
 
-def changed(changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def changed(changes: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Return a module's result for changes of the form `{"name", "before", "after"}`."""
     return {
         "changed": bool(changes),

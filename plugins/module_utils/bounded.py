@@ -116,7 +116,7 @@ def _values(text: str, most: int) -> int:
     return count
 
 
-def _deeper(value: Any, depth: int) -> bool:
+def _deeper(value: object, depth: int) -> bool:
     """Return whether lists and mappings are nested deeper than `depth` levels."""
     level = [value] if isinstance(value, (dict, list)) else []
     for __ in range(depth):

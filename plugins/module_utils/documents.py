@@ -104,7 +104,7 @@ _OFF_LOOP_NODES = 200_000
 
 
 async def off_loop(
-    load: Callable[..., T], data: bytes | str, *, name: str, limits: Limits = LIMITS, **options: Any
+    load: Callable[..., T], data: bytes | str, *, name: str, limits: Limits = LIMITS, **options: object
 ) -> T:
     """Return `load(data, ...)` without blocking the event loop: larger documents are read in a thread.
 

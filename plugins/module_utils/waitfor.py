@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +149,7 @@ class Recorder:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    def __call__(self, cluster: Mapping[str, object], events: Sequence[Mapping[str, object]]) -> None:
         for name, what in (("cluster.json", cluster), ("events.json", events)):
             with contextlib.suppress(OSError):
                 write_atomic(self.directory / name, json.dumps(what, indent=1), 0o600)

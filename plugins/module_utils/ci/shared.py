@@ -169,7 +169,7 @@ def kubeconfig(path: Path, proxy: str = "") -> str:
     return dump(data)
 
 
-def _mapping(data: Any) -> dict[str, Any]:
+def _mapping(data: object) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 

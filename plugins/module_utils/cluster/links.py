@@ -168,7 +168,7 @@ def _vlan(link: Link, names: Mapping[str, str]) -> str:
     return f"VLAN {vlan['id']} on {names[vlan['parent']]}" if vlan else ""
 
 
-def _seen_vlan(link: Mapping[str, Any]) -> str:
+def _seen_vlan(link: Mapping[str, object]) -> str:
     return f"VLAN {_data(link).get('id')} on {link.get('link')}" if _kind(link) == "vlan" else "no VLAN"
 
 
@@ -179,5 +179,5 @@ def _same(destination: object, network: str) -> bool:
         return False  # `default`
 
 
-def _via(route: Mapping[str, Any]) -> str:
+def _via(route: Mapping[str, object]) -> str:
     return f"via {route.get('gateway', 'no gateway')} on {route.get('dev')}"

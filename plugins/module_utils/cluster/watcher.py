@@ -83,7 +83,7 @@ class InstallWatcher:
             self._completed()
         return self._console()
 
-    def _kube(self, call: Callable[[], Any]) -> Any:
+    def _kube(self, call: Callable[[], object]) -> Any:
         """Return the call's result; None while the API does not answer (it may be failing over)."""
         try:
             return call()

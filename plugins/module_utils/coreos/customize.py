@@ -233,7 +233,7 @@ def _network(given: Customization, features: Mapping[str, Any]) -> dict[str, byt
 
 
 def customize(
-    given: Customization, features: Mapping[str, Any], notice: Callable[[str], None] = lambda text: None
+    given: Customization, features: Mapping[str, object], notice: Callable[[str], None] = lambda text: None
 ) -> dict[str, bytes]:
     """Return the members of the initramfs for these options; none of them a config when it would be empty.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ def json_object(raw: bytes, path: str) -> dict[str, Any]:
     return value
 
 
-def typed(value: dict[str, Any], key: str, kind: type, path: str, default: Any = ...) -> Any:
+def typed(value: Mapping[str, object], key: str, kind: type, path: str, default: object = ...) -> Any:
     """Return a field of such an object; a missing or null one is `default`, without which it is an error."""
     found = value.get(key)
     if found is None and default is not ...:

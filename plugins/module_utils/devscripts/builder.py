@@ -120,7 +120,7 @@ class Builder:
         self.refused.append(Refusal(name, given.where, f"{name}{value}: {reason}"))
         self.mapped.pop(name, None)
 
-    def put(self, place: str, value: Any, *sources: str) -> None:
+    def put(self, place: str, value: object, *sources: str) -> None:
         """Set a field of the profile, because of the variables `sources`."""
         path: FieldPath = tuple(place.split("."))
         holder: Any = self.raw
@@ -161,7 +161,7 @@ class Builder:
         """Whether the configuration names a release."""
         return bool(self.value("OPENSHIFT_RELEASE_IMAGE"))
 
-    def everywhere(self, field: str, value: Any, *names: str) -> None:
+    def everywhere(self, field: str, value: object, *names: str) -> None:
         """Set a field of the machines of every role that there is."""
         if value is None:
             return
@@ -215,6 +215,6 @@ class Builder:
         return next((name for place, name in self.origin.items() if place[: len(path)] == tuple(path)), None)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = redact(str(value))
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -371,7 +371,7 @@ def _quoted(value: str) -> str:
     return f'"$HOME"{shlex.quote(value[1:])}' if value.startswith("~/") else shlex.quote(value)
 
 
-def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _leaves(value: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the path and value of everything in a mapping that is not a mapping."""
     for key in sorted(value, key=lambda key: key != "baselineCapabilitySet"):
         item = value[key]

@@ -6,9 +6,9 @@ else is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._deps import optional
 from .config import Config
@@ -23,7 +23,7 @@ _APPENDED = {"motd", "containers.conf"}
 _READABLE = {"registries.conf"}
 
 
-def _render(path: Path, data: dict[str, Any]) -> tuple[str, str]:
+def _render(path: Path, data: Mapping[str, object]) -> tuple[str, str]:
     """Name and text of an asset."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".j2":
@@ -35,7 +35,7 @@ def _render(path: Path, data: dict[str, Any]) -> tuple[str, str]:
     return path.stem, environment.from_string(text).render(data)
 
 
-def add_files(config: Config, assets: Path, data: dict[str, Any], absent: Iterable[str] = ()) -> None:
+def add_files(config: Config, assets: Path, data: Mapping[str, object], absent: Iterable[str] = ()) -> None:
     """Add the tree `assets/files`, but for the paths in `absent`."""
     root = assets / "files"
     left_out = set(absent)
@@ -55,7 +55,7 @@ def add_files(config: Config, assets: Path, data: dict[str, Any], absent: Iterab
 
 
 def add_units(
-    config: Config, assets: Path, data: dict[str, Any], enabled: Iterable[str], absent: Iterable[str] = ()
+    config: Config, assets: Path, data: Mapping[str, object], enabled: Iterable[str], absent: Iterable[str] = ()
 ) -> None:
     """Add every unit of `assets/units`; those in `enabled` are enabled, also if the OS brings them."""
     wanted, left_out = list(enabled), set(absent)

@@ -39,7 +39,7 @@ class FieldErrors(list[str]):
         names = ", ".join(quote(name) for name in supported)
         self.append(f"{self.path(path)}: Unsupported value: {quote(value)}: supported values: {names}")
 
-    def duplicate(self, path: str, value: Any) -> None:
+    def duplicate(self, path: str, value: object) -> None:
         """`value` is in the list a second time."""
         self.append(f"{self.path(path)}: Duplicate value: {quote(value)}")
 
@@ -58,7 +58,7 @@ class FieldErrors(list[str]):
             raise InstallerError(f"{prefix}: {self.text()}")
 
 
-def quote(value: Any) -> str:
+def quote(value: object) -> str:
     """`value` as Go prints it in a field error: strings quoted, numbers and booleans bare, the rest as JSON."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)

@@ -36,7 +36,7 @@ def loads(text: str) -> Any:
         ) from None
 
 
-def dumps(value: Any, *, indent: bool = False) -> str:
+def dumps(value: object, *, indent: bool = False) -> str:
     """Write as json.Marshal does, or with `indent` as json.MarshalIndent with two blanks and sorted keys.
 
     `<`, `>`, `&`, U+2028 and U+2029 are escaped. Mappings keep their order without `indent`, as structs do.

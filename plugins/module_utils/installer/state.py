@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ def load(directory: Path) -> dict[str, Any]:
     return state
 
 
-def save(directory: Path, state: dict[str, Any]) -> None:
+def save(directory: Path, state: Mapping[str, object]) -> None:
     """Write the state (0600: it holds keys and tokens)."""
     write_atomic(directory / FILENAME, json.dumps(state).encode(), 0o600)
 

@@ -42,7 +42,7 @@ def connect(uri: str = URI) -> Iterator[Any]:
         connection.close()
 
 
-def lookup(owner: Any, method: str, name: str) -> Any | None:
+def lookup(owner: object, method: str, name: str) -> Any | None:
     """Return `owner.method(name)`, or None if there is no such object or no `owner`."""
     if owner is None:
         return None

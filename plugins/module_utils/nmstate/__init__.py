@@ -8,8 +8,6 @@ The output equals that of `nmstatectl gc` of nmstate 2.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .checks import check
 from .errors import NmstateError
 from .keyfile import files
@@ -20,7 +18,7 @@ from .state import Network
 __all__ = ["LIMITS", "NmstateError", "generate", "load"]
 
 
-def generate(state: Any) -> list[tuple[str, str]]:
+def generate(state: object) -> list[tuple[str, str]]:
     """Return file name and text of every keyfile that a network state needs, in the order of activation.
 
     `state` is the document as nested dictionaries, see `load`; it is not changed. The files hold secrets and must be 0600.

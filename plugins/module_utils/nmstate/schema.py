@@ -29,14 +29,14 @@ def text(value: Any, where: str) -> str:
     return value
 
 
-def flag(value: Any, where: str) -> bool:
+def flag(value: object, where: str) -> bool:
     """A boolean proper."""
     if not isinstance(value, bool):
         raise NmstateError(f"{where}: expected a boolean, not {value!r}")
     return value
 
 
-def boolean(value: Any, where: str) -> bool:
+def boolean(value: object, where: str) -> bool:
     """A boolean, or a word or number for one; not null."""
     if isinstance(value, bool):
         return value
@@ -81,7 +81,7 @@ def optional(kind: Kind) -> Kind:
 def mandatory(kind: Kind) -> Kind:
     """`kind`, but null is refused."""
 
-    def never_null(value: Any, where: str) -> Any:
+    def never_null(value: object, where: str) -> Any:
         if value is None:
             raise NmstateError(f"{where}: null is not allowed")
         return kind(value, where)
@@ -164,14 +164,14 @@ def canonical(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     return f"::ffff:{mapped}" if mapped else str(ip)
 
 
-def scalar(value: Any, where: str) -> str:
+def scalar(value: object, where: str) -> str:
     """A string, also when it was written as a number or boolean, as nmstate takes it outside of interfaces and for OVS."""
     if isinstance(value, bool):
         return str(value).lower()
     return text(str(value) if isinstance(value, (int, float)) else value, where)
 
 
-def anything(value: Any, where: str) -> Any:
+def anything(value: object, where: str) -> Any:
     return value
 
 
@@ -318,11 +318,11 @@ _BRIDGE_OPTIONS = struct(
 _OVS_STP = struct({"enabled": boolean})
 
 
-def _ovs_stp(value: Any, where: str) -> dict[str, Any]:
+def _ovs_stp(value: object, where: str) -> dict[str, Any]:
     return {"enabled": boolean(value, where)} if isinstance(value, (bool, str)) else _OVS_STP(value, where)
 
 
-def _ipsec_interface(value: Any, where: str) -> str:
+def _ipsec_interface(value: object, where: str) -> str:
     return value if value in ("yes", "no") else str(U32(value, where))
 
 
@@ -554,7 +554,7 @@ _RULE = struct(
 _DNS = struct(fields(list_of(scalar), "server", "search", "options"))
 
 
-def _bridge_mappings(value: Any, where: str) -> list[dict[str, Any]]:
+def _bridge_mappings(value: object, where: str) -> list[dict[str, Any]]:
     found = list_of(
         struct({"localnet": scalar, "bridge": scalar, "state": one_of("absent", "present")}, required=("localnet",))
     )(value, where)
@@ -582,7 +582,7 @@ _TOP = struct(
 )
 
 
-def _interface(value: Any, index: int) -> dict[str, Any]:
+def _interface(value: object, index: int) -> dict[str, Any]:
     where = f"interfaces[{index}]"
     if not isinstance(value, dict):
         raise NmstateError(f"{where}: expected a mapping, not {value!r}")
@@ -600,7 +600,7 @@ def _interface(value: Any, index: int) -> dict[str, Any]:
     return interface | {"type": "ethernet" if kind == "veth" else kind, "state": interface.get("state", "up")}
 
 
-def _bounded(state: Any) -> None:
+def _bounded(state: object) -> None:
     """Refuse what is enormous or endless, as YAML aliases can make it."""
     stack = [(state, 0)]
     for __ in range(_NODES):

@@ -7,7 +7,6 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..errors import AgentlabError
 
@@ -23,7 +22,7 @@ class PackageError(AgentlabError, RuntimeError):
     """It is not known which packages are missing, or they cannot be installed."""
 
 
-def distribution(table: Mapping[str, Any], text: str | None = None) -> str:
+def distribution(table: Mapping[str, object], text: str | None = None) -> str:
     """Return the key of `table` that fits this host (or the os-release in `text`): `ID-VERSION`, `ID-MAJOR`, `ID`, or an `ID_LIKE`.
 
     Raises `PackageError` when the table knows none of them.

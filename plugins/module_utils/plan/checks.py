@@ -68,7 +68,7 @@ def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: I
 class _Watched(Mapping[str, Any]):
     """A mapping that records which of its fields were read; all of them if it is iterated."""
 
-    def __init__(self, data: Mapping[str, Any], path: Path, read: set[Path]) -> None:
+    def __init__(self, data: Mapping[str, object], path: Path, read: set[Path]) -> None:
         self._data, self._path, self._read = data, path, read
 
     def __getitem__(self, key: str) -> Any:

@@ -13,7 +13,7 @@ Hide = Callable[[Iterable[str]], object]
 """Takes texts that must not be printed."""
 
 
-def plan_of(given: Mapping[str, Any], hide: Hide) -> Plan:
+def plan_of(given: Mapping[str, object], hide: Hide) -> Plan:
     """Return the option `plan`, or what replaces it (`short`). Raises `PlanError`, `ProfileError` when it is not valid."""
     if given["plan"] is None:
         return short.plan(given)

@@ -209,11 +209,11 @@ def hosts(plan: Plan, run_dir: Path) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def dump(data: Any) -> str:
+def dump(data: object) -> str:
     """Return readable YAML: in the order of the data, without aliases."""
 
     class Dumper(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
+        def ignore_aliases(self, data: object) -> bool:
             return True
 
         def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from ..assisted import watcher
 from ..assisted.client import AssistedClient
@@ -127,7 +127,7 @@ class Gatherer:
         with path.open("rb") as source:
             self._copy(name, source)
 
-    def _json(self, name: str, what: Any) -> None:
+    def _json(self, name: str, what: object) -> None:
         self._write(name, json.dumps(what, indent=1, sort_keys=True))
 
     def _run_dir(self) -> None:

@@ -38,7 +38,7 @@ def of_run(run_dir: Path) -> list[str]:
     return sorted(found)
 
 
-def of_document(data: Any) -> Iterator[str]:
+def of_document(data: object) -> Iterator[str]:
     """Yield the values of all secret keys, also of JSON within strings, such as a pull secret."""
     pending: list[tuple[str, Any]] = [("", data)]
     while pending:

@@ -144,7 +144,7 @@ def _same(one: Fault, other: Fault) -> bool:
     return title(one) == title(other)
 
 
-def _attempt(fault: Fault, action: Callable[[], Any]) -> Any:
+def _attempt(fault: Fault, action: Callable[[], object]) -> Any:
     try:
         return action()
     except (faultd.FaultError, OSError, ValueError) as error:

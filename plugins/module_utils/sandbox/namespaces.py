@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ..documents import load_json, read_file
 from ..errors import LabError
@@ -237,7 +236,7 @@ def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
         )
 
 
-def _start(cluster: str, netns: str, state_dir: Path, spec: dict[str, Any]) -> Running:
+def _start(cluster: str, netns: str, state_dir: Path, spec: Mapping[str, object]) -> Running:
     script = state_dir / "sandbox" / "keeper.py"
     write_atomic(script, inspect.getsource(keeper))
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from .. import state
 from ..plan import certificates, given, secrets, short
@@ -18,7 +17,7 @@ from ..state import owner
 from . import host, namespaces
 
 
-def plan_of(params: Mapping[str, Any], hide: given.Hide) -> Plan:
+def plan_of(params: Mapping[str, object], hide: given.Hide) -> Plan:
     """Return the plan as `given.plan_of`; without the option `plan`, that of a sandbox if the state directory is a running one's."""
     plan = given.plan_of(params, hide)
     if params["plan"] is None and namespaces.find(Path(plan["hypervisor"]["state_dir"])):
@@ -32,7 +31,7 @@ def caller(cluster: str, state_dir: Path) -> owner.Caller:
 
 
 def owner_of(
-    params: Mapping[str, Any], plan: Plan, *, check: bool, services: Collection[str] | None = None
+    params: Mapping[str, object], plan: Plan, *, check: bool, services: Collection[str] | None = None
 ) -> owner.Owner:
     """Return the owner of the cluster: that of the option `plan`, otherwise the caller, who claims it with what is created.
 
@@ -64,7 +63,7 @@ def secured(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets
     return secrets.into(plan, found), found, tls
 
 
-def created(params: Mapping[str, Any]) -> tuple[list[state.Item], owner.Caller]:
+def created(params: Mapping[str, object]) -> tuple[list[state.Item], owner.Caller]:
     """Return what the state directory of the options `cluster` and `state_dir` lists, and the caller."""
     state_dir = Path(short.directory(params))
     return state.load(state_dir)["created"], caller(str(params["cluster"]), state_dir)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..documents import load_json, read_file
 from ..errors import LabError
@@ -170,7 +170,7 @@ def refuse_other(manifest: Manifest, here: Host, plan: str) -> None:
         )
 
 
-def _typed(kind: type[_T], data: Any) -> _T:
+def _typed(kind: type[_T], data: object) -> _T:
     names = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     if not isinstance(data, dict) or set(data) != set(names):
         raise TypeError(f"expected a mapping of {', '.join(names)}")

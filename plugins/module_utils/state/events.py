@@ -153,7 +153,7 @@ def _events(lines: Iterable[bytes]) -> Iterator[Event]:
                 yield found
 
 
-def _is_event(value: Any) -> bool:
+def _is_event(value: object) -> bool:
     if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in _Always.__required_keys__):
         return False
     if value["kind"] not in get_args(Kind) or value["level"] not in get_args(Level):

@@ -38,7 +38,7 @@ def connections(run_dir: Path, report: Path) -> Iterator[Connection]:
                     yield one
 
 
-def _connection(host: str, remote: Mapping[str, Any], names: Mapping[str, str]) -> Connection:
+def _connection(host: str, remote: Mapping[str, object], names: Mapping[str, str]) -> Connection:
     to = str(remote.get("host_id"))
     parts, good = [], []
     for layer, key in (("layer 2", "l2_connectivity"), ("layer 3", "l3_connectivity")):
@@ -60,10 +60,10 @@ def _connection(host: str, remote: Mapping[str, Any], names: Mapping[str, str]) 
     }
 
 
-def _list(found: Any, key: str) -> list[Any]:
+def _list(found: object, key: str) -> list[Any]:
     value = found.get(key) if isinstance(found, dict) else None
     return value if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return printable(redact(str(value))).replace("\n", " ")[:600]
