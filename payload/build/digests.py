@@ -1,4 +1,4 @@
-"""Hashes of what a payload is made of: files with their modes, and what replaces a component."""
+"""Hashes of a payload's inputs: files with their modes, and replacements of components."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Steps:
     def step(self, name: str, key: str, text: str, make: Callable[[Path], None]) -> Path:
         """Return the directory of a step, building it if it does not exist.
 
-        `key` is the hash of its inputs, `text` says what is built, and `make` fills the directory that it gets.
+        `key` is the hash of its inputs, `text` names the step for users, and `make` fills the directory that it gets.
         """
         target = self.cache / "parts" / f"{name}-{key[:16]}"
         if target.exists() and not self.force:
