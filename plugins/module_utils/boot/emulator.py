@@ -1,9 +1,10 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
-Differs from the command `sushy-emulator` in four things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+Differs from the command `sushy-emulator` in five things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
 which upstream omits. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
 (upstream's `SUSHY_EMULATOR_IGNORE_BOOT_DEVICE` replaces it by the floppy). Media go from the download into the pool by a
 rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
+It answers again when libvirtd has been restarted.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ class BootOrderStays:
 
     DEVICE_TYPE_MAP: dict[str, str]
     STORAGE_POOL: str
-    _get_domain: Any
     _logger: Any
     _uri: str
+
+    def _get_domain(self, identity: str, readonly: bool = False) -> Any:
+        """Look the machine up, each time: upstream keeps it with its connection, which ends with libvirtd."""
+        look_up = super()._get_domain.__wrapped__  # type: ignore[misc]
+        return look_up(self, identity, readonly=readonly)
 
     def set_boot_device(self, identity: str, boot_source: str) -> None:
         """Accept, do nothing."""

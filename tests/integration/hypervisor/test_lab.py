@@ -280,6 +280,26 @@ def test_network_boots_without_tftp(lab: Any, guests: None) -> None:
     assert one.play("boot")[0] == 0
 
 
+def bmc_status(one: Any, path: str, user: str = "admin") -> str:
+    """The status of a request to the BMCs, with the lab's password unless `user` has one."""
+    password = json.loads((one.run_dir / "secrets.json").read_text())["bmc"]
+    form = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", str(one.run_dir / "tls" / "ca.crt")]
+    user = user if ":" in user else f"{user}:{password}"
+    output: str = one.enter(*form, "-u", user, f"https://192.168.111.1:8000/redfish/v1{path}")
+    return output
+
+
+def test_bmcs_answer_again_after_libvirtd_was_killed(lab: Any) -> None:
+    """sushy-tools keeps what it looked up, with the connection of then."""
+    one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
+    one.play("prepare")
+    system = f"/Systems/{one.plan['nodes'][0]['uuid']}"
+    assert bmc_status(one, system) == "200"
+    one.enter("sh", "-c", "kill -9 $(cat /run/libvirtd.pid); sleep 0.5")
+    one.play("prepare")
+    assert bmc_status(one, system) == "200"
+
+
 def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
     one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
     one.play("prepare")
@@ -289,23 +309,8 @@ def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
     identity = one.enter("virsh", "domuuid", "s").strip()
     ours = one.plan["nodes"][0]["uuid"]
 
-    password = json.loads((one.run_dir / "secrets.json").read_text())["bmc"]
-
-    def status(path: str, user: str = f"admin:{password}") -> str:
-        url = f"https://192.168.111.1:8000/redfish/v1{path}"
-        form = [
-            "curl",
-            "-s",
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code}",
-            "--cacert",
-            str(one.run_dir / "tls" / "ca.crt"),
-            "-u",
-            user,
-        ]
-        return one.enter(*form, url)
+    def status(path: str, user: str = "admin") -> str:
+        return bmc_status(one, path, user)
 
     assert status(f"/Systems/{ours}") == "200"
     assert status(f"/Systems/{ours}/VirtualMedia/Cd") == "200"
