@@ -23,10 +23,11 @@ from ....plugins.module_utils.documents import load_json
 from .. import protocol
 from ..protocol import API, Conversation, Dispatch, Freeze, Identity, Request, Response, Wait
 from . import hub, install, noop
+from .bmc import Bmcs
 from .download import DownloadError, Downloads
 from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
 from .install import Pace
-from .settings import STEP_SECONDS, Settings, Stopped, SwarmError
+from .settings import BOOT_SECONDS, STEP_SECONDS, Settings, Stopped, SwarmError
 from .stats import Stats, resident_bytes
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Swarm:
         self._certificate = ""
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
         self._image_set = f"{settings.name}-{settings.part[0]}"
+        self._bmcs = Bmcs(settings, self._power_on, self._power_off) if settings.bmc else None
         self._stop = asyncio.Event()
         self.stopped = False
         self._session: aiohttp.ClientSession
@@ -180,7 +182,9 @@ class Swarm:
             wanted = load_json(step["args"][0], name="args")
             host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not set it
             if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
-                self._tasks_of_hosts[host.me.host_id].cancel()  # it has rebooted into the installed system
+                self._end(host)  # it has rebooted into the installed system
+                if self._bmcs:
+                    self._bmcs.installed(host)
 
     async def _live(self, host: Host, after: float) -> None:
         await asyncio.sleep(after)
@@ -207,6 +211,23 @@ class Swarm:
             stats.gave_up[str(error)[:200]] += 1
         finally:
             stats.active -= 1
+
+    def _begin(self, host: Host, after: float) -> None:
+        self._tasks_of_hosts[host.me.host_id] = asyncio.get_running_loop().create_task(self._live(host, after))
+
+    def _end(self, host: Host) -> None:
+        if task := self._tasks_of_hosts.get(host.me.host_id):
+            task.cancel()
+
+    def _power_on(self, host: Host) -> None:
+        """Boot the discovery image, as a host that was never there."""
+        self._end(host)
+        host.installing = host.gone = False
+        self._begin(host, self._pace.seconds(BOOT_SECONDS))
+
+    def _power_off(self, host: Host) -> None:
+        host.silent = True
+        self._end(host)
 
     async def _give_role(self, host: Host) -> None:
         """Assign arbiters as users do, on a hub when they approve a host; the service assigns all other roles."""
@@ -235,7 +256,7 @@ class Swarm:
         if cluster.status != end:
             self._count(self.stats.cluster_status, f"cluster {cluster.id}", end)
         for host in hosts:
-            self._tasks_of_hosts[host.me.host_id].cancel()
+            self._end(host)
 
     def _count(self, table: dict[str, int], key: str, status: str) -> bool:
         """Record a status; return whether it has changed."""
@@ -284,11 +305,15 @@ class Swarm:
             self.stats.baseline_bytes = resident_bytes()
             samples = asyncio.get_running_loop().create_task(self._sample())
             try:
+                if self._bmcs:
+                    await self._bmcs.listen()
                 await self._set_up()
                 self.stats.clusters = len(self.clusters)
                 if not self.stopped:
                     await self._all()
             finally:
+                if self._bmcs:
+                    await self._bmcs.close()
                 await cancel([*self._tasks, *self._tasks_of_hosts.values(), samples])
                 self.stats.sample()
                 if not settings.keep:
@@ -317,7 +342,10 @@ class Swarm:
         for at, host in enumerate(self.hosts):
             of.setdefault(host.cluster.number, []).append(host)
             first.setdefault(host.cluster.number, at * apart)
-            self._tasks_of_hosts[host.me.host_id] = asyncio.get_running_loop().create_task(self._live(host, at * apart))
+            if not self._bmcs:
+                self._begin(host, at * apart)
+        if self._bmcs:
+            self._bmcs.add(self.hosts)
         gc.collect()
         gc.freeze()
         leaders = [

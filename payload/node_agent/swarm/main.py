@@ -34,7 +34,8 @@ def parser() -> argparse.ArgumentParser:
                 table("downloads", DOWNLOADS),
                 table("thresholds", THRESHOLDS),
                 table("hardware", {name: f"{kind.manufacturer} {kind.product}, {kind.cpus} CPUs, {kind.memory_gib} GiB" for name, kind in PROFILES.items()}),
-                "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do).",
+                "Tokens are read from PULL_SECRET_TOKEN (agents) and USER_AUTH_TOKEN (what users do), the password of the BMCs'\n"
+                "user admin from BMC_PASSWORD; without it any is accepted, on 127.0.0.1 only.",
                 "merge combines the reports of several machines; pack writes the swarm as one executable file,\n"
                 "for machines with Python 3.11, aiohttp and cryptography.",
                 "Exit code 0: every cluster was installed (with --allow-unfinished or --no-install: none failed) and no threshold\n"
@@ -110,6 +111,11 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
     group.add_argument(
         "--download", default="", metavar="NAME,...", help="what each host downloads before it registers (REST mode)"
+    )
+    word(
+        "--bmc",
+        "Redfish BMCs of the hosts at this address, for boots by virtual media; a port alone: of 127.0.0.1",
+        "ADDRESS:PORT",
     )
     group.add_argument(
         "--no-install", dest="install", action="store_false", help="do not start the installation of ready clusters"
@@ -232,6 +238,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         **values,
         agent_token=os.environ.get("PULL_SECRET_TOKEN", ""),
         user_token=os.environ.get("USER_AUTH_TOKEN", ""),
+        bmc_password=os.environ.get("BMC_PASSWORD", ""),
     )
 
 

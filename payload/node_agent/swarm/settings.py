@@ -115,7 +115,8 @@ DOWNLOADS = {
     "ignition": "the discovery Ignition config",
 }
 
-# Seconds that the steps and stages of a real host take; multiplied by `think_time`.
+# Seconds that the boot of the discovery image, the steps and the stages of a real host take; multiplied by `think_time`.
+BOOT_SECONDS = 120.0
 STEP_SECONDS = {
     "inventory": 1.5, "connectivity-check": 10.0, "free-network-addresses": 5.0, "verify-vips": 2.0, "ntp-synchronizer": 0.5,
     "domain-resolution": 0.2, "dhcp-lease-allocate": 3.0, "installation-disk-speed-check": 6.0,
@@ -164,6 +165,7 @@ class Settings:
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that requests 60 (0: as requested).
     `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
     `download`: what each host downloads before it registers, of `DOWNLOADS`.
+    `bmc`: address of the hosts' BMCs, by which they are switched on; without it all appear during `ramp_up`.
     `thresholds`: name of a figure of `THRESHOLDS` -> the most it may be.
     `operators`: OLM operators that each cluster is registered with. `stall`: a cluster of which nothing changes for so long is given up.
     """
@@ -200,6 +202,8 @@ class Settings:
     register_interval: float = 60.0
     poll_limit: float = 0.0
     download: tuple[str, ...] = ()
+    bmc: str = ""
+    bmc_password: str = field(default="", repr=False)
     write_reports: int = 20
     logs_kib: int = 64
     install: bool = True
@@ -240,8 +244,6 @@ class Settings:
             of_kind("--failures", self.failures, FAILURES)
         if sum(self.failures.values()) > 1:
             raise SwarmError(f"--failures: the shares add up to {sum(self.failures.values()):g}, the limit is 1")
-        if self.template and (self.discover or not self.kubeconfig):
-            raise SwarmError("--template: requires --kubeconfig, and cannot be used with --discover")
         unknown = sorted(self.thresholds.keys() - THRESHOLDS.keys())
         if unknown or not all(0 <= most < math.inf for most in self.thresholds.values()):
             raise SwarmError(
@@ -249,15 +251,23 @@ class Settings:
             )
         if self.download:
             of_kind("--download", dict.fromkeys(self.download, 1.0), DOWNLOADS)
+        self._exclusive()
+
+    def _exclusive(self) -> None:
+        """Raise SwarmError for settings that exclude each other."""
+        if self.template and (self.discover or not self.kubeconfig):
+            raise SwarmError("--template: requires --kubeconfig, and cannot be used with --discover")
         if self.download and self.kubeconfig:
             raise SwarmError("--download: cannot be used with --kubeconfig")
+        if self.bmc and self.ramp_up:
+            raise SwarmError("--ramp-up: cannot be used with --bmc, by which hosts are switched on")
         if self.operators and (self.discover or self.kubeconfig):
             raise SwarmError("--operators: cannot be used with --kubeconfig or --discover")
 
     def public(self) -> dict[str, Any]:
         """Return the settings for a report, without secrets."""
         values = asdict(self)
-        for name in ("pull_secret", "agent_token", "user_token", "template"):
+        for name in ("pull_secret", "agent_token", "user_token", "bmc_password", "template"):
             values.pop(name)
         return values | {name: str(values[name] or "") for name in ("report", "kubeconfig")}
 
