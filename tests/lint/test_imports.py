@@ -32,7 +32,7 @@ LAYERS = (
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
-    ("waitfor",),
+    ("reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),
     ("report",),

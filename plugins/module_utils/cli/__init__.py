@@ -78,6 +78,7 @@ TOOLS: dict[str, Verb] = {
     "nmstate": Verb("turn nmstate into NetworkManager keyfiles", "nmstate"),
     "swarm": Verb("load-test an assisted service (--url) with many agents", "swarm"),
     "serve": Verb("start one of the lab's simulators", "serve"),
+    "reproduce": Verb("write a profile, with suggested faults, for what a failed run left", "reproduce"),
     "import": Verb("write the profile for a configuration of dev-scripts", "devscripts", "import_config"),
     "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
     "completion": Verb("print the code that lets a shell complete verbs, options and names", "completion"),

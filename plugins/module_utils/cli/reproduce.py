@@ -1,0 +1,58 @@
+"""`agentlab reproduce DIR|ARCHIVE`: a profile for what a run left."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ..plan import profile, rundir
+from ..plan.profile import ProfileError
+from ..redact import redact
+from ..reproduce import EvidenceError, reproduce
+from ..state import write_atomic
+from ..vocabulary import Exit
+from .terminal import say
+
+
+def main(argv: list[str]) -> int:
+    """Write a profile, with the faults that the first cause suggests, for what a run of agentlab, of dev-scripts or of openshift-install left."""
+    parser = argparse.ArgumentParser(
+        prog="agentlab reproduce",
+        description="Write a profile for what a run left, with the faults that its first cause suggests.",
+        epilog="A run directory of agentlab, artifacts of a CI job, a directory of openshift-install, an archive of these.",
+    )
+    parser.add_argument("evidence", type=Path, metavar="DIR|ARCHIVE", help="what the run left")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the profile to FILE, and FILE.lock.json, instead of standard output",
+    )
+    args = parser.parse_args(argv)
+    try:
+        made = reproduce(args.evidence)
+        profile.validated(profile.parse(rundir.dump(made.raw), str(args.output or "profile")), made.cluster or "ostest")
+        problems: list[str] = []
+    except ProfileError as error:
+        problems = [str(problem) for problem in error.problems]
+    except (EvidenceError, OSError) as error:
+        say(redact(f"agentlab reproduce: {error}"), sys.stderr)
+        return Exit.USAGE
+    say(f"from {made.source}" + (f"; first cause: {redact(made.cause)}" if made.cause else ""), sys.stderr)
+    for fault in made.raw.get("faults") or ():
+        say("fault: " + ", ".join(f"{key} {value}" for key, value in fault.items()), sys.stderr)
+    for line in made.unknown:
+        say(redact(f"unknown: {line}"), sys.stderr)
+    for line in problems:
+        say(redact(f"to be corrected: {line}"), sys.stderr)
+    if args.output is None:
+        sys.stdout.write(made.text())
+    else:
+        write_atomic(args.output, made.text(), 0o644)
+        lock = args.output.with_name(f"{args.output.name}.lock.json")
+        write_atomic(lock, json.dumps(made.lock, indent=2) + "\n", 0o644)
+        say(f"{args.output}: agentlab deploy {args.output}", sys.stderr)
+    return Exit.FAILED if problems else Exit.OK

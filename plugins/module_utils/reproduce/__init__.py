@@ -1,0 +1,164 @@
+"""From what a failed run left to a profile that shows the failure again.
+
+The best source wins: the profile of a run of agentlab, a configuration of dev-scripts, install-config and agent-config. The first
+cause is that of the run page, or what the installer's log says last of a validation or an error; it suggests faults.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..devscripts import importer
+from ..documents import DocumentError, load_json, load_yaml
+from ..plan import profile, rundir
+from ..redact import redact
+from . import shape, suspects
+from .evidence import EvidenceError, File, collect
+
+__all__ = ["EvidenceError", "Reproduction", "reproduce"]
+
+_FAILED = re.compile(
+    r"level=(?:warning|error|fatal) .*?msg=\"?(?P<text>Host \S+ validation: [^\"]+|.*(?:fails a validation|Failed - |timeout while|"
+    r"is error).*?)\"?$"
+)
+_INSTALLED = "To access the cluster as the system:admin user"  # the line of `wait-for install-complete`
+_VERSION = re.compile(r"OpenShift Installer (?:v)?(\d+\.\d+\.\d+[\w.-]*)|Built from commit (\w+)")
+
+
+class Reproduction(NamedTuple):
+    """A profile for a run that others made.
+
+    raw: the profile, with faults that its first cause suggests. cluster: name of the run's cluster, empty if unknown. cause: its
+    first cause. source: kind of the evidence that the profile is from. lock: what belongs to it and is no field of a profile:
+    digests of the evidence, versions, pullspecs. unknown: what could not be determined or taken, a sentence each.
+    """
+
+    raw: dict[str, Any]
+    cluster: str
+    cause: str
+    source: str
+    lock: dict[str, Any]
+    unknown: list[str]
+
+    def text(self) -> str:
+        """Return the profile as YAML, with comments for its origin and for what is unknown."""
+        lines = [f"# From {self.source} of a run" + (f" of cluster {self.cluster}." if self.cluster else ".")]
+        lines += [f"# First cause: {self.cause}"] if self.cause else []
+        lines += [f"# Unknown: {line}" for line in self.unknown]
+        return "\n".join(redact(line) for line in lines) + "\n" + rundir.dump(self.raw)
+
+
+def reproduce(path: Path) -> Reproduction:
+    """Return the profile for what a run left in a directory or an archive. Raises `EvidenceError`."""
+    found = collect(path)
+    documents = {kind: _document(kind, file) for kind, file in found.items() if kind not in ("log", "config")}
+    raw, cluster, names, source, unknown = _profile(found, documents)
+    log = found["log"].data.decode(errors="replace") if "log" in found else ""
+    cause = _cause(documents.get("run"), log)
+    suspect = suspects.of(cause, names) if cause else None
+    if not cause:
+        unknown.append("the first cause: neither a run page nor the installer's log of a failure names one")
+    elif suspect is None and not raw.get("faults"):
+        unknown.append("a fault: the first cause suggests none")
+    if suspect is not None and not raw.get("faults"):
+        if suspect.faults:
+            raw["faults"] = suspect.faults
+        if suspect.fields:
+            raw["nodes"] = profile.merge(raw.get("nodes") or {}, suspect.fields)
+    return Reproduction(raw, cluster, cause, source, _lock(found, documents, log, cause), unknown)
+
+
+def _document(kind: str, file: File) -> Any:
+    load = load_json if kind in ("run", "state", "prowjob") else load_yaml
+    try:
+        found = load(file.data, name=file.name)
+    except DocumentError as error:
+        raise EvidenceError(str(error)) from None
+    if not isinstance(found, dict):
+        raise EvidenceError(f"{file.name}: must be a mapping")
+    return found
+
+
+def _profile(
+    found: Mapping[str, File], documents: Mapping[str, Any]
+) -> tuple[dict[str, Any], str, dict[str, str], str, list[str]]:
+    """The profile, the name of the cluster, its host names and the lab's, the kind of source, and what is unknown."""
+    cluster = str(((documents.get("run") or {}).get("verdict") or {}).get("cluster") or "")
+    install, agent = _configs(documents)
+    if "profile" in documents:
+        plan = documents.get("plan") or {}
+        nodes = [str(node.get("name")) for node in plan.get("nodes") or () if isinstance(node, dict)]
+        return dict(documents["profile"]), cluster, {name: name for name in nodes}, "the profile", []
+    text = _config(found, documents)
+    if text:
+        made = importer.read([text], {"HOME": "~", "USER": "root"}, partial=True)
+        unknown = [f"DEVSCRIPTS_CONFIG: {refusal}" for refusal in made.refused]
+        names = shape.derive(install, agent).names if install else {}
+        return dict(made.raw), made.options.get("cluster", cluster), names, "a configuration of dev-scripts", unknown
+    if install:
+        derived = shape.derive(install, agent)
+        unknown = derived.unknown + ([] if agent else ["agent-config.yaml: the hosts' names, MACs and addresses"])
+        return derived.raw, derived.cluster or cluster, derived.names, "install-config.yaml", unknown
+    raise EvidenceError(
+        f"{next(iter(found.values())).name}: no profile can be made: there is neither a profile, nor a configuration of "
+        "dev-scripts, nor an install-config.yaml or the installer's state"
+    )
+
+
+def _configs(documents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Content of install-config.yaml and agent-config.yaml: the files, else what the installer's state has of them."""
+    pair = []
+    for kind, suffix in (("install-config", "InstallConfig"), ("agent-config", "AgentConfig")):
+        value = documents.get(kind)
+        for name, asset in (documents.get("state") or {}).items() if value is None else ():
+            config = (asset.get("Config") or asset.get("config")) if isinstance(asset, dict) else None
+            if name.endswith((f".{suffix}", f".Optional{suffix}")):
+                value = config if isinstance(config, dict) else value
+        pair.append(value or {})
+    return pair[0], pair[1]
+
+
+def _config(found: Mapping[str, File], documents: Mapping[str, Any]) -> tuple[str, str] | None:
+    """(name, text) of a configuration of dev-scripts: a file, or DEVSCRIPTS_CONFIG in the environment of a CI job."""
+    if "config" in found:
+        return found["config"].name, found["config"].data.decode(errors="replace")
+    pending = [documents.get("prowjob")]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending += value
+        elif isinstance(value, dict):
+            if value.get("name") == "DEVSCRIPTS_CONFIG" and isinstance(value.get("value"), str):
+                return found["prowjob"].name, value["value"]
+            if isinstance(value.get("DEVSCRIPTS_CONFIG"), str):
+                return found["prowjob"].name, value["DEVSCRIPTS_CONFIG"]
+            pending += value.values()
+    return None
+
+
+def _cause(run: Mapping[str, Any] | None, log: str) -> str:
+    verdict = (run or {}).get("verdict") or {}
+    if verdict.get("result") == "installed" or _INSTALLED in log:
+        return ""
+    for cause in verdict.get("causes") or ():
+        text = cause.get("text") if isinstance(cause, dict) else cause
+        if isinstance(text, str) and text:
+            return text
+    failed = [match["text"] for line in log.splitlines() if (match := _FAILED.search(line))]
+    return failed[-1].strip() if failed else ""
+
+
+def _lock(found: Mapping[str, File], documents: Mapping[str, Any], log: str, cause: str) -> dict[str, Any]:
+    verdict = (documents.get("run") or {}).get("verdict") or {}
+    versions = [match[1] or match[2] for match in _VERSION.finditer(log)]
+    return {
+        "evidence": {file.name: hashlib.sha256(file.data).hexdigest() for file in found.values()},
+        "first_cause": redact(cause),
+        "program": verdict.get("program"),
+        "payload": verdict.get("payload"),
+        "installer": versions[0] if versions else None,
+    }

@@ -1,0 +1,250 @@
+"""The profile of a cluster whose install-config and agent-config are known: topology, addresses, networks, machines."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..addresses import family
+from ..plan.topologies import TOPOLOGIES
+
+# Fields of install-config that are laid over the lab's as they are; all others are derived, or named as not taken.
+_KEPT = ("capabilities", "featureSet", "featureGates", "cpuPartitioningMode", "publish")
+_DERIVED = {
+    "apiVersion", "kind", "metadata", "baseDomain", "controlPlane", "arbiter", "compute", "networking", "platform", "fips",
+}  # fmt: skip
+_NOT_TAKEN = {
+    "pullSecret": "a secret; the lab has its own",
+    "sshKey": "the lab has its own key",
+    "additionalTrustBundle": "the lab's registry has a certificate of its own",
+    "additionalTrustBundlePolicy": "there is no trust bundle",
+    "imageDigestSources": "the lab mirrors its own release",
+    "imageContentSources": "the lab mirrors its own release",
+    "proxy": "the lab has no proxy",
+}
+
+
+class Shape(NamedTuple):
+    """A profile that was derived. names: host name in the run -> name of the lab's node; unknown: what could not be taken, and why."""
+
+    raw: dict[str, Any]
+    cluster: str
+    names: dict[str, str]
+    unknown: list[str]
+
+
+def derive(install: Mapping[str, Any], agent: Mapping[str, Any]) -> Shape:
+    """Return the profile for the content of install-config.yaml and agent-config.yaml; fields of a wrong type count as missing."""
+    unknown = [f"install-config.yaml: {name}: {why}" for name, why in _NOT_TAKEN.items() if install.get(name)]
+    others = sorted(install.keys() - _DERIVED - {*_KEPT} - _NOT_TAKEN.keys())
+    unknown += [f"install-config.yaml: {name}: has no counterpart in a profile" for name in others]
+    counts = _counts(install)
+    raw: dict[str, Any] = _topology(counts, bool(_map(install, "controlPlane").get("fencing")))
+    if install.get("baseDomain"):
+        raw["base_domain"] = install["baseDomain"]
+    raw |= _networks(install, unknown)
+    raw |= _platform(install, counts, unknown)
+    overlay = {name: install[name] for name in _KEPT if install.get(name)}
+    if overlay:
+        raw.setdefault("installer", {})["install_config"] = overlay
+    if install.get("fips"):
+        raw.setdefault("installer", {})["fips"] = True
+    names, nodes, static = _hosts(agent, counts, raw.get("network", {}), unknown)
+    if nodes:
+        raw["nodes"] = nodes
+    if static:
+        raw["addressing"] = "static"
+    _rendezvous(agent, raw, nodes, unknown)
+    return Shape(raw, str(_map(install, "metadata").get("name") or ""), names, unknown)
+
+
+def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(value: Mapping[str, Any], key: str) -> list[Any]:
+    found = value.get(key)
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+def _counts(install: Mapping[str, Any]) -> dict[str, int]:
+    def replicas(pool: Mapping[str, Any], default: int) -> int:
+        found = pool.get("replicas", default)
+        return found if isinstance(found, int) else default
+
+    return {
+        "master": replicas(_map(install, "controlPlane"), 3),
+        "arbiter": replicas(_map(install, "arbiter"), 0),
+        "worker": sum(replicas(pool, 0) for pool in _list(install, "compute")),
+    }
+
+
+def _topology(counts: Mapping[str, int], fencing: bool) -> dict[str, Any]:
+    """The topology with these masters and arbiters whose number of workers is nearest, and the number if it differs."""
+    same = [
+        (abs(row.worker.number - counts["worker"]), name, row)
+        for name, row in TOPOLOGIES.items()
+        if (row.master.number, row.arbiter.number, row.fencing) == (counts["master"], counts["arbiter"], fencing)
+    ]
+    if not same:
+        return {"topology": "ha", "master": {"count": counts["master"]}, "worker": {"count": counts["worker"]}}
+    __, name, row = min(same, key=lambda found: found[0])
+    differs = row.worker.number != counts["worker"]
+    return {"topology": name, **({"worker": {"count": counts["worker"]}} if differs else {})}
+
+
+def _networks(install: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
+    networking = _map(install, "networking")
+    machine = [str(entry.get("cidr")) for entry in _list(networking, "machineNetwork")]
+    families = [family(cidr.partition("/")[0]) for cidr in machine]
+    stack = {("ipv4",): "ipv4", ("ipv6",): "ipv6", ("ipv4", "ipv6"): "dualstack", ("ipv6", "ipv4"): "v6v4"}
+    first = {kind: machine[families.index(kind)] for kind in dict.fromkeys(families)}
+    raw: dict[str, Any] = {"stack": stack[tuple(dict.fromkeys(families))] if families else "ipv4"}
+    unknown += [
+        f"install-config.yaml: machineNetwork {cidr}: a lab has one network for each family"
+        for cidr in machine
+        if cidr not in first.values()
+    ]
+    if first:
+        raw["network"] = dict(first)
+    installer: dict[str, Any] = {}
+    if networking.get("networkType"):
+        installer["network_type"] = networking["networkType"]
+    ranges: dict[str, list[dict[str, Any]]] = {}
+    for entry in _list(networking, "clusterNetwork"):
+        if entry.get("cidr") and entry.get("hostPrefix"):
+            kind = family(str(entry["cidr"]).partition("/")[0])
+            ranges.setdefault(kind, []).append({"cidr": entry["cidr"], "host_prefix": entry["hostPrefix"]})
+    if ranges:
+        installer["cluster_network"] = ranges
+    services = networking.get("serviceNetwork")
+    if isinstance(services, list) and services:
+        installer["service_network"] = {family(str(cidr).partition("/")[0]): cidr for cidr in services}
+    return {**raw, **({"installer": installer} if installer else {})}
+
+
+def _platform(install: Mapping[str, Any], counts: Mapping[str, int], unknown: list[str]) -> dict[str, Any]:
+    platform = _map(install, "platform")
+    name = next(iter(platform), "none" if counts["master"] == 1 else "baremetal")
+    raw: dict[str, Any] = {"platform": name}
+    fields = _map(platform, name)
+    vips = {
+        short: fields.get(f"{short}VIPs") or ([fields[f"{short}VIP"]] if fields.get(f"{short}VIP") else None)
+        for short in ("api", "ingress")
+    }
+    if any(vips.values()):
+        raw["vips"] = {short: value for short, value in vips.items() if value}
+    known = {"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP"}
+    unknown += [f"install-config.yaml: platform.{name}.{key}: not taken" for key in fields if key not in known]
+    return raw
+
+
+def _hosts(
+    agent: Mapping[str, Any], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
+) -> tuple[dict[str, str], dict[str, dict[str, Any]], bool]:
+    """Hosts of agent-config as the lab's nodes: those with a role first, the others in their order."""
+    free = {role: [f"{role}-{number}" for number in range(count)] for role, count in counts.items()}
+    names: dict[str, str] = {}
+    nodes: dict[str, dict[str, Any]] = {}
+    static = False
+    hosts = _list(agent, "hosts")
+    for at, host in sorted(enumerate(hosts), key=lambda one: not one[1].get("role")):
+        role = host.get("role") or next((role for role in free if free[role]), "")
+        if not free.get(role):
+            unknown.append(f"agent-config.yaml: hosts[{at}]: the cluster has no {role or 'node'} left for it")
+            continue
+        name = free[role].pop(0)
+        names[str(host.get("hostname") or name)] = name
+        node, fixed = _node(host, networks, f"hosts[{at}]", unknown)
+        static = static or fixed
+        if node:
+            nodes[name] = node
+        if host.get("hostname") and host["hostname"] != name:
+            unknown.append(f"agent-config.yaml: hosts[{at}].hostname {host['hostname']}: the lab calls it {name}")
+    return names, nodes, static
+
+
+def _node(
+    host: Mapping[str, Any], networks: Mapping[str, str], where: str, unknown: list[str]
+) -> tuple[dict[str, Any], bool]:
+    node: dict[str, Any] = {}
+    interfaces = _list(host, "interfaces")
+    renamed = {str(nic.get("name")): f"eth{number}" for number, nic in enumerate(interfaces)}
+    nics: dict[str, dict[str, Any]] = {
+        renamed[str(nic.get("name"))]: {"mac": str(nic["macAddress"]).lower()}
+        for nic in interfaces
+        if nic.get("macAddress")
+    }
+    config = host.get("networkConfig")
+    static = False
+    if isinstance(config, dict) and config:
+        node["network_config"] = _renamed(config, renamed)
+        addresses = _addresses(config, networks)
+        if addresses and len(addresses) == len(networks):
+            nics.setdefault("eth0", {})["addresses"] = addresses
+            static = True
+        links = sorted({str(one.get("type")) for one in _list(config, "interfaces")} - {"ethernet", "None"})
+        unknown += [
+            f"agent-config.yaml: {where}.networkConfig: {kind}: the lab's switch is not prepared for it"
+            for kind in links
+        ]
+    if nics:
+        node["nics"] = nics
+    hints = _map(host, "rootDeviceHints")
+    if hints.get("deviceName"):
+        node["root_device"] = hints["deviceName"]
+    unknown += [
+        f"agent-config.yaml: {where}.rootDeviceHints.{name}: not taken" for name in hints if name != "deviceName"
+    ]
+    return node, static
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """An nmstate with the lab's names of interfaces: those themselves, and VLANs on them (eno1.100)."""
+    if isinstance(value, dict):
+        return {key: _renamed(entry, names) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_renamed(entry, names) for entry in value]
+    if isinstance(value, str):
+        parent, dot, rest = value.partition(".")
+        return f"{names[parent]}{dot}{rest}" if parent in names else value
+    return value
+
+
+def _addresses(config: Mapping[str, Any], networks: Mapping[str, str]) -> list[str]:
+    """The first static address in the machine network of each family, in the order of the families."""
+    given = [
+        str(entry.get("ip"))
+        for interface in _list(config, "interfaces")
+        for kind in ("ipv4", "ipv6")
+        for entry in _list(_map(interface, kind), "address")
+        if _map(interface, kind).get("enabled") and not _map(interface, kind).get("dhcp")
+    ]
+    return [ip for cidr in networks.values() for ip in [next((ip for ip in given if _inside(ip, cidr)), "")] if ip]
+
+
+def _inside(address: str, cidr: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in ipaddress.ip_network(cidr, strict=False)
+    except ValueError:
+        return False
+
+
+def _rendezvous(agent: Mapping[str, Any], raw: dict[str, Any], nodes: Mapping[str, Any], unknown: list[str]) -> None:
+    """Keep a rendezvousIP that is none of the hosts' addresses: it may be the failure itself."""
+    address = agent.get("rendezvousIP")
+    if not address:
+        return
+    known = [ip for node in nodes.values() for nic in node.get("nics", {}).values() for ip in nic.get("addresses", ())]
+    network = raw.get("network", {})
+    inside = any(_inside(str(address), str(cidr)) for cidr in network.values())
+    if (known and address not in known) or not inside:
+        raw.setdefault("installer", {})["agent_config"] = {"rendezvousIP": address}
+    elif not known:
+        unknown.append(
+            f"agent-config.yaml: rendezvousIP {address}: nodes have DHCP; the lab gives its first master another"
+        )
+    for name in sorted(agent.keys() - {"apiVersion", "kind", "metadata", "rendezvousIP", "hosts"}):
+        unknown.append(f"agent-config.yaml: {name}: not taken")
