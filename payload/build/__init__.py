@@ -280,15 +280,17 @@ class Builder:
                     added = oci.nodes_of(replacements.contents(name, source))
                     if name == Component.API_SERVER:
                         added = code.executables(components.COMPONENTS[Component.CLI]) | added
-                    more = components.PROVISIONS.get(name)
-                    if more is not None and more.path not in added:
+                    if more := components.provision(name, added):
                         stack.append(self._provision(more, layout, bottom))
                         added |= code.executables(components.Component(files=more.files))
                     stack.append(self._layer(layout, work, added))
+                environment = {"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"}
+                if source is not None:
+                    environment |= components.ENVIRONMENT.get(name, {})
                 images[name] = layout.add_image(
                     oci.Image(
                         stack,
-                        environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"},
+                        environment=environment,
                         command=component.command if component else (),
                         entrypoint=component.entrypoint if component else (),
                         labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -289,7 +290,7 @@ def _configure(tree: Path, certificates: bytes) -> None:
 
 
 def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
-    """Raise BuildError if a program lacks a library, or an import of the payload fails."""
+    """Raise BuildError if a program is missing or lacks a library, or an import of the payload fails."""
     trees = (tree, *below)
     libraries = [root / "usr/lib" / distro.triplet / folder for root in trees for folder in _RUNPATHS]
     loader = next(folder / distro.loader for folder in libraries if (folder / distro.loader).exists())
@@ -300,7 +301,10 @@ def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
             "-c",
             "import aiohttp, yaml, cryptography.x509, jsonschema, sqlite3, ssl, asyncio, ctypes, multiprocessing",
         )
-    for program in (path.relative_to(tree) for pattern in PROGRAMS[name] for path in tree.glob(pattern)):
+    found = {pattern: [path.relative_to(tree) for path in tree.glob(pattern)] for pattern in PROGRAMS[name]}
+    if missing := [pattern for pattern, paths in found.items() if not paths]:
+        raise BuildError(f"the images lack /{', /'.join(missing)}: the distribution's packages no longer have them")
+    for program in itertools.chain.from_iterable(found.values()):
         listed = run(loader, "--library-path", ":".join(map(str, libraries)), "--list", tree / program)
         for root in trees:
             listed = listed.replace(str(root), "<tree>")

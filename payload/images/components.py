@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from ...plugins.module_utils.vocabulary import Component as Name
@@ -96,3 +96,13 @@ PROVISIONS: dict[str, Provision] = {
         alternatives={"usr/lib/x86_64-linux-gnu/libblas.so.3": "blas/libblas.so.3"},  # nmap's
     ),
 }
+
+# Environment of a replaced component. The lab's release has no OS image to which a disk could be switched: the installer would
+# look for it for 20 minutes. The lab's own service does not order it either.
+ENVIRONMENT: dict[str, dict[str, str]] = {Name.API_SERVER: {"ENABLE_SKIP_MCO_REBOOT": "false"}}
+
+
+def provision(component: str, brought: Container[str]) -> Provision | None:
+    """Return what a replaced component needs and does not bring. `brought`: paths of its replacement, relative to the root."""
+    found = PROVISIONS.get(component)
+    return None if found is None or found.path in brought else found
