@@ -280,14 +280,17 @@ class Builder:
                     added = oci.nodes_of(replacements.contents(name, source))
                     if name == Component.API_SERVER:
                         added = code.executables(components.COMPONENTS[Component.CLI]) | added
-                        if "usr/bin/start_db.sh" not in added:
-                            stack.append(self._database(layout, bottom))
-                            added |= code.executables(components.DATABASE)
+                    if more := components.provision(name, added):
+                        stack.append(self._provision(more, layout, bottom))
+                        added |= code.executables(components.Component(files=more.files))
                     stack.append(self._layer(layout, work, added))
+                environment = {"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"}
+                if source is not None:
+                    environment |= components.ENVIRONMENT.get(name, {})
                 images[name] = layout.add_image(
                     oci.Image(
                         stack,
-                        environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"},
+                        environment=environment,
                         command=component.command if component else (),
                         entrypoint=component.entrypoint if component else (),
                         labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},
@@ -319,16 +322,16 @@ class Builder:
             layout.link_blob(bottom / f"{name}.tar", layer.digest)
         return [lowest, *middle, shared, self._layer(layout, work, code.executables(component))]
 
-    def _database(self, layout: oci.Layout, bottom: Path) -> oci.Descriptor:
-        key = hash_of((bottom.name, components.DATABASE_PACKAGES, (_IMAGES / "base.py").read_text()))
+    def _provision(self, wanted: components.Provision, layout: oci.Layout, bottom: Path) -> oci.Descriptor:
+        name = wanted.layer
         made = self._steps.step(
-            "database",
-            key,
-            "images: PostgreSQL for the replaced assisted service",
-            lambda out: layers.save(out / "database", base.database(self.distro, self.apt(), out, bottom / "tree")),
+            name,
+            hash_of((bottom.name, wanted.packages, (_IMAGES / "base.py").read_text())),
+            f"images: {wanted.title}",
+            lambda out: layers.save(out / name, base.provision(self.distro, self.apt(), out, wanted, bottom / "tree")),
         )
-        layer = layers.load(made / "database")
-        layout.link_blob(made / "database.tar", layer.digest)
+        layer = layers.load(made / name)
+        layout.link_blob(made / f"{name}.tar", layer.digest)
         return layer
 
     @staticmethod

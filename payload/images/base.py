@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..machine_os import debs
 from ..machine_os.distro import BuildError, Distro, run
 from . import oci
-from .components import BASE_PACKAGES, DATABASE_PACKAGES, EXTRA_PACKAGES
+from .components import BASE_PACKAGES, EXTRA_PACKAGES, Provision
 
 # Paths that no program of the payload opens, as globs.
 EXCLUDE: tuple[str, ...] = (
@@ -112,14 +113,20 @@ USERS = (
     "postgres:x:26:26:PostgreSQL Server:/var/lib/pgsql:/bin/bash",  # the user of assisted-db
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
 )
-# What PostgreSQL needs of `EXCLUDE`, and its compiler of expressions, which is larger than all the rest.
-_NEEDED = {"usr/lib/*/libicu*", "usr/share/zoneinfo"}
+# What PostgreSQL and `file` need of `EXCLUDE`, and PostgreSQL's compiler of expressions, which is larger than all the rest.
+_NEEDED = {"usr/lib/*/libicu*", "usr/share/zoneinfo", "usr/share/misc"}
 _JIT = ("usr/lib/llvm*", "usr/lib/*/libLLVM*", "usr/lib/postgresql/*/lib/llvmjit*", "usr/lib/postgresql/*/lib/bitcode")
+# Folders with libraries below the distribution's own: librados, which fio is linked with, names the second (RUNPATH).
+_RUNPATHS = ("", "ceph")
 # Programs that the payload calls besides Python, by layer ("" is the base), as globs.
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "": ("usr/bin/ip", "usr/bin/nsenter", "usr/bin/openssl", "usr/bin/dash", "usr/bin/bash", "usr/bin/lsblk"),
     "keepalived": ("usr/sbin/keepalived",),
     "database": tuple(f"usr/lib/postgresql/*/bin/{name}" for name in ("initdb", "pg_ctl", "postgres", "psql")),
+    "agent-tools": (
+        *(f"usr/bin/{name}" for name in ("arping", "file", "fio", "ipmitool", "nmap", "ping", "sg_inq")),
+        "usr/sbin/dmidecode",
+    ),
 }
 # Commands provided by busybox, if no package has them.
 APPLETS = (  # noqa: SIM905
@@ -153,19 +160,29 @@ def build(distro: Distro, apt: debs.Apt, out: Path) -> dict[str, oci.Descriptor]
     return layers
 
 
-def database(distro: Distro, apt: debs.Apt, out: Path, tree: Path) -> oci.Descriptor:
-    """Build the layer with PostgreSQL, `database.tar`, on top of the base layer that is unpacked in `tree`."""
-    return _top(distro, apt, out, "database", DATABASE_PACKAGES, tree, (*sorted({*EXCLUDE} - _NEEDED), *_JIT))
+def provision(distro: Distro, apt: debs.Apt, out: Path, wanted: Provision, tree: Path) -> oci.Descriptor:
+    """Build the layer `<wanted.layer>.tar` with its packages on top of the base layer that is unpacked in `tree`."""
+    exclude = (*sorted({*EXCLUDE} - _NEEDED), *_JIT)
+    return _top(distro, apt, out, wanted.layer, wanted.packages, tree, exclude, wanted.alternatives)
 
 
 def _top(
-    distro: Distro, apt: debs.Apt, out: Path, name: str, wanted: Iterable[str], tree: Path, exclude: Iterable[str]
+    distro: Distro,
+    apt: debs.Apt,
+    out: Path,
+    name: str,
+    wanted: Iterable[str],
+    tree: Path,
+    exclude: Iterable[str],
+    alternatives: Mapping[str, str] | None = None,
 ) -> oci.Descriptor:
     archives = apt.download(*BASE_PACKAGES, dependencies=True)
     more = [path for path in apt.download(*BASE_PACKAGES, *wanted, dependencies=True) if path not in archives]
     top = out / f"{name}.tree"
     debs.unpack(more, top, merged_usr=True)
     _trim(top, exclude)
+    for path, target in (alternatives or {}).items():
+        (top / path).symlink_to(target)
     _complete(distro, name, top, tree)
     nodes = {path: node for path, node in oci.tree_nodes(top) if node.data is not None or node.link is not None}
     nodes = {path: node for path, node in nodes.items() if path not in ("bin", "sbin", "lib", "lib64")}
@@ -273,9 +290,9 @@ def _configure(tree: Path, certificates: bytes) -> None:
 
 
 def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
-    """Raise BuildError if a program lacks a library, or an import of the payload fails."""
+    """Raise BuildError if a program is missing or lacks a library, or an import of the payload fails."""
     trees = (tree, *below)
-    libraries = [root / "usr/lib" / distro.triplet for root in trees]
+    libraries = [root / "usr/lib" / distro.triplet / folder for root in trees for folder in _RUNPATHS]
     loader = next(folder / distro.loader for folder in libraries if (folder / distro.loader).exists())
     if not below:
         python(
@@ -284,7 +301,10 @@ def _complete(distro: Distro, name: str, tree: Path, *below: Path) -> None:
             "-c",
             "import aiohttp, yaml, cryptography.x509, jsonschema, sqlite3, ssl, asyncio, ctypes, multiprocessing",
         )
-    for program in (path.relative_to(tree) for pattern in PROGRAMS[name] for path in tree.glob(pattern)):
+    found = {pattern: [path.relative_to(tree) for path in tree.glob(pattern)] for pattern in PROGRAMS[name]}
+    if missing := [pattern for pattern, paths in found.items() if not paths]:
+        raise BuildError(f"the images lack /{', /'.join(missing)}: the distribution's packages no longer have them")
+    for program in itertools.chain.from_iterable(found.values()):
         listed = run(loader, "--library-path", ":".join(map(str, libraries)), "--list", tree / program)
         for root in trees:
             listed = listed.replace(str(root), "<tree>")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from ...plugins.module_utils.vocabulary import Component as Name
@@ -61,6 +61,48 @@ BASE_PACKAGES: tuple[str, ...] = (
 )  # fmt: skip
 # Additional layers of some images: packages, with dependencies that the base layer lacks.
 EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}
-# What a replaced assisted service gets that brings no database: PostgreSQL in a layer of its own, and what starts it.
-DATABASE_PACKAGES: tuple[str, ...] = ("postgresql",)
-DATABASE = Component(files={"/usr/bin/start_db.sh": "images/files/start_postgresql.sh"})
+
+
+@dataclass(frozen=True)
+class Provision:
+    """What a replaced component that does not bring the file `path` gets in a layer of its own.
+
+    `layer` names the layer, `title` its content in progress lines; `packages` are the distribution's; `files` as in `Component`.
+    `alternatives`: path -> target of the links that update-alternatives makes where the packages are installed.
+    """
+
+    path: str
+    layer: str
+    title: str
+    packages: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    alternatives: Mapping[str, str] = field(default_factory=dict)
+
+
+PROVISIONS: dict[str, Provision] = {
+    Name.API_SERVER: Provision(
+        path="usr/bin/start_db.sh",
+        layer="database",
+        title="PostgreSQL for the replaced assisted service",
+        packages=("postgresql",),
+        files={"/usr/bin/start_db.sh": "images/files/start_postgresql.sh"},
+    ),
+    # Of the packages of upstream's Dockerfile.ocp, those whose programs the agent calls and the base layer lacks.
+    Name.NODE_AGENT: Provision(
+        path="usr/bin/nmap",
+        layer="agent-tools",
+        title="programs that the replaced agent calls",
+        packages=("dmidecode", "file", "fio", "ipmitool", "iputils-arping", "iputils-ping", "nmap", "sg3-utils"),
+        alternatives={"usr/lib/x86_64-linux-gnu/libblas.so.3": "blas/libblas.so.3"},  # nmap's
+    ),
+}
+
+# Environment of a replaced component. The lab's release has no OS image to which a disk could be switched: the installer would
+# look for it for 20 minutes. The lab's own service does not order it either.
+ENVIRONMENT: dict[str, dict[str, str]] = {Name.API_SERVER: {"ENABLE_SKIP_MCO_REBOOT": "false"}}
+
+
+def provision(component: str, brought: Container[str]) -> Provision | None:
+    """Return what a replaced component needs and does not bring. `brought`: paths of its replacement, relative to the root."""
+    found = PROVISIONS.get(component)
+    return None if found is None or found.path in brought else found

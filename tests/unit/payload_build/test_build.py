@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.payload import build
 from ansible_collections.agentlab.ocp.payload.build import layers, steps
-from ansible_collections.agentlab.ocp.payload.images import code, oci
+from ansible_collections.agentlab.ocp.payload.images import base, code, components, oci
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError, Distro
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component
 
 DISTRO = Distro(
     "debian",
@@ -98,6 +99,22 @@ def test_code_of_the_images() -> None:
         name.startswith(("payload/machine_os", "payload/build", "plugins/module_utils/cli")) or "__pycache__" in name
         for name in names
     )
+
+
+@pytest.mark.parametrize(
+    ("component", "program", "brought", "layer"),
+    [
+        (Component.NODE_AGENT, "usr/bin/agent", "usr/bin/nmap", "agent-tools"),
+        (Component.API_SERVER, "assisted-service", "usr/bin/start_db.sh", "database"),
+        (Component.ORCHESTRATOR, "usr/bin/installer", "", ""),
+    ],
+)
+def test_a_build_gets_what_it_does_not_bring(component: str, program: str, brought: str, layer: str) -> None:
+    found = components.provision(component, {program})
+    assert (found.layer if found else "") == layer
+    assert components.provision(component, {program, brought}) is None
+    if found:
+        assert found.packages and base.PROGRAMS[layer], "what the layer is for is checked when it is built"
 
 
 def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
