@@ -1,7 +1,7 @@
 """From what a failed run left to a profile that shows the failure again.
 
 The best source wins: the profile of a run of agentlab, a configuration of dev-scripts, install-config and agent-config. The first
-cause is that of the run page, or what the installer's log says last of a validation or an error; it suggests faults.
+cause is that of the run page, or the last failed validation or error in the installer's log; it suggests faults.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Reproduction(NamedTuple):
     """A profile for a run that others made.
 
     raw: the profile, with faults that its first cause suggests. cluster: name of the run's cluster, empty if unknown. cause: its
-    first cause. source: kind of the evidence that the profile is from. lock: what belongs to it and is no field of a profile:
+    first cause. source: kind of the evidence that the profile is from. lock: what belongs to it beside the profile:
     digests of the evidence, versions, pullspecs. unknown: what could not be determined or taken, a sentence each.
     """
 

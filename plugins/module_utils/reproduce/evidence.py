@@ -53,7 +53,7 @@ class EvidenceError(ValueError):
 def collect(path: Path) -> dict[str, File]:
     """Return the file of each kind of `KINDS` that a directory or an archive has.
 
-    Raises `EvidenceError`: there is nothing there, it is no archive or a damaged one, or it has more in it than the limits.
+    Raises `EvidenceError`: there is nothing there, it is not an archive or a damaged one, or it has more in it than the limits.
     """
     found: dict[str, File] = {}
     try:

@@ -233,7 +233,7 @@ def _inside(address: str, cidr: str) -> bool:
 
 
 def _rendezvous(agent: Mapping[str, Any], raw: dict[str, Any], nodes: Mapping[str, Any], unknown: list[str]) -> None:
-    """Keep a rendezvousIP that is none of the hosts' addresses: it may be the failure itself."""
+    """Keep a rendezvousIP that no host has: it may be the failure itself."""
     address = agent.get("rendezvousIP")
     if not address:
         return
