@@ -33,7 +33,7 @@ class Reproduction(NamedTuple):
     """A profile for a run that others made.
 
     raw: the profile, with faults that its first cause suggests. cluster: name of the run's cluster, empty if unknown. cause: its
-    first cause. source: kind of the evidence that the profile is from. lock: what belongs to it beside the profile:
+    first cause. source: kind of the evidence that the profile is from. lock: what belongs to it in addition:
     digests of the evidence, versions, pullspecs. unknown: what could not be determined or taken, a sentence each.
     """
 
