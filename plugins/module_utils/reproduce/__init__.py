@@ -25,6 +25,7 @@ _FAILED = re.compile(
     r"level=(?:warning|error|fatal) .*?msg=\"?(?P<text>Host \S+ validation: [^\"]+|.*(?:fails a validation|Failed - |timeout while|"
     r"is error).*?)\"?$"
 )
+_LINE = 4096  # of a longer line the beginning counts
 _INSTALLED = "To access the cluster as the system:admin user"  # the line of `wait-for install-complete`
 _VERSION = re.compile(r"OpenShift Installer (?:v)?(\d+\.\d+\.\d+[\w.-]*)|Built from commit (\w+)")
 
@@ -148,7 +149,7 @@ def _cause(run: Mapping[str, Any] | None, log: str) -> str:
         text = cause.get("text") if isinstance(cause, dict) else cause
         if isinstance(text, str) and text:
             return text
-    failed = [match["text"] for line in log.splitlines() if (match := _FAILED.search(line))]
+    failed = [match["text"] for line in log.splitlines() if (match := _FAILED.search(line[:_LINE]))]
     return failed[-1].strip() if failed else ""
 
 
