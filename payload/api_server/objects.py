@@ -19,7 +19,7 @@ PROXIES: tuple[ProxyKey, ...] = ("http_proxy", "https_proxy", "no_proxy")
 class Vip(TypedDict, total=False):
     """A virtual IP of the API or of the ingress. `verification`: of agents, whether it is free.
 
-    Its values are those of `verify-vips` replies: `unverified`, `succeeded` or `failed`. `ip` has no prefix.
+    `verification` is `unverified`, `succeeded` or `failed`, from the replies to `verify-vips`. `ip` has no prefix.
     """
 
     cluster_id: str
