@@ -64,8 +64,7 @@ def refusal(status: int, message: str) -> web.Response:
 def accepted(headers: list[str], wanted: str) -> bool:
     """Return whether a client with these Accept headers accepts a type; without the header it accepts any.
 
-    `headers` are all values of the header, `wanted` a media type in lower case. Weights (`q=0`) are ignored, as
-    go-openapi does for a single type.
+    `headers` are all values of the header, `wanted` a media type in lower case. Weights (`q=0`) are ignored.
     """
     ranges = [part.partition(";")[0].strip().lower() for text in headers for part in text.split(",")]
     return not any(ranges) or not {"*/*", f"{wanted.partition('/')[0]}/*", wanted}.isdisjoint(ranges)
@@ -104,7 +103,7 @@ Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class NoContent(web.Response):
     """A response without content.
 
-    It is sent without Content-Type, as Go's server does; for successes with nothing to return and for 304-like answers.
+    It is sent without Content-Type, as Go's server does; for successes with nothing to return.
     """
 
 

@@ -299,7 +299,7 @@ class Models:
 
     @staticmethod
     def body(compiled: Kind, value: object, name: str) -> Any:
-        """Return a request's body, validated against its type; raise Invalid. `name` is the body's name in the API description.
+        """Return a request's body, validated against its type; raise Invalid. `name`: the body's, in the description.
 
         The result has the description's names of fields even if the request wrote them in another case, and no nulls. A
         decoder's error begins with `parsing <name> body from "" failed`, as go-openapi's runtime does.

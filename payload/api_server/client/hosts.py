@@ -205,7 +205,7 @@ def configure(
 ) -> None:
     """Repeat until every host of the directory is registered and configured; wait 1 s at first, then up to 30 s.
 
-    Failures of the service are reported and retried without end: systemd's unit ends the command. ClientError, for
+    Failures of the service are reported and retried without end. ClientError, for
     unusable files, ends it at once. `sleep` takes seconds.
     """
     configs, fencing = read(folder), global_fencing(folder)

@@ -36,7 +36,7 @@ _SHOW_UP = 60.0
 class ClientError(Exception):
     """The command failed; the message names the file and the valid value.
 
-    `__main__.main` logs it and exits with 1; systemd's unit then runs the command again.
+    `__main__.main` logs it and exits with 1.
     """
 
 
@@ -225,10 +225,10 @@ def _extra_manifests(rest: Rest, cluster_id: str, extra: Path) -> None:
 
 
 def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: str | None) -> dict[str, Any]:
-    """Return `infra-env-create-params` from the manifests that the ISO brings: InfraEnv, pull secret and NMStateConfigs.
+    """Return `infra-env-create-params` from the manifests that the ISO brings.
 
-    `cluster_id` None registers it unbound. The type of the image is that of `IMAGE_TYPE_ISO`, `full-iso` by default.
-    Absent fields are left out.
+    They are InfraEnv, pull secret and NMStateConfigs. `cluster_id` None registers it unbound. The type of the image is
+    that of `IMAGE_TYPE_ISO`, `full-iso` by default. Absent fields are left out.
     """
     infra = one(folder, "infraenv.yaml", "InfraEnv")
     spec = infra.get("spec") or {}

@@ -223,7 +223,8 @@ class Index:
     def settings(self, cluster_id: str | None) -> dict[str, str]:
         """Settings of a cluster from its manifest ConfigMap `agentlab-settings`; empty without one.
 
-        Setting -> text, without invalid values; cached until `settings_changed`. The environment has precedence (`Config.setting`). A cluster that does not exist has none.
+        Setting -> text, without invalid values; cached until `settings_changed`. The environment has precedence
+        (`Config.setting`). A cluster that does not exist has none.
         """
         if not cluster_id:
             return {}
@@ -315,7 +316,7 @@ class Index:
         )
 
     def touch_cluster(self, cluster_id: str | None) -> None:
-        """Mark a cluster, so that the next pass evaluates its validations and the roles of its hosts; None is ignored."""
+        """Mark a cluster: the next pass evaluates its validations and its hosts' roles again. None is ignored."""
         if cluster_id:
             self.dirty.add(cluster_id)
             self.dirty_roles.add(cluster_id)

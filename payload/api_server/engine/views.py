@@ -31,8 +31,8 @@ _IGNORED: dict[str, Literal["ignored_host_validations", "ignored_cluster_validat
 class Views(Instructions):
     """Makes views of clusters.
 
-    One of the layers of `Engine`. It also keeps what depends on all hosts together: majority groups, suggested roles and a
-    derived machine network.
+    One of the layers of `Engine`. It also keeps what depends on all hosts together: majority groups, suggested roles
+    and a derived machine network.
     """
 
     def view(self, cluster: Cluster) -> validations.View:
