@@ -15,7 +15,11 @@ BASE: str = DOCUMENT["basePath"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a query, path or header. `separator`: of values in one text; `multiple`: it may be given repeatedly."""
+    """A parameter of a query, path or header.
+
+    `separator` splits several values in one text (`collectionFormat` csv), `multiple` says that it may be given
+    repeatedly (multi). `type` is the description's: string, integer or boolean.
+    """
 
     name: str
     #: Type of the value, or of each value of a list.
@@ -28,7 +32,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of the OpenAPI document, and the handler that serves it."""
+    """An operation of the OpenAPI document, and the handler that serves it.
+
+    `handler` is the operation id, or `x-handler`, by which `calls.HANDLERS` is read. `schemes` are authentication
+    schemes of which one must hold; empty: none is needed. `status` is that of success. `upload`: a form with a file;
+    `file`: the response is a file. `path` begins with the base path.
+    """
 
     method: str
     path: str
@@ -90,12 +99,19 @@ _TRUE = frozenset({"true", "1", "yes", "ok", "y", "on", "selected", "checked", "
 
 
 def is_true(text: str) -> bool:
-    """Return whether a boolean of a query or header is set."""
+    """Return whether a boolean of a query or header is set.
+
+    Any text that go-openapi does not know as true is false, so no value is an error. Case does not matter.
+    """
     return text.lower() in _TRUE
 
 
 def query_value(one: Parameter, texts: list[str]) -> Any:
-    """Return a query parameter's value, or all values of one that is `multiple`; Invalid if it does not match the description."""
+    """Return a query parameter's value, or the list of all values of one that is `multiple`.
+
+    `texts` are as given, one at least; of several the last counts. A list with a separator stays one text after its
+    parts were validated. Invalid, in go-openapi's words, if a value does not match the description.
+    """
     if one.multiple:
         return [_value(one, one.name, text) for text in texts]
     text = texts[-1]

@@ -44,25 +44,38 @@ ENTERED = (catalog, handlers, images)
 
 
 def error(status: int, reason: str) -> web.Response:
-    """An error response of an operation: the description's `error`, or `infra_error` for 401 and 403."""
+    """Return an error response of an operation.
+
+    The body is the description's `error` (`kind`, `id`, `href`, `code`, `reason`), or `infra_error` for 401 and 403.
+    """
     if status in (401, 403):
         return refusal(status, reason)
     return _json({"kind": "Error", "id": status, "href": "", "code": str(status), "reason": reason}, status)
 
 
 def refusal(status: int, message: str) -> web.Response:
-    """An error response before an operation is reached (authentication, path, type, schema): the description's `infra_error`."""
+    """Return an error response for a request that reaches no operation: the description's `infra_error`.
+
+    For authentication, path, type and schema. The body has `code` (a number) and `message`; clients read both formats.
+    """
     return _json({"code": status, "message": message}, status)
 
 
 def accepted(headers: list[str], wanted: str) -> bool:
-    """Return whether a client with these Accept headers accepts a type; without the header it accepts any."""
+    """Return whether a client with these Accept headers accepts a type; without the header it accepts any.
+
+    `headers` are all values of the header, `wanted` a media type in lower case. Weights (`q=0`) are ignored.
+    """
     ranges = [part.partition(";")[0].strip().lower() for text in headers for part in text.split(",")]
     return not any(ranges) or not {"*/*", f"{wanted.partition('/')[0]}/*", wanted}.isdisjoint(ranges)
 
 
 def most(op: Operation) -> int:
-    """Return the maximum size of an operation's JSON body, in bytes."""
+    """Return the maximum size of an operation's JSON body, in bytes.
+
+    Requests of agents (scheme `agentAuth` alone) have a smaller limit than those of users; `limits.LARGER` names the
+    operations that need more.
+    """
     usual = limits.MAX_NOTICE if op.schemes == ("agentAuth",) else limits.MAX_BODY
     return limits.LARGER.get(op.handler, usual)
 
@@ -88,7 +101,10 @@ Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class NoContent(web.Response):
-    """A response without content."""
+    """A response without content.
+
+    It is sent without Content-Type, as Go's server does; for successes with nothing to return.
+    """
 
 
 async def _no_type_of_nothing(request: web.Request, response: web.StreamResponse) -> None:
@@ -120,7 +136,11 @@ async def _nowhere(request: web.Request) -> web.StreamResponse:
 
 
 class Service:
-    """The engine behind HTTP. `app()` returns the aiohttp application; monitors run while it runs."""
+    """The engine behind HTTP. `app()` returns the aiohttp application; monitors run while it runs.
+
+    Errors become responses here, in one place (`_guarded`), with the status that upstream has for the case. Without
+    authentication, requests for a foreign host name are refused with 421.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -134,6 +154,10 @@ class Service:
         self._uploads: dict[Path, Any] = {}
 
     def app(self) -> web.Application:
+        """Return the aiohttp application: the operations of the description, `/`, `/health`, `/ready` and `/metrics`.
+
+        The monitors start and end with it, and so does the store: it is closed after the last request. Call it once.
+        """
         app = web.Application(client_max_size=limits.MAX_REPLY, middlewares=[self._guard])
         routes = [
             web.route(

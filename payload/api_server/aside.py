@@ -21,10 +21,17 @@ _WORKERS = ThreadPoolExecutor(2, thread_name_prefix="aside")
 
 
 async def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """`function(...)` in a thread. It must not touch documents of the store, which belong to the event loop."""
+    """Run `function(...)` in a thread and return its result, or raise its error.
+
+    It must not touch documents of the store, which belong to the event loop. There are two such threads; more work
+    waits.
+    """
     return await asyncio.get_running_loop().run_in_executor(_WORKERS, functools.partial(function, *args, **kwargs))
 
 
 def in_pieces(value: object, **options: Any) -> str:
-    """`json.dumps(value, ...)` for a thread: json's own encoder would keep the interpreter to itself to the end."""
+    """Return `json.dumps(value, ...)`, made so that other threads run meanwhile.
+
+    For work in a thread: json's own encoder would keep the interpreter to itself to the end. It takes longer in total.
+    """
     return "".join(json.JSONEncoder(**options).iterencode(value))

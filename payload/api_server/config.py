@@ -82,7 +82,11 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
 def seconds(text: str) -> float:
-    """A Go duration (``1h30m``, ``8s``) or plain seconds, in seconds; ValueError names the text otherwise."""
+    """Return a Go duration (``1h30m``, ``8s``) or plain seconds, in seconds.
+
+    Units are h, m, s and ms, in any order; no sign. ValueError names the text if it is something else or longer than
+    LONGEST. Spaces around it are ignored.
+    """
     text = text.strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return _bounded(float(text), text)
@@ -136,7 +140,11 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, Requirement]:
-    """Thresholds per role for an OpenShift version: the default entry, overridden by every matching entry."""
+    """Return thresholds per role for an OpenShift version: the default entry, overridden by every matching entry.
+
+    An entry matches a version with the same beginning (`4.16` matches `4.16.3`), or with `match_type` `min_version` all
+    from that version on. Values that are null override nothing. An empty version gets the default.
+    """
     merged: dict[str, Any] = {}
     for entry in table:
         name = str(entry.get("version", "default"))
@@ -156,7 +164,11 @@ def requirements_for(table: list[dict[str, Any]], version: str) -> dict[str, Req
 
 @dataclass(frozen=True)
 class Config:
-    """The service's environment, parsed once. Errors name the variable and its valid values."""
+    """The service's environment, parsed once. Errors name the variable and its valid values.
+
+    `env` are the variables of assisted-service, by which the agent-based installer configures it. `data_dir` has what
+    the service reads and writes, `state_file` its database. Call `check` before use; the errors are ValueError.
+    """
 
     env: Mapping[str, str] = field(default_factory=dict)
     data_dir: Path = Path("/data")
@@ -169,7 +181,10 @@ class Config:
         return self.env.get(name) or default
 
     def image(self, name: str) -> str:
-        """The image that a variable of IMAGES names."""
+        """The image that a variable of IMAGES names.
+
+        `name` is a key of IMAGES (KeyError otherwise); upstream's default applies if it is unset or empty.
+        """
         return self.get(name, IMAGES[name])
 
     def _json(self, name: str, default: Any) -> Any:
@@ -183,6 +198,7 @@ class Config:
 
     @property
     def auth_type(self) -> str:
+        """How requests are authenticated: `none` or `agent-installer-local`, from AUTH_TYPE."""
         return self.get("AUTH_TYPE", "none")
 
     @property
@@ -191,7 +207,11 @@ class Config:
         return self.get("INSTALL_INVOKER") == "agent-installer"
 
     def setting(self, name: str, cluster: Mapping[str, str] | None = None) -> str:
-        """Value of a setting: environment, then the cluster's ConfigMap, then upstream's default."""
+        """Value of a setting: environment, then the cluster's ConfigMap, then upstream's default.
+
+        `name` is a key of DEFAULTS (KeyError otherwise). `cluster` is what `Index.settings` returns. An empty text in
+        the environment or the ConfigMap counts as unset.
+        """
         return self.env.get(name) or (cluster or {}).get(name) or DEFAULTS[name]
 
     def duration(self, name: str, cluster: Mapping[str, str] | None = None) -> float:
@@ -207,9 +227,14 @@ class Config:
         return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else int(DEFAULTS[name])
 
     def flag(self, name: str, cluster: Mapping[str, str] | None = None) -> bool:
+        """Return whether a setting is on: `1`, `true` or `yes` in any case; everything else is off."""
         return self.setting(name, cluster).lower() in ("1", "true", "yes")
 
     def requirements(self) -> list[dict[str, Any]]:
+        """Return HW_VALIDATOR_REQUIREMENTS, or DEFAULT_REQUIREMENTS without it; see `requirements_for`.
+
+        ValueError names the variable if it is not a JSON list of objects. Roles and thresholds are not validated.
+        """
         table = self._json("HW_VALIDATOR_REQUIREMENTS", DEFAULT_REQUIREMENTS)
         if not isinstance(table, list) or not all(isinstance(entry, dict) for entry in table):
             raise ValueError("environment variable HW_VALIDATOR_REQUIREMENTS should hold a JSON list of objects")
@@ -222,7 +247,11 @@ class Config:
         return list(self._json("OS_IMAGES", []))
 
     def check(self) -> Config:
-        """Parse everything once, so that an invalid variable stops the service at start and not later."""
+        """Parse everything once, so that an invalid variable stops the service at start and not later.
+
+        Call it once; it returns the configuration itself. ValueError names the variable, its value and what would be
+        valid: JSON variables, durations, numbers and AUTH_TYPE.
+        """
         self.requirements(), self.release_images(), self.os_images()
         for name, default in DEFAULTS.items():
             if name.endswith(("TIMEOUT", "INTERVAL", "TIME", "SECONDS")) and default:

@@ -15,7 +15,12 @@ from .network import contains, family
 
 
 class Reach:
-    """Connectivity of one cluster's hosts. Networks are CIDRs (layer 2, IPv6 also layer 3) and `IPv4`, `IPv6` (layer 3)."""
+    """Connectivity of one cluster's hosts, from the reports of the step `connectivity-check`.
+
+    Networks are CIDRs (layer 2, for IPv6 also layer 3) and `IPv4`, `IPv6` (layer 3). `out` and `back` map network and
+    host to a bit set of the peers that it reached, and that reached it; `index` gives a host's bit. `reached` has the
+    addresses that a host reached, `count` how many hosts reached an address.
+    """
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {}
@@ -39,7 +44,12 @@ class Reach:
         return 1 << number
 
     def report(self, host: str, report: ConnectivityReport, networks: Iterable[str]) -> None:
-        """Process a host's connectivity report; `networks` are the relevant CIDRs."""
+        """Process a host's connectivity report; `networks` are the relevant CIDRs.
+
+        It replaces the host's previous report. `networks` are the relevant CIDRs, usually the machine networks. An MTU
+        that could not be verified is kept per interface; `quality` keeps the worst round trip (ms) and loss (%) per
+        peer.
+        """
         cidrs = tuple(networks)
         masks: dict[str, int] = dict.fromkeys((*cidrs, "IPv4", "IPv6"), 0)
         reached: set[str] = set()
@@ -97,7 +107,10 @@ class Reach:
                 changed ^= low
 
     def forget(self, host: str) -> None:
-        """Drops what a host reported (it was reset or removed)."""
+        """Drop what a host reported (it was reset or removed).
+
+        What others reported about it stays until their next report; its bit stays, too.
+        """
         self._update(host, dict.fromkeys(list(self.out), 0))
         self.count.subtract(self.reached.pop(host, frozenset()))
         for table in (self.quality, self.mtu, self.collisions):
@@ -135,7 +148,11 @@ class Reach:
         return [host for host in members if best >> self.index[host] & 1] if best.bit_count() >= least else []
 
     def connected_addresses(self, addresses: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        """Return for each host its addresses (without prefix) that every other host reaches."""
+        """Return for each host its addresses (without prefix) that every other host reaches.
+
+        `addresses` has the addresses of each host, also without prefix. Lists are empty for a single host. Used with
+        user-managed networking, where hosts need no common network.
+        """
         others = len(addresses) - 1
         return {
             host: [text for text in own if others > 0 and self.count[text] >= others] for host, own in addresses.items()

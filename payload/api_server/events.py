@@ -37,7 +37,11 @@ _DELETED = "EXISTS (SELECT 1 FROM forgotten f WHERE f.owner = '{0}' AND f.id = e
 
 
 class Order(TypedDict, total=False):
-    """Which of the filtered events, and in which order; `limit` -1: all."""
+    """Which of the filtered events, and in which order; `limit` -1: all.
+
+    Of `v2ListEvents`: `offset` events are passed over after filtering; the order is that of the numbers in which the
+    events were written, not of `event_time`. Missing keys mean ascending, all, from the first.
+    """
 
     descending: bool
     limit: int
@@ -45,7 +49,11 @@ class Order(TypedDict, total=False):
 
 
 class Key(NamedTuple):
-    """Key of an event counter."""
+    """Key of an event counter.
+
+    One counter exists for each combination of values that occurs. The fields are columns of the table; the last two are
+    0 or 1. `count` adds up the counters that a filter takes, so that a query of counts reads no events.
+    """
 
     cluster_id: str | None
     infra_env_id: str | None
@@ -58,7 +66,11 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter:
-    """Filter of events. `hosts` and `cluster_level` are combined by OR; empty fields do not filter."""
+    """Filter of events. `hosts` and `cluster_level` are combined by OR; empty fields do not filter.
+
+    The fields are combined by AND otherwise, and several values of one field by OR. `message` is looked for anywhere in
+    the text, regardless of case; it is the one field that counters cannot answer.
+    """
 
     cluster_id: str = ""
     infra_env_id: str = ""
@@ -71,7 +83,10 @@ class Filter:
     severities: tuple[str, ...] = ()
 
     def takes(self, key: Key) -> bool:
-        """Return whether the filter includes the events of a counter, ignoring their messages."""
+        """Return whether the filter includes the events of a counter, ignoring their messages.
+
+        Must agree with `where`, which selects the same events in SQL.
+        """
         return (
             (not self.cluster_id or key.cluster_id == self.cluster_id)
             and (not self.infra_env_id or key.infra_env_id == self.infra_env_id)
@@ -86,7 +101,10 @@ class Filter:
         )
 
     def index(self) -> tuple[str, list[Any]]:
-        """Return the part of the WHERE clause that an index serves."""
+        """Return the part of the WHERE clause that an index serves, and its values; `1` if none does.
+
+        Windows of a query are measured with it: fewer rows are read than with the number alone.
+        """
         for name in ("cluster_id", "infra_env_id"):
             if value := getattr(self, name):
                 return f"{name} = ?", [value]
@@ -95,7 +113,11 @@ class Filter:
         return "1", []
 
     def where(self) -> tuple[str, list[Any]]:
-        """Return the whole WHERE clause."""
+        """Return the whole WHERE clause, and the values of its question marks.
+
+        `1` if nothing is filtered. Values are never part of the text. Deleted events that are not removed yet are left
+        to the caller.
+        """
         clauses, values = list[str](), list[Any]()
 
         def add(clause: str, *more: object) -> None:
@@ -121,7 +143,11 @@ class Filter:
 
 
 def as_document(row: Row) -> dict[str, Any]:
-    """An event as the API shows it."""
+    """An event as the API shows it.
+
+    `row` has the columns SHOWN. Columns that are NULL or empty are left out, except for the message. `props` stays JSON
+    in a string, as in upstream's model `event`.
+    """
     return {name: value for name, value in zip(SHOWN, row, strict=True) if value or name == "message"}
 
 
@@ -146,7 +172,12 @@ def _marks(values: Iterable[object]) -> str:
 
 
 class Events:
-    """The events in a database that belongs to one thread. Changes take part in the transaction of the caller."""
+    """The events in a database that belongs to one thread. Changes take part in the transaction of the caller.
+
+    Another thread must not use it. `new` and `leaving` are pending changes: `write` puts them into the caller's
+    transaction, then `written` (committed) or `clear` (rolled back) must follow, so that the counters stay true.
+    Opening it counts all events once, by a query over the whole table.
+    """
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
@@ -163,11 +194,19 @@ class Events:
             self.counts[Key(*key)] = count
 
     def add(self, fields: Mapping[str, object], cluster_level: bool) -> None:
-        """Add an event with the next commit."""
+        """Add an event with the next commit.
+
+        `fields` may have any of FIELDS; a missing one becomes NULL. `cluster_level`: the event is about the cluster,
+        not about one of its hosts (a filter of the API). It is not visible before the commit.
+        """
         self.new.append((*(fields.get(name) for name in FIELDS), int(cluster_level)))
 
     def forget(self, owner: str, ident: str) -> None:
-        """Drops the events of a deleted cluster or infra-env, marks those of a deleted host, with the next commit."""
+        """Drops the events of a deleted cluster or infra-env, marks those of a deleted host, with the next commit.
+
+        `owner` is a column of OWNERS, `ident` its value. Only events up to the commit are affected: an object that gets
+        the same id later keeps its own. `sweep` does the work.
+        """
         self.leaving.append((owner, ident))
 
     def clear(self) -> None:
@@ -176,7 +215,11 @@ class Events:
         self.leaving.clear()
 
     def write(self) -> None:
-        """Write pending events, inside a transaction."""
+        """Write pending events, inside a transaction.
+
+        Only a mark is written per deleted object (table `forgotten`), so deletion takes the same time for any number of
+        events. Raises sqlite3.Error; the counters are untouched until `written`.
+        """
         if self.new:
             self.db.executemany(
                 f"INSERT INTO event ({', '.join(FIELDS)}, cluster_level) VALUES ({_marks(FIELDS)},?)", self.new
@@ -187,7 +230,10 @@ class Events:
             )
 
     def written(self) -> None:
-        """The transaction was committed."""
+        """Count what was written, and drop it from the pending changes; call it after the commit.
+
+        Counters of a deleted cluster or infra-env disappear, those of a deleted host move to `deleted_host` 1.
+        """
         names = {name: at for at, name in enumerate((*FIELDS, "cluster_level"))}
         for event in self.new:
             self.counts[Key._make((*(event[names[name]] for name in Key._fields[:-1]), 0))] += 1
@@ -206,7 +252,11 @@ class Events:
         return " AND ".join(f"NOT {_DELETED.format(owner)}" for owner in OWNERS if owner != "host_id")
 
     def sweep(self) -> bool:
-        """Remove or mark a window of deleted events. Return whether more are left. sqlite3.Error: try again later."""
+        """Remove or mark a window of deleted events. Return whether more are left. sqlite3.Error: try again later.
+
+        A window has WINDOW / 4 events, of one deleted object. It runs inside the caller's transaction. The deletion is
+        finished, and its mark removed, with the first window that finds nothing.
+        """
         found = self.db.execute("SELECT owner, id, upto FROM forgotten LIMIT 1").fetchone()
         if found is None:
             self._pending = False
@@ -226,7 +276,11 @@ class Events:
         return True
 
     async def count(self, wanted: Filter) -> Counter[str]:
-        """Return the number of events per severity."""
+        """Return the number of events per severity.
+
+        Keys: `info`, `warning`, `error`, `critical`, as far as there are any. From the counters, or by reading if the
+        filter has a message. It pauses for other requests, so events that arrive meanwhile may or may not be included.
+        """
         found: Counter[str] = Counter()
         if not wanted.message:
             for at, (key, count) in enumerate(list(self.counts.items())):
@@ -250,7 +304,11 @@ class Events:
     async def pages(
         self, wanted: Filter, shape: Callable[[Row], T], *, descending: bool = False, limit: int = -1, offset: int = 0
     ) -> AsyncIterator[list[T]]:
-        """The events in order, each as `shape` makes it of a row; `limit` -1: all."""
+        """The events in order, each as `shape` makes it of a row; `limit` -1: all.
+
+        Yields lists of at most WINDOW results, never an empty one, with a pause after each window; `offset` counts
+        filtered events. Events that are added after the start are not included. `shape` is `as_document` or `as_text`.
+        """
         where, values = self._where(wanted)
         order = "DESC" if descending else "ASC"
         async for low, high in self._windows(wanted, descending):

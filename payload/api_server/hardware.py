@@ -16,14 +16,21 @@ REQUIREMENTS: tuple[LeastKey | LimitKey, ...] = (
 
 
 class Eligibility(TypedDict, total=False):
-    """Whether OpenShift can be installed to a disk, and why not."""
+    """Whether OpenShift can be installed to a disk, and why not.
+
+    `not_eligible_reasons` are texts of the agent, and those that `inventory.prepare` adds for size and type. `eligible`
+    is true exactly if the list is empty.
+    """
 
     eligible: bool
     not_eligible_reasons: list[str]
 
 
 class IoPerf(TypedDict, total=False):
-    """Performance of a disk."""
+    """Performance of a disk.
+
+    `sync_duration` is the 99th percentile of fdatasync in ms, as upstream's agent reports it.
+    """
 
     sync_duration: int
 
@@ -35,7 +42,13 @@ class Iscsi(TypedDict, total=False):
 
 
 class Disk(TypedDict, total=False):
-    """A disk of an inventory."""
+    """A disk of an inventory.
+
+    `size_bytes` is in bytes. `drive_type` is HDD, SSD, Multipath, iSCSI and so on (`inventory.DRIVE_TYPES` can be
+    installed to). `holders`: device names on top of it, joined by commas. `hctl`: SCSI address. `smart`: JSON of
+    smartctl as text. `bootable`: it has a boot sector. `id`, `by_id`, `by_path` and `path` all identify it, see
+    `inventory.find_disk`.
+    """
 
     bootable: bool
     by_id: str
@@ -62,7 +75,11 @@ class Disk(TypedDict, total=False):
 
 
 class Interface(TypedDict, total=False):
-    """A network interface of an inventory; addresses have their prefix length."""
+    """A network interface of an inventory; addresses have their prefix length.
+
+    `192.168.111.80/24`, `fd2e::50/64`. `type` is `physical`, `bond`, `vlan` or a virtual type
+    (`inventory.VIRTUAL_TYPES`). `flags` are those of the kernel (`up`, `broadcast`).
+    """
 
     biosdevname: str
     client_id: str
@@ -80,7 +97,11 @@ class Interface(TypedDict, total=False):
 
 
 class Boot(TypedDict, total=False):
-    """How the live system was booted."""
+    """How the live system was booted.
+
+    `current_boot_mode` is `uefi` or `bios`, `device_type` says whether the live system is on a disk (`persistent`), for
+    which no disk speed is measured. `command_line` is the kernel's.
+    """
 
     command_line: str
     current_boot_mode: str
@@ -99,7 +120,12 @@ class SystemVendor(TypedDict, total=False):
 
 
 class Memory(TypedDict, total=False):
-    """RAM in bytes."""
+    """RAM in bytes.
+
+    `physical_bytes` is what the machine has, `usable_bytes` what the kernel has left. `physical_bytes_method` is where
+    the first is from: `dmidecode`, `ghw`, or `meminfo`, which is too low and gets more tolerance
+    (`inventory.ram_fits`).
+    """
 
     physical_bytes: int
     physical_bytes_method: str
@@ -127,7 +153,11 @@ class Gpu(TypedDict, total=False):
 
 
 class Route(TypedDict, total=False):
-    """A route of the live system."""
+    """A route of the live system.
+
+    `destination` is an address with or without prefix, `0.0.0.0` or `::` for the default route. `family` is the
+    kernel's number: 2 for IPv4, 10 for IPv6.
+    """
 
     destination: str
     family: int
@@ -144,7 +174,11 @@ class Truncation(TypedDict, total=False):
 
 
 class Inventory(TypedDict, total=False):
-    """The hardware of a host, as its agent reports it and `inventory.prepare` stores it."""
+    """The hardware of a host, as its agent reports it and `inventory.prepare` stores it.
+
+    The stored one differs from the reported one: virtual interfaces are left out, disks have an id and an eligibility.
+    It is the reply to the step `inventory`.
+    """
 
     bmc_address: str
     bmc_v6address: str
@@ -162,7 +196,11 @@ class Inventory(TypedDict, total=False):
 
 
 class Requirement(TypedDict, total=False):
-    """Minimum hardware of a role: MiB, GB of 10^9 bytes, ms, percent."""
+    """Minimum hardware of a role: MiB, GB of 10^9 bytes, ms, percent.
+
+    The keys with thresholds limit fdatasync of the installation disk (ms), the latency (ms) and the packet loss (%)
+    between hosts. A missing key is no requirement. Upstream's model is `cluster-host-requirements-details`.
+    """
 
     cpu_cores: int
     disk_size_gb: int

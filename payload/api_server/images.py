@@ -76,7 +76,11 @@ def _os_version(e: Engine, infra_env: InfraEnv) -> str:
 
 
 def download_url(e: Engine, infra_env: InfraEnv) -> str:
-    """Return the URL of an infra-env's discovery image; ApiError 400 without image service or image."""
+    """Return the URL of an infra-env's discovery image; ApiError 400 without image service or image.
+
+    The path names infra-env, version of the OS image, architecture and type of the ISO, as upstream's image service has
+    it. There is no token in it: it does not expire.
+    """
     base = e.config.get("IMAGE_SERVICE_BASE_URL")
     if not base:
         raise ApiError(400, "image service is disabled")
@@ -155,7 +159,11 @@ def _network_archive(infra_env: InfraEnv) -> bytes:
 
 
 def static_networks(entries: Sequence[StaticNetwork]) -> list[dict[str, str]]:
-    """Name -> text for each host of a static network configuration. ValueError describes the problem."""
+    """Return the files for each host of a static network config: a dictionary of name -> text per entry.
+
+    They are NetworkManager keyfiles and the map of MAC addresses. ValueError describes the problem, in the words of
+    nmstate as far as possible; the handler of infra-envs returns it as 400.
+    """
     from ...plugins.module_utils.installer.network import static_files
     from ...plugins.module_utils.nmstate import NmstateError, load
 
@@ -198,7 +206,10 @@ def unmapped_interface(text: str, names: frozenset[str]) -> str:
 
 
 def network_files(infra_env: InfraEnv) -> dict[str, str]:
-    """`host<N>/<name>` -> text: keyfiles of each host of the infra-env, and the names its interfaces have in them."""
+    """Return the files of `static_networks` by `host<N>/<name>`, N from 0; empty without a static network config.
+
+    The live system takes the directory whose MAC addresses it has (`pre-network-manager-config.sh`).
+    """
     entries = load_json(infra_env.get("static_network_config") or "[]", name="static_network_config")
     if not entries:
         return {}
@@ -210,7 +221,11 @@ def network_files(infra_env: InfraEnv) -> dict[str, str]:
 
 
 def ipxe(e: Engine, infra_env: InfraEnv, call: Call) -> str:
-    """The iPXE script that boots a host from the image service's files; ApiError 404 for a host that must not boot them."""
+    """Return the iPXE script that boots a host from the image service's files.
+
+    With `boot-order-control` and no MAC it asks again with the host's MAC. ApiError 404 then stops a host that is
+    installed or past its reboot, so that it boots from its disk; the texts are upstream's.
+    """
     mac = call.query.get("mac", "")
     if not mac and call.query.get("ipxe_script_type") == "boot-order-control":
         return f"#!ipxe\nchain {_files_url(e, infra_env, {'file_name': 'ipxe-script'})}&mac=${{net0/mac}}\n"
@@ -275,7 +290,11 @@ def _initrd(infra_env: InfraEnv) -> bytes:
 
 
 def discovery(e: Engine, infra_env: InfraEnv, iso_type: str) -> dict[str, Any]:
-    """Ignition config (3.1) of the live system that runs the agent of an infra-env, with the user's override."""
+    """Return the Ignition config (3.1) of the live system that runs the agent of an infra-env.
+
+    The user's override is merged. `iso_type` `full-iso` includes the static network config; a minimal ISO has it in its
+    initrd instead. It has the pull secret and a token: credentials.
+    """
     image, url = e.config.get("AGENT_DOCKER_IMAGE"), e.config.get("SERVICE_BASE_URL").rstrip("/")
     token = e.config.get("PULL_SECRET_TOKEN")
     sources = infra_env.get("ntp_sources") or infra_env.get("additional_ntp_sources") or ""

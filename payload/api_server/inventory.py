@@ -33,7 +33,11 @@ FORBIDDEN_HOSTNAMES = (
 
 
 def human_bytes(size: float) -> str:
-    """A size in powers of 1000, rounded up to three digits, as messages about disks show it: `21.475 GB`, `100 GB`."""
+    """A size in powers of 1000, rounded up to three digits, as messages about disks show it: `21.475 GB`, `100 GB`.
+
+    The maximum of three decimals loses trailing zeros. `size` is in bytes; below 1000 it has no decimals. It rounds up,
+    so a disk that is slightly too small may show the same as the threshold: `prepare` then adds the difference.
+    """
     for unit, least in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if size >= least:
             return f"{math.ceil(size * 1000 / least) / 1000:.3f}".rstrip("0").rstrip(".") + f" {unit}"
@@ -51,11 +55,20 @@ def _is_network(text: str, version: int) -> bool:
 
 
 def hostname_allowed(name: str) -> bool:
+    """Return whether a name can be a host's: HOSTNAME, at most 63 characters, and not a name of localhost.
+
+    Lower case only. 63 is the limit of the whole name, dots included. The validation `hostname-valid` and the host's
+    update both use it.
+    """
     return bool(_HOSTNAME.fullmatch(name)) and len(name) <= HOSTNAME_LENGTH and name not in FORBIDDEN_HOSTNAMES
 
 
 def disk_id(disk: Disk) -> str:
-    """Return the identifier of a disk that survives a reboot, if it has one."""
+    """Return the identifier of a disk that survives a reboot, if it has one.
+
+    The agent's `id` if it gave one, else `by_id`, `by_path`, and last the path, which may change from boot to boot.
+    Empty if the disk has none of them.
+    """
     return str(disk.get("id") or disk.get("by_id") or disk.get("by_path") or disk.get("path") or "")
 
 
@@ -105,13 +118,20 @@ def prepare(raw: Inventory, least_gb: float, keep_virtual: bool) -> Inventory:
 def kept(
     raw: Inventory, least_gb: float, keep_virtual: bool, encode: Callable[..., str] = json.dumps
 ) -> tuple[Inventory, str]:
-    """What `prepare` gives, and as JSON."""
+    """Return what `prepare` gives, and the same as compact JSON.
+
+    Runs in a thread for large inventories; `encode` is then `aside.in_pieces`, which lets other threads run.
+    """
     prepared = prepare(raw, least_gb, keep_virtual)
     return prepared, encode(prepared, ensure_ascii=False, separators=(",", ":"))
 
 
 def eligible_disks(inventory: Inventory) -> list[Disk]:
-    """Return the eligible disks, the default first."""
+    """Return the eligible disks, the default first.
+
+    Order: bootable ones first, NVMe last, HDD first, small first, and by the SCSI address (`hctl`), as upstream. The
+    host's installation disk is the first, unless a user selects another.
+    """
     disks = [disk for disk in inventory.get("disks", ()) if disk.get("installation_eligibility", {}).get("eligible")]
     return sorted(
         disks,
@@ -126,7 +146,11 @@ def eligible_disks(inventory: Inventory) -> list[Disk]:
 
 
 def find_disk(inventory: Inventory, ident: str) -> Disk | None:
-    """Return the disk with an identifier of any kind (id, by-id, by-path, path), or None."""
+    """Return the disk with an identifier of any kind (id, by-id, by-path, path), or None.
+
+    Users and hints may name a disk by any of them. An empty identifier matches nothing. Eligible or not: the caller
+    checks it.
+    """
     for disk in inventory.get("disks", ()):
         if ident and ident in (disk.get("id"), disk.get("by_id"), disk.get("by_path"), disk.get("path")):
             return disk
@@ -134,6 +158,7 @@ def find_disk(inventory: Inventory, ident: str) -> Disk | None:
 
 
 def ram_mib(inventory: Inventory) -> int:
+    """Return the physical RAM in MiB, rounded down; 0 if it was not reported."""
     return int(inventory.get("memory", {}).get("physical_bytes", 0)) // 2**20
 
 
@@ -141,7 +166,11 @@ RAM_TOLERANCE_MIB = 100.0
 
 
 def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
-    """Return whether the host has the RAM, with upstream's tolerance: 100 MiB, plus 2 % if only /proc/meminfo has the size."""
+    """Return whether the host has the RAM, with upstream's tolerance.
+
+    It is 100 MiB, plus 2 % of the requirement if only /proc/meminfo has the size. `needed_mib` is in MiB. Firmware
+    reserves some RAM, which is why machines with a nominal size of the minimum pass.
+    """
     tolerance = RAM_TOLERANCE_MIB
     if inventory.get("memory", {}).get("physical_bytes_method") == "meminfo":
         tolerance += needed_mib * 0.02
@@ -149,7 +178,11 @@ def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
 
 
 def fits(inventory: Inventory, requirement: Requirement) -> bool:
-    """Return whether CPU, RAM and a disk meet a role's requirement."""
+    """Return whether CPU, RAM and a disk meet a role's requirement.
+
+    Missing keys of the requirement are no requirement for CPU and RAM. A disk counts if it is eligible and large enough
+    (`disk_size_gb`, GB of 10^9 bytes); without eligible disks no host fits.
+    """
     return (
         inventory.get("cpu", {}).get("count", 0) >= requirement.get("cpu_cores", 0)
         and ram_fits(inventory, requirement.get("ram_mib", 0))
@@ -161,7 +194,11 @@ def fits(inventory: Inventory, requirement: Requirement) -> bool:
 
 
 def weight(inventory: Inventory) -> float:
-    """Sort key of a host: the smallest sufficient hosts become control-plane nodes, those without GPU first."""
+    """Sort key of a host: the smallest sufficient hosts become control-plane nodes, those without GPU first.
+
+    CPUs above 4 weigh 1 each, GiB of RAM above 16 weigh 0.1, GB of the largest eligible disk above 100 weigh 0.004. A
+    GPU outweighs all of them. The unit has no meaning; negative values are possible.
+    """
     largest = max((disk.get("size_bytes", 0) for disk in eligible_disks(inventory)), default=0)
     return float(
         (inventory.get("cpu", {}).get("count", 0) - 4)

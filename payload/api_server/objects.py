@@ -17,7 +17,10 @@ PROXIES: tuple[ProxyKey, ...] = ("http_proxy", "https_proxy", "no_proxy")
 
 
 class Vip(TypedDict, total=False):
-    """A virtual IP of the API or of the ingress. `verification`: of agents, whether it is free."""
+    """A virtual IP of the API or of the ingress. `verification`: of agents, whether it is free.
+
+    `verification` is `unverified`, `succeeded` or `failed`, from the replies to `verify-vips`. `ip` has no prefix.
+    """
 
     cluster_id: str
     ip: str
@@ -54,7 +57,11 @@ class Platform(TypedDict, total=False):
 
 
 class DiskEncryption(TypedDict, total=False):
-    """Encryption of installation disks. `enable_on`: roles; `tang_servers`: JSON."""
+    """Encryption of installation disks. `enable_on`: roles; `tang_servers`: JSON.
+
+    `enable_on` is `none`, `all` or roles joined by commas; `mode` is `tpmv2` or `tang`. `tang_servers` is a list of
+    objects with `url` and `thumbprint`, as text.
+    """
 
     enable_on: str
     mode: str
@@ -82,7 +89,12 @@ class BundleChoice(TypedDict, total=False):
 
 
 class MonitoredOperator(TypedDict, total=False):
-    """An operator whose status the service follows."""
+    """An operator whose status the service follows.
+
+    `operator_type` is `builtin` or `olm`. `status` is what the controller reports (`available`, `progressing`,
+    `failed`), empty before. `timeout_seconds` bounds the wait for it. `properties` is JSON as text. `dependency_only`:
+    users did not select it, another operator needs it.
+    """
 
     bundles: list[str]
     cluster_id: str
@@ -101,7 +113,12 @@ class MonitoredOperator(TypedDict, total=False):
 
 
 class ClusterProgress(TypedDict, total=False):
-    """Percentages of an installation, and its finalizing stage."""
+    """Percentages of an installation, and its finalizing stage.
+
+    Percentages are integers from 0 to 100; `total_percentage` is a weighted sum of the other three, and 100 when
+    installed. `finalizing_stage_started_at` is an RFC 3339 time; `finalizing_stage_timed_out` does not end the
+    installation by itself.
+    """
 
     finalizing_stage: str
     finalizing_stage_percentage: int
@@ -127,14 +144,23 @@ class ImageInfo(TypedDict, total=False):
 
 
 class HostNetwork(TypedDict, total=False):
-    """A network that all hosts of a cluster are on."""
+    """A network that all hosts of a cluster are on.
+
+    `cidr` is the network of an interface, `host_ids` the hosts with an address in it. Derived from the inventories
+    whenever a cluster is shown; it is not stored.
+    """
 
     cidr: str
     host_ids: list[str]
 
 
 class HostProgress(TypedDict, total=False):
-    """The stage of a host's installation."""
+    """The stage of a host's installation.
+
+    `current_stage` is a name of upstream's `host-stage`, `progress_info` free text of the installer, such as a
+    percentage. The times are RFC 3339; `installation_percentage` follows from the position of the stage among those of
+    the role.
+    """
 
     current_stage: str
     installation_percentage: int
@@ -145,7 +171,12 @@ class HostProgress(TypedDict, total=False):
 
 
 class Host(TypedDict, total=False):
-    """A host. Fields with an underscore are private: times are seconds since the epoch."""
+    """A host. Fields with an underscore are private: times are seconds since the epoch.
+
+    Fields named `*_info`, `inventory`, `connectivity` and other reports are JSON as text, as in upstream's model
+    `host`. Times without an underscore are RFC 3339. `_clock` is service time less host time in seconds;
+    `_ignition_token` is a credential. Private fields are never in a response.
+    """
 
     api_vip_connectivity: str
     bootstrap: bool
@@ -214,7 +245,13 @@ _Dashed = TypedDict("_Dashed", {"last-installation-preparation": Preparation}, t
 
 
 class Cluster(_Dashed, total=False):
-    """A cluster. Fields with an underscore are private: times are seconds since the epoch."""
+    """A cluster. Fields with an underscore are private: times are seconds since the epoch.
+
+    `feature_usage`, `validations_info`, `connectivity_majority_groups`, `ip_collisions` and `install_config_overrides`
+    are JSON as text, as in upstream's model `cluster`; times without an underscore are RFC 3339. `hosts`,
+    `host_networks` and the counts exist in responses only. `_pull_secret` is a credential; `_images` maps components to
+    pullspecs.
+    """
 
     additional_ntp_source: str
     api_vip_dns_name: str
@@ -304,7 +341,11 @@ class Proxy(TypedDict, total=False):
 
 
 class InfraEnv(TypedDict, total=False):
-    """An infra-env: what the discovery image of its hosts has."""
+    """An infra-env: what the discovery image of its hosts has.
+
+    `static_network_config` is JSON of the hosts' nmstate configs as text, `kernel_arguments` and
+    `ignition_config_override` are JSON as text. `_pull_secret` is a credential.
+    """
 
     additional_ntp_sources: str
     additional_trust_bundle: str

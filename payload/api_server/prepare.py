@@ -35,7 +35,12 @@ TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/additional-trust-bundle.pem"
 
 @dataclass
 class Job:
-    """Input of one cluster's preparation."""
+    """Input of one cluster's preparation.
+
+    All values are copies: the work is done in a thread, while the documents change. `static_networks` is keyed by
+    infra-env, the private fields of cluster and hosts are left out (except `pull_secret`). `dummy` makes empty Ignition
+    configs, for swarms.
+    """
 
     cluster: Cluster
     hosts: list[Host]
@@ -54,7 +59,12 @@ class Job:
 
 
 def files(task: Job) -> dict[str, bytes]:
-    """File name -> content: the configs of the roles, `host/<id>` for each host, credentials, install-config, metadata."""
+    """Return what an installation needs, as file name -> content.
+
+    `<role>.ign`, `host/<id>` for each host, kubeconfig-noingress, kubeadmin-password (if it is known), metadata.json,
+    install-config.yaml and the operators' custom manifests. ValueError if the signers are missing; the engine then
+    reports the preparation as failed.
+    """
     made: dict[str, bytes] = {}
     configs = _configs(task)
     for name, config in configs.items():
@@ -114,7 +124,11 @@ def add_file(config: dict[str, Any], path: str, mode: int, text: str) -> dict[st
 
 
 def host_config(config: dict[str, Any], host: Host, networks: list[StaticNetwork]) -> dict[str, Any]:
-    """Return a role's config for one host: with its hostname, and its NetworkManager keyfiles for a static network."""
+    """Return a role's config for one host: with its hostname, and its NetworkManager keyfiles for a static network.
+
+    `host` needs `requested_hostname` and its inventory, `networks` are those of its infra-env. Without a static network
+    the installed system gets its network from DHCP. The config given is not changed.
+    """
     made = add_file(config, "/etc/hostname", 0o644, f"{host['requested_hostname']}\n")
     for name, text in keyfiles(load_json(host.get("inventory") or "{}", name="inventory"), networks).items():
         made = add_file(made, f"/etc/NetworkManager/system-connections/{quote(name, safe='._-')}", 0o600, text)
@@ -122,7 +136,11 @@ def host_config(config: dict[str, Any], host: Host, networks: list[StaticNetwork
 
 
 def keyfiles(inventory: Inventory, networks: list[StaticNetwork]) -> dict[str, str]:
-    """Keyfiles of a host's nmstate config, by file name; empty when none of its MACs has one."""
+    """Return the NetworkManager keyfiles of a host's nmstate config, by file name; empty when none of its MACs has one.
+
+    A config belongs to the host if one of its `mac_interface_map` entries has a MAC of the inventory. Logical interface
+    names become those of the inventory.
+    """
     macs = {str(nic.get("mac_address", "")).lower(): nic.get("name", "") for nic in inventory.get("interfaces", ())}
     found: dict[str, str] = {}
     for entry in networks:
@@ -159,7 +177,11 @@ def rename(texts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]
 
 
 def override(content: bytes, text: str) -> bytes:
-    """Return a host's config merged with the user's override: lists of files, units and users are joined, the rest replaced."""
+    """Return a host's Ignition config merged with the user's override.
+
+    Files (by path), units and users (by name) are joined, with the override's in place of the same ones; everything
+    else in the override is ignored. Both are JSON texts; ValueError if one is not.
+    """
     config, extra = load_json(content, name="ignition"), load_json(text, name="ignition override")
     for section, key in (("storage", "files"), ("systemd", "units"), ("passwd", "users")):
         names = {"files": "path", "units": "name", "users": "name"}
@@ -191,7 +213,11 @@ def day2_ignition(cluster: Cluster, host: Host, networks: str) -> bytes:
 
 
 def password(tls_dir: Path | None) -> bytes | None:
-    """Return the kubeadmin password. The installer's ISO has only its hash; then the password is unknown here."""
+    """Return the kubeadmin password: the image's, or a new one without an image's.
+
+    None if the image has only its hash (the installer's ISO): then it is unknown here, and only the user who created
+    the ISO has it.
+    """
     if tls_dir is not None and (tls_dir / "kubeadmin-password").is_file():
         return (tls_dir / "kubeadmin-password").read_bytes().strip()
     if tls_dir is not None and (tls_dir / "kubeadmin-password.hash").is_file():
@@ -200,7 +226,11 @@ def password(tls_dir: Path | None) -> bytes | None:
 
 
 def kubeconfig(name: str, base_domain: str, folder: Path | None) -> bytes:
-    """Return kubeconfig-noingress of a cluster: in the installer's format, signed by the signers of the ISO, if `folder` has them."""
+    """Return kubeconfig-noingress of a cluster, in the installer's format.
+
+    It is signed by the signers in `folder`, if it has them, else by new ones. It trusts the API's own certificates, not
+    yet those of the ingress, which `add_ca` adds after the installation.
+    """
     from ...plugins.module_utils.installer import credentials
 
     if folder is not None and (folder / f"{ADMIN_SIGNER}.key").is_file():
@@ -216,7 +246,11 @@ def kubeconfig(name: str, base_domain: str, folder: Path | None) -> bytes:
 
 
 def add_ca(plain: bytes, pem: str) -> bytes:
-    """Return a kubeconfig whose clusters also trust the given certificates; ValueError if the text has none."""
+    """Return a kubeconfig whose clusters also trust the given certificates; ValueError if the text has none.
+
+    `plain` is a kubeconfig with embedded certificates, `pem` one or more PEM blocks. The ingress CA is added with it
+    when the controller uploads it, and the result is the file `kubeconfig`.
+    """
     from cryptography import x509
 
     if "-----BEGIN CERTIFICATE-----" not in pem:
@@ -259,7 +293,11 @@ def _no_proxy(cluster: Cluster) -> str:
 
 
 def install_config_text(task: Job) -> str:
-    """Return install-config.yaml of the cluster with the overrides merged in: JSON, as upstream writes it."""
+    """Return install-config.yaml of the cluster with the overrides merged in: JSON, as upstream writes it.
+
+    Replicas are the numbers of hosts per role. Overrides win: objects are merged by key, lists and texts are replaced.
+    The pull secret is part of it, so it may only be returned to users.
+    """
     cluster = task.cluster
     roles = [host.get("role") for host in task.hosts]
     kind = str((cluster.get("platform") or {}).get("type", "baremetal"))
@@ -341,7 +379,11 @@ def _host_entry(host: Host) -> dict[str, Any]:
 
 
 def wrong_override(overrides: object) -> str:
-    """Return why install-config overrides cannot be merged, as the decoder's message; "" if they can."""
+    """Return why install-config overrides cannot be merged, as the decoder's message; "" if they can.
+
+    `overrides` is decoded JSON. The model `install-config` has types only: values are validated by the OpenShift
+    installer.
+    """
     try:
         MODELS.strict("install-config", overrides)
     except Invalid as err:

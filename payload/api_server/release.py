@@ -21,7 +21,11 @@ Mirrors = list[tuple[str, list[str]]]
 
 
 def mirrors(table: Mirrors, first: str = "") -> Callable[[str], list[str]]:
-    """Return pullspec -> mirrors to try first, from sources and their mirrors; `first` is the release's own mirror."""
+    """Return pullspec -> mirrors to try first, from sources and their mirrors; `first` is the release's own mirror.
+
+    Places are pullspecs for `registry`, in the order to try. A source matches at the end of a path's part only:
+    `quay.io/a` does not match `quay.io/ab`.
+    """
 
     def places(pullspec: str) -> list[str]:
         found = [first] if first else []
@@ -35,7 +39,11 @@ def mirrors(table: Mirrors, first: str = "") -> Callable[[str], list[str]]:
 
 
 def configured(text: str) -> Mirrors:
-    """Return sources and their mirrors of a registries.conf."""
+    """Return sources and their mirrors of a registries.conf.
+
+    `text` is TOML. The result is (source, mirrors) in the file's order; `prefix` has precedence over `location`. An
+    invalid file raises ValueError.
+    """
     table = []
     for entry in tomllib.loads(text).get("registry", []):
         source = str(entry.get("prefix") or entry.get("location") or "")
@@ -45,7 +53,11 @@ def configured(text: str) -> Mirrors:
 
 
 def registry(auths: dict[str, Any], more: Mirrors, first: str = "") -> Registry:
-    """Return a client with this host's mirrors and trust anchors; `more` mirrors come before them, `first` before all."""
+    """Return a client with this host's mirrors and trust anchors; `more` mirrors come before them, `first` before all.
+
+    `auths` is that of a pull secret. Files that the host does not have are no error. Nothing is read from the network
+    yet.
+    """
     from ...plugins.module_utils.release.registry import Registry
 
     text = REGISTRIES.read_text(encoding="utf-8") if REGISTRIES.is_file() else ""
@@ -61,7 +73,11 @@ def _release(pullspec: str, pull_secret: str, mirror: str = "") -> Release:
 
 
 def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, str]:
-    """Return component -> pullspec. ValueError if the release image cannot be read."""
+    """Return component -> pullspec. ValueError if the release image cannot be read.
+
+    `pull_secret` is JSON, `mirror` the release's own mirror or empty. It reads from the registry, so call it in a
+    thread. OSError can occur as well: the engine retries after both.
+    """
     return _release(pullspec, pull_secret, mirror).images
 
 

@@ -34,7 +34,11 @@ def _newest(images: Iterable[Image], key: str) -> Image | None:
 
 
 def release(images: Sequence[Image], os_images: Sequence[Image], version: str, cpu: str, url: str) -> Image:
-    """The release of a version (two numbers: its newest) or, if there is one, of a pullspec; ApiError 400."""
+    """Return the release image of a version, or of a pullspec if there is one.
+
+    A version of two numbers means its newest. `url` is the pullspec, or empty. Without a list, what was asked for is
+    returned. ApiError 400, with upstream's text, if no release fits, or no OS image for it.
+    """
     if not images:
         return {"url": url, "openshift_version": version, "version": version, "cpu_architecture": cpu}
     named = next((image for image in images if url and image.get("url") == url), None)
@@ -67,7 +71,11 @@ def release(images: Sequence[Image], os_images: Sequence[Image], version: str, c
 
 
 def os_image(images: Sequence[Image], version: str, cpu: str) -> Image:
-    """Return the OS image of a version, the newest without a version; ApiError 400 with upstream's reason."""
+    """Return the OS image of a version, the newest without a version; ApiError 400 with upstream's reason.
+
+    Preferred: the same version, then the same two numbers, then any of the same minor. `images` is the list of the
+    environment (`OS_IMAGES`).
+    """
     cpu = architecture(cpu)
     fitting = [image for image in images if cpu in architectures(image)]
     if not fitting:

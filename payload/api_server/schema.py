@@ -28,7 +28,11 @@ SHOWN = 200
 
 
 class Invalid(ValueError):
-    """A value that the API description does not allow; the message names the field and the valid values."""
+    """A value that the API description does not allow; the message names the field and the valid values.
+
+    The HTTP layer returns it as status 400 in the description's `infra_error`. Texts are those of Go's decoder and of
+    go-openapi, as far as upstream has one.
+    """
 
 
 def _ip(value: str) -> bool:
@@ -63,12 +67,19 @@ Node = Mapping[str, Any]
 
 
 def quoted(text: str) -> str:
-    """Return a string as Go's %q prints it, truncated to SHOWN characters."""
+    """Return a string as Go's %q prints it, truncated to SHOWN characters.
+
+    Characters that are not ASCII stay. The quotes are part of the result.
+    """
     return json.dumps(text[:SHOWN], ensure_ascii=False)
 
 
 def go_name(model: str) -> str:
-    """Name of a model's type in Go."""
+    """Name of a model's type in Go.
+
+    `host-update-params` becomes `HostUpdateParams`, by go-swagger's rule; `x-go-name` overrides it. Messages of the
+    decoder name types that way.
+    """
     return "".join(part[:1].upper() + part[1:] for part in model.split("-"))
 
 
@@ -79,15 +90,24 @@ def _json_type(value: object) -> str:
 
 @dataclass(frozen=True)
 class At:
-    """Location of a value in a body: the root type, and the fields on the path."""
+    """Location of a value in a body: the root type, and the fields on the path.
+
+    `path` has the names of fields joined by dots, and is empty for the body itself. Elements of a list have no part of
+    their own, as in Go's messages.
+    """
 
     root: str
     path: str = ""
 
     def into(self, name: str) -> At:
+        """Return the location of a field below this one."""
         return At(self.root, f"{self.path}.{name}" if self.path else name)
 
     def refuse(self, value: object, go: str) -> Invalid:
+        """Return the error for a value of a wrong type, in the words of Go's `encoding/json`; it is not raised.
+
+        `go` is the type that would be right, as Go names it. For numbers the message has the value, shortened.
+        """
         where = f"Go struct field {self.root}.{self.path}" if self.path else "Go value"
         number = (
             f" {value}"[:40] if go == "int64" and isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -97,7 +117,11 @@ class At:
 
 @dataclass
 class Kind:
-    """One compiled type. `zero`: its zero value, which violates no constraint if the type has no null."""
+    """One compiled type. `zero`: its zero value, which violates no constraint if the type has no null.
+
+    `go` is the name of the type in Go, for messages. `decode` raises Invalid and drops null; `wrong` assumes a value
+    that was decoded.
+    """
 
     go: str
     #: (value, where, strict) -> value; strict refuses unknown fields.
@@ -108,7 +132,11 @@ class Kind:
 
 @dataclass
 class Field:
-    """A property of an object: its JSON name and what values it takes."""
+    """A property of an object: its JSON name and what values it takes.
+
+    Only a required field can be missing. An optional field that is not nullable counts as absent with an empty text or
+    0, as in Go with `omitempty`.
+    """
 
     name: str
     required: bool
@@ -233,14 +261,21 @@ class Models:
         self._kinds: dict[str, Kind] = {}
 
     def named(self, name: str) -> Kind:
-        """The type of a definition; KeyError if there is none."""
+        """The type of a definition; KeyError if there is none.
+
+        Compiled once. Definitions must not refer to themselves.
+        """
         done = self._kinds.get(name)
         if done is None:
             done = self._kinds[name] = self.compile(self._definitions[name], name)
         return done
 
     def compile(self, node: Node, name: str = "") -> Kind:
-        """The type that a schema describes. `name`: the definition, whose fields messages name."""
+        """The type that a schema describes. `name`: the definition, whose fields messages name.
+
+        Supported are references, objects, lists, numbers with bounds, booleans, and strings with an enumeration,
+        format, pattern or length. An object without properties takes any values, anything else is not validated.
+        """
         if "$ref" in node:
             return self.named(node["$ref"].removeprefix(_REF))
         kind = node.get("type", "")
@@ -264,7 +299,11 @@ class Models:
 
     @staticmethod
     def body(compiled: Kind, value: object, name: str) -> Any:
-        """Return a request's body, validated against its type; raise Invalid. `name` is the body's name in the API description."""
+        """Return a request's body, validated against its type; raise Invalid. `name`: the body's, in the description.
+
+        The result has the description's names of fields even if the request wrote them in another case, and no nulls. A
+        decoder's error begins with `parsing <name> body from "" failed`, as go-openapi's runtime does.
+        """
         try:
             found = compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
         except Invalid as err:
@@ -275,12 +314,19 @@ class Models:
         return found
 
     def strict(self, name: str, value: object) -> Any:
-        """Return a value decoded by a definition's types only, without unknown fields; raise Invalid with the decoder's message."""
+        """Return a value decoded by a definition's types, without unknown fields; constraints are not checked.
+
+        Raises Invalid with the decoder's message, for texts in which JSON is part of a field. `name` is a definition's.
+        """
         compiled = self.named(name)
         return compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
 
     def output(self, name: str, value: object) -> Any:
-        """Return an agent's report: types and required fields are checked, unknown fields dropped; raise Invalid."""
+        """Return an agent's report: types and required fields are checked, unknown fields dropped; raise Invalid.
+
+        Agents of another version may send fields that the description does not have. `name` is the definition of the
+        step's output, such as `inventory`.
+        """
         compiled = self.named(name)
         found = compiled.decode(value, At(compiled.go.removeprefix("models.")), False)
         reason = compiled.wrong(found, "", "body")
@@ -290,7 +336,11 @@ class Models:
 
 
 def parameter(compiled: Kind, value: object, name: str, place: str) -> Any:
-    """Return a value of a query, path or header; raise Invalid."""
+    """Return a value of a query, path or header; raise Invalid.
+
+    `value` already has the parameter's type; only constraints are checked. `place` is `query`, `path` or `header`, for
+    the message: `<name> in <place> ...`.
+    """
     reason = compiled.wrong(value, name, place)
     if reason:
         raise Invalid(reason)
@@ -350,7 +400,10 @@ def parse_json(raw: bytes | str, end: str = "unexpected end of JSON input") -> A
 
 
 async def read_json(raw: bytes | str, end: str = "unexpected end of JSON input") -> Any:
-    """As `parse_json`, for the event loop: what is large is read in a thread."""
+    """As `parse_json`, for the event loop: what is large is read in a thread.
+
+    A small text (at most QUICK bytes) is read at once, since a thread costs more. Errors are those of `parse_json`.
+    """
     if len(raw) <= QUICK:
         return parse_json(raw, end)
     try:

@@ -21,7 +21,11 @@ _FLAGS = ("1", "true", "yes", "0", "false", "no", "")
 
 
 def of(documents: Iterable[object]) -> dict[str, Any] | None:
-    """Return the settings in the documents of a manifest, unvalidated; None if it has no such ConfigMap."""
+    """Return the settings in the documents of a manifest, unvalidated; None if it has no such ConfigMap.
+
+    A ConfigMap whose data is not an object gives one invalid setting, so that the request is refused. Documents of
+    other kinds are skipped.
+    """
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") != "ConfigMap":
             continue
@@ -33,7 +37,11 @@ def of(documents: Iterable[object]) -> dict[str, Any] | None:
 
 
 def read(content: bytes) -> dict[str, str] | None:
-    """Return the settings in a stored manifest, without invalid ones; None if it has no such ConfigMap."""
+    """Return the settings in a stored manifest, without invalid ones; None if it has no such ConfigMap.
+
+    Used at each start and after each change of the manifests. A manifest that is too large or not YAML counts as one
+    without settings.
+    """
     if NAME.encode() not in content or len(content) > MOST_BYTES:
         return None
     try:
@@ -46,7 +54,11 @@ def read(content: bytes) -> dict[str, str] | None:
 
 
 def problem(name: str, value: object) -> str:
-    """Return what is wrong with a setting; empty if valid. Names unknown to this service are for other programs."""
+    """Return what is wrong with a setting; empty if valid. Names unknown to this service are for other programs.
+
+    The kind of value follows from the end of the name: durations, numbers, and flags by the default. Unknown names are
+    only bounded in length. The text is for the response to the upload.
+    """
     if not isinstance(value, str | int | float | bool):
         return f"data.{name} should be a string, got {type(value).__name__}"
     text = _text(value)

@@ -86,7 +86,12 @@ LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-
 
 @dataclass
 class StepView:
-    """Input of step arguments."""
+    """Input of step arguments.
+
+    `images` maps component names to pullspecs. `needed_images` are those that each host must pull. `ntp` has sources
+    joined by commas. `settings` returns seconds. `release_host`: the registry that hosts have to resolve, empty without
+    one. `peers` is called only if the step is due, because it counts against the cluster's quota.
+    """
 
     host: Host
     cluster: Cluster
@@ -226,7 +231,11 @@ def _api_vip(v: StepView) -> list[str] | None:
 
 
 def installer_args(v: StepView) -> list[str]:
-    """Return arguments of coreos-installer for a host: the user's, and those that keep its network after the reboot."""
+    """Return arguments of coreos-installer for a host: the user's, and those that keep its network after the reboot.
+
+    With a static network config that is `--copy-network`. Otherwise an `ip=` kernel argument per interface in a machine
+    network asks for DHCP of its family, unless the user gave an `ip=` argument. The user's stay first, unchanged.
+    """
     args = [str(arg) for arg in load_json(v.host.get("installer_args") or "[]", name="installer_args")]
     if v.infra_env.get("static_network_config"):
         return args if "--copy-network" in args else [*args, "--copy-network"]
@@ -243,7 +252,12 @@ def installer_args(v: StepView) -> list[str]:
 
 
 def install_request(v: StepView) -> dict[str, Any]:
-    """The `install_cmd_request` of a host."""
+    """Return the `install_cmd_request` of a host: the one argument of the step `install`, before it becomes JSON.
+
+    Raises KeyError if the images of the release are unknown. `role` is `bootstrap` for the bootstrap host,
+    `installer_args` a JSON list as text. `disks_to_format` has the ids of other bootable eligible disks, without those
+    that the user excluded.
+    """
     role = "bootstrap" if v.host.get("bootstrap") else role_of(v.host)
     request: dict[str, Any] = {
         "cluster_id": v.cluster["id"],
@@ -330,11 +344,22 @@ PRODUCERS: dict[str, Callable[[StepView], list[str] | None]] = {
 
 
 def step(kind: str, args: list[str]) -> Step:
+    """Return a step of a type with an id of its own: the type and eight random hex digits.
+
+    The agent repeats the id in its reply. `args` are passed to the program of the type as they are, mostly one JSON
+    text.
+    """
     return {"step_type": kind, "step_id": f"{kind}-{secrets.token_hex(4)}", "args": args}
 
 
 def instructions(v: StepView, day2: bool, interval: int, disabled: frozenset[str], upgrade_to: str = "") -> Steps:
-    """Return the `steps` response for a host. `interval`: seconds between polls; `upgrade_to`: the image for an outdated agent."""
+    """Return the `steps` response for a host.
+
+    `interval`: seconds between polls; `upgrade_to`: the image for an outdated agent, else empty. `day2` selects the
+    table of hosts that join an installed cluster. `disabled` are types that the service's environment switches off. An
+    outdated agent gets the upgrade and nothing else; a host that changes its cluster gets none and must exit
+    (`post_step_action`). Slow statuses double the interval.
+    """
     status = v.host["status"]
     if status in LEAVING:
         return {"next_instruction_seconds": 0, "post_step_action": EXIT, "instructions": []}
@@ -352,7 +377,11 @@ def instructions(v: StepView, day2: bool, interval: int, disabled: frozenset[str
 
 
 def peer_entry(host: Host, inventory: Inventory) -> str:
-    """Return JSON of one host for the arguments of connectivity-check, with its first PROBED addresses."""
+    """Return JSON of one host for the arguments of connectivity-check, with its first PROBED addresses.
+
+    Keys: `host_id`, `nics` (`name`, `mac`, `ip_addresses` without prefix). Interfaces without an address are left out.
+    It is joined with those of other hosts as text, because thousands of hosts would have it encoded again and again.
+    """
     nics, left = [], PROBED
     for nic in inventory.get("interfaces", ()):
         texts = [*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ())][:left]

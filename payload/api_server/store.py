@@ -32,11 +32,19 @@ NTH = "_nth"
 
 
 class Unwritable(Exception):
-    """The state file cannot be written: the disk is full, broken or read-only. The change is undone."""
+    """The state file cannot be written: the disk is full, broken or read-only. The change is undone.
+
+    The HTTP layer returns it with the status 503; monitors log it and try again with their next pass. After a
+    failed flush every later commit fails until the service is started again.
+    """
 
 
 class Document(dict[str, Any]):
-    """A dictionary that tracks which top-level fields changed since the last commit. Replace values, never mutate them."""
+    """A dictionary that tracks which top-level fields changed since the last commit. Replace values, never mutate them.
+
+    Values must be JSON. Equal values are no change. A document that was deleted can still be set, without effect on the
+    file. `changed` has the names that the next commit writes.
+    """
 
     def __init__(self, store: Store, kind: str, ident: str) -> None:
         super().__init__()
@@ -56,7 +64,11 @@ class Document(dict[str, Any]):
             self._store.dirty[(self.kind, self.ident)] = self
 
     def set(self, **fields: object) -> None:
-        """Sets several fields; None removes one."""
+        """Sets several fields; None removes one.
+
+        Same as assigning each; an absent field that is removed is no change. It is the usual way to set fields of which
+        a TypedDict does not allow None.
+        """
         for name, value in fields.items():
             if value is None:
                 self.drop(name)
@@ -64,6 +76,7 @@ class Document(dict[str, Any]):
                 self[name] = value
 
     def drop(self, *names: str) -> None:
+        """Remove fields; absent ones are ignored. The removal is part of the next commit."""
         for name in names:
             if name in self:
                 self._store.remember(self)
@@ -72,7 +85,11 @@ class Document(dict[str, Any]):
                 self._mark()
 
     def touch(self, name: str, value: object) -> None:
-        """Set a field without a commit of its own; it is written with the next change of the document."""
+        """Set a field without a commit of its own; it is written with the next change of the document.
+
+        For observations at each poll, which would otherwise cause a commit each. Not undone if it was the only change.
+        `flush` writes it with the monitors' pass.
+        """
         super().__setitem__(name, value)
         self.changed.add(name)
 
@@ -87,12 +104,21 @@ class Document(dict[str, Any]):
 
 
 def tracked(shown: Host | Cluster | InfraEnv) -> Document:
-    """Return a host, cluster or infra-env of the store as the document that it is, whose fields are set by name."""
+    """Return a host, cluster or infra-env of the store as the document that it is, whose fields are set by name.
+
+    The TypedDicts in `objects` describe the same dictionary; `set`, `drop`, `touch` and `restore` are methods of the
+    document only. A plain dict has none of them.
+    """
     return cast(Document, shown)
 
 
 class Store:
-    """Documents by kind and id, events and small files. Not thread-safe."""
+    """Documents by kind and id, events and small files. Not thread-safe.
+
+    Kinds are `cluster`, `infra_env` and `host`. The file is locked: a second service gets an OSError, as does one that
+    finds a corrupt file, each with a hint what to do. `:memory:` as path keeps nothing. `on_undo` rebuilds derived
+    data.
+    """
 
     def __init__(self, path: Path | str) -> None:
         if str(path) != ":memory:":
@@ -179,7 +205,11 @@ class Store:
         self.events.clear()
 
     def create(self, kind: str, ident: str, fields: Mapping[str, object]) -> Document:
-        """Add a document; it replaces one with the same id."""
+        """Add a document; it replaces one with the same id.
+
+        Fields with the value None are left out. The document has an additional field NTH, its position among all.
+        KeyError for an unknown kind.
+        """
         self.delete(kind, ident)
         self._before.setdefault((kind, ident), None)
         document = self._document(kind, ident)
@@ -191,6 +221,10 @@ class Store:
         return document
 
     def delete(self, kind: str, ident: str) -> None:
+        """Remove a document with its fields; an unknown id is ignored.
+
+        Its files and events stay: see `forget_files` and `forget_events`.
+        """
         if (document := self.kinds[kind].get(ident)) is not None:
             self.remember(document)
             del self.kinds[kind][ident]
@@ -198,6 +232,7 @@ class Store:
             self._gone.append((kind, ident))
 
     def event(self, fields: Mapping[str, object], cluster_level: bool) -> None:
+        """Add an event with the next commit; see `Events.add`."""
         self.events.add(fields, cluster_level)
 
     def forget_events(self, column: str, ident: str) -> None:
@@ -205,16 +240,25 @@ class Store:
         self.events.forget(column, ident)
 
     def put_file(self, owner: str, name: str, content: bytes | None) -> None:
-        """Store a small file (manifest, ignition, credential); None deletes it."""
+        """Store a small file (manifest, ignition, credential); None deletes it.
+
+        `owner` is an id, usually a cluster's, `name` may have slashes (`manifest/openshift/a.yaml`). It is
+        written with the next commit, and undone with it; `file` returns it at once.
+        """
         self._files[(owner, name)] = content
 
     def file(self, owner: str, name: str) -> bytes | None:
+        """Return the content of a file, also before its commit; None if there is none."""
         if (owner, name) in self._files:
             return self._files[(owner, name)]
         row = self.db.execute("SELECT content FROM file WHERE owner = ? AND name = ?", (owner, name)).fetchone()
         return row[0] if row else None
 
     def files(self, owner: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+        """Return names and contents of an owner's files whose name begins with a prefix, sorted by name.
+
+        It commits first, so that it sees what this request has written; a failure is raised by the next `commit`.
+        """
         self._settle()
         rows = self.db.execute("SELECT name, content FROM file WHERE owner = ? ORDER BY name", (owner,))
         return (row for row in rows.fetchall() if row[0].startswith(prefix))
@@ -226,7 +270,11 @@ class Store:
         return [name for (name,) in rows if name.startswith(prefix)]
 
     def files_with(self, owner: str, prefix: str, word: bytes, most: int) -> list[bytes]:
-        """Return the contents of files of at most `most` bytes that contain a word."""
+        """Return the contents of files of at most `most` bytes that contain a word.
+
+        `word` is compared by bytes, in SQLite, so that large files are not loaded. Sorted by name. It commits first, as
+        `files` does.
+        """
         self._settle()
         rows = self.db.execute(
             "SELECT name, content FROM file WHERE owner = ? AND length(content) <= ? AND instr(content, ?) ORDER BY name",
@@ -235,10 +283,14 @@ class Store:
         return [content for name, content in rows if name.startswith(prefix)]
 
     def forget_files(self, owner: str) -> None:
+        """Remove all files of an owner with the next commit, for example when a cluster is deleted."""
         self._later.append(("DELETE FROM file WHERE owner = ?", (owner,)))
 
     def try_commit(self) -> None:
-        """Commit before a read; a file that cannot be written does not prevent reading."""
+        """Commit before a read; a file that cannot be written does not prevent reading.
+
+        What could not be written is undone, and later commits report their own failure.
+        """
         with contextlib.suppress(Unwritable):
             self.commit()
 
@@ -254,7 +306,11 @@ class Store:
         self._refusal = None
 
     def commit(self) -> None:
-        """Write all changes since the last commit in one transaction; raise Unwritable and undo them if that fails."""
+        """Write all changes since the last commit in one transaction; raise Unwritable and undo them if that fails.
+
+        A failure that a read within this request met (`_settle`) is raised here, too. Without changes it does nothing.
+        It does not wait for the disk: `durable` does.
+        """
         if self._refusal is not None:
             refusal, self._refusal = self._refusal, None
             self._undo()
@@ -277,7 +333,11 @@ class Store:
         self._version += 1
 
     async def durable(self) -> None:
-        """Commit and wait until it is on disk; raise Unwritable likewise. Concurrent callers share a flush."""
+        """Commit and wait until it is on disk; raise Unwritable likewise. Concurrent callers share a flush.
+
+        Handlers of requests that change something await it before the response. After a failed flush the state on disk
+        is unknown: every later commit raises Unwritable until the service is started again.
+        """
         self.commit()
         wanted = self._version
         while self._flushed < wanted:
@@ -350,7 +410,11 @@ class Store:
             yield page
 
     def sweep(self) -> bool:
-        """Remove some of the deleted events; return whether more are left. Unwritable: try again later."""
+        """Remove some of the deleted events; return whether more are left. Unwritable: try again later.
+
+        At most a quarter of `events.WINDOW` events per call, so that the event loop is not held up. False as well when
+        the file cannot be written any more.
+        """
         try:
             return not self._broken and self.events.sweep()
         except sqlite3.Error as err:

@@ -45,7 +45,11 @@ FINALIZING_NOT_FAILING: frozenset[str] = frozenset(
 
 
 def stage_setting(stage: str) -> str:
-    """Name of the setting with a host stage's timeout."""
+    """Name of the setting with a host stage's timeout.
+
+    `Writing image to disk` becomes `HOST_STAGE_WRITING_IMAGE_TO_DISK_TIMEOUT`. Not every stage has a default: see
+    `HOST_STAGE_OTHER_TIMEOUT`.
+    """
     return f"HOST_STAGE_{stage.upper().replace(' ', '_')}_TIMEOUT"
 
 

@@ -50,7 +50,10 @@ def _text(features: Features) -> str:
 
 
 def note(cluster: Cluster | None, name: str, on: object = True, **data: object) -> None:
-    """Record a feature of a cluster, or remove it; `data` is merged with the recorded data."""
+    """Record a feature of a cluster, or remove it; `data` is merged with the recorded data.
+
+    Nothing happens for None, or for a cluster without the field, as an imported one. The caller commits.
+    """
     if cluster is None or not cluster.get("feature_usage"):
         return
     features: Features = load_json(cluster["feature_usage"], name="feature_usage")
@@ -113,7 +116,10 @@ def _common(features: Features, cluster: Cluster) -> None:
 
 
 def registered(cluster: Cluster) -> str:
-    """Record the features of a new cluster. Upstream counts its HTTP proxy as the HTTPS proxy, too."""
+    """Return the features of a new cluster, as JSON text for `feature_usage`.
+
+    Upstream counts the HTTP proxy of a new cluster as its HTTPS proxy, too.
+    """
     features: Features = {}
     _common(features, cluster)
     _set(features, SNO, cluster.get("control_plane_count") == 1)

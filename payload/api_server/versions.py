@@ -10,7 +10,11 @@ _VERSION = re.compile(r"v?\d+(\.\d+)*([-+][0-9A-Za-z.+~-]+)?")
 
 @functools.lru_cache(maxsize=1024)
 def numbers(version: str) -> tuple[int, int, int] | None:
-    """Return major, minor and patch; missing ones are 0. None if the text is not a version."""
+    """Return major, minor and patch; missing ones are 0. None if the text is not a version.
+
+    Text from the first dash on (`-rc.1`, `-ec.0`) is ignored, so candidates equal their release. A leading `v` is
+    allowed; more than 100 characters are no version.
+    """
     if len(version) > 100 or not _VERSION.fullmatch(version):
         return None
     found = [*(int(part) for part in re.findall(r"\d+", version.partition("-")[0])), 0, 0]
@@ -18,10 +22,12 @@ def numbers(version: str) -> tuple[int, int, int] | None:
 
 
 def at_least(version: str, least: str) -> bool:
+    """Return whether a version is the given one or newer; False if either is not a version."""
     found, wanted = numbers(version), numbers(least)
     return found is not None and wanted is not None and found >= wanted
 
 
 def same_minor(version: str, other: str) -> bool:
+    """Return whether two versions have the same first two numbers; False if either is not a version."""
     found, wanted = numbers(version), numbers(other)
     return found is not None and wanted is not None and found[:2] == wanted[:2]

@@ -15,7 +15,11 @@ COMMANDS = ("registerCluster", "registerInfraEnv", "configure", "importCluster")
 
 
 def run(command: str, environment: Mapping[str, str]) -> None:
-    """Run one command; ClientError or RestError when it fails."""
+    """Run one command; ClientError or RestError when it fails.
+
+    `command` is one of COMMANDS. `environment` has SERVICE_BASE_URL (required), USER_AUTH_TOKEN and the paths of
+    manifests and host configs, whose defaults are those of upstream's image.
+    """
     base = environment.get("SERVICE_BASE_URL")
     if not base:
         raise register.ClientError(
@@ -41,6 +45,10 @@ def run(command: str, environment: Mapping[str, str]) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Run the command that the arguments name; return the exit code.
+
+    0: done. 1: it failed, and the reason was logged. 2: wrong usage.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     logging.basicConfig(level=logging.INFO, format="level=%(levelname)s msg=%(message)s", stream=sys.stderr)
     if len(arguments) != 1 or arguments[0] not in COMMANDS:

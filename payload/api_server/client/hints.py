@@ -43,7 +43,11 @@ TESTS: dict[str, Callable[[Disk, Any], bool]] = {
 
 
 def accepted(disks: Sequence[Disk], hints: Mapping[str, Any]) -> list[Disk]:
-    """Return the disks that match every hint. ValueError names an unknown hint."""
+    """Return the disks that match every hint. ValueError names an unknown hint.
+
+    The order is that of `disks`; without hints all match. Hints are those of the install-config's `rootDeviceHints`;
+    null and empty ones are ignored. Eligibility is not looked at.
+    """
     unknown = [name for name in hints if name not in TESTS]
     if unknown:
         raise ValueError(f"root device hint {unknown[0]!r} is not known: {', '.join(TESTS)}")

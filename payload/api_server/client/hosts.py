@@ -40,7 +40,11 @@ class Fencing(TypedDict, total=False):
 
 @dataclass
 class HostConfig:
-    """One directory of HOST_CONFIG_DIR."""
+    """One directory of HOST_CONFIG_DIR.
+
+    `name` is the directory's, as the console shows it. `macs` are in lower case; one of them identifies the host. An
+    empty `role`, `hints` or `fencing` leaves the host's as it is.
+    """
 
     name: str
     macs: frozenset[str]
@@ -49,11 +53,17 @@ class HostConfig:
     fencing: Fencing = field(default_factory=Fencing)
 
     def matches(self, inventory: Inventory) -> bool:
+        """Return whether any interface of a host has one of the MAC addresses, regardless of case."""
         return any(str(nic.get("mac_address", "")).lower() in self.macs for nic in inventory.get("interfaces", ()))
 
 
 def read(folder: Path) -> list[HostConfig]:
-    """Return the host configs of a directory; ClientError names an unusable file."""
+    """Return the host configs of a directory; ClientError names an unusable file.
+
+    Files in each directory: `mac_addresses` (required, one per line), `role`, `root-device-hints.yaml` and
+    `fencing-credentials.yaml`. Sorted by name; empty if the ISO has no such directory. Hints are validated when they
+    are used.
+    """
     if not folder.is_dir():
         return []
     found = []
@@ -80,7 +90,11 @@ def read(folder: Path) -> list[HostConfig]:
 
 
 def global_fencing(folder: Path) -> list[Fencing]:
-    """Fencing credentials that name their host, from the file next to the directories."""
+    """Fencing credentials that name their host, from the file next to the directories.
+
+    The file has a list `credentials`. Empty without the file; ClientError if it is not YAML. An entry has precedence
+    over one in the directory of the same host.
+    """
     path = folder / "fencing-credentials.yaml"
     if not path.is_file():
         return []
@@ -89,6 +103,10 @@ def global_fencing(folder: Path) -> list[Fencing]:
 
 
 def fencing_params(entry: Fencing) -> FencingCredentials:
+    """Return fencing credentials as the API takes them (`fencing-credentials-params`).
+
+    Missing texts become empty, and the certificate is verified unless the ISO says otherwise.
+    """
     params: FencingCredentials = {
         "address": entry.get("address", ""),
         "username": entry.get("username", ""),
@@ -101,7 +119,12 @@ def fencing_params(entry: Fencing) -> FencingCredentials:
 
 
 def update_for(host: Host, inventory: Inventory, config: HostConfig | None, fencing: list[Fencing]) -> HostParams:
-    """Return what is still to be set on a host, as `host-update-params`; empty when nothing is missing."""
+    """Return what is still to be set on a host, as `host-update-params`; empty when nothing is missing.
+
+    `config` is None for a host that no directory names. If no disk matches the hints, the installation disk becomes
+    `hints.NOT_FOUND`, which the service refuses: no other disk is ever chosen silently. ValueError names an unknown
+    hint.
+    """
     update: HostParams = {}
     if config is not None and config.role and config.role != host.get("role"):
         update["host_role"] = config.role
@@ -125,7 +148,12 @@ def update_for(host: Host, inventory: Inventory, config: HostConfig | None, fenc
 
 
 def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: list[Fencing]) -> dict[str, str]:
-    """Make one pass over the hosts; return host name -> why it cannot be configured yet."""
+    """Make one pass over the hosts; return host name -> why it cannot be configured yet.
+
+    Empty when everything is applied, including hosts of no directory, which have nothing to apply. RestError if the
+    service cannot be reached, refuses the token or fails (5xx); a refused update is an entry of the result instead.
+    ClientError for hints that are not known.
+    """
     failures: dict[str, str] = {}
     matched: set[str] = set()
     pending: set[str] = set()
@@ -159,7 +187,11 @@ def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: lis
 
 
 def write_failures(path: Path, failures: dict[str, str]) -> None:
-    """`<host>: <text>` per line, for the console; the file is empty when all is well."""
+    """Write why hosts cannot be configured yet, as `<host>: <text>` per line; an empty file when all is well.
+
+    The console of the live system shows the file, so it is readable for everybody and replaced atomically. Directories
+    are created.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -171,7 +203,11 @@ def write_failures(path: Path, failures: dict[str, str]) -> None:
 def configure(
     rest: Rest, infra_env_id: str, folder: Path, failures_file: Path, sleep: Callable[[float], None] = time.sleep
 ) -> None:
-    """Repeat until every host of the directory is registered and configured; wait 1 s at first, then up to 30 s."""
+    """Repeat until every host of the directory is registered and configured; wait 1 s at first, then up to 30 s.
+
+    Failures of the service are reported and retried without end. ClientError, for
+    unusable files, ends it at once. `sleep` takes seconds.
+    """
     configs, fencing = read(folder), global_fencing(folder)
     wait, told = FIRST_WAIT, ""
     while True:

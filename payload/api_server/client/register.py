@@ -34,11 +34,18 @@ _SHOW_UP = 60.0
 
 
 class ClientError(Exception):
-    """The command failed; the message names the file and the valid value."""
+    """The command failed; the message names the file and the valid value.
+
+    `__main__.main` logs it and exits with 1.
+    """
 
 
 def load(path: Path) -> list[dict[str, Any]]:
-    """Return the documents of a YAML file; ClientError when it is missing or invalid."""
+    """Return the documents of a YAML file; ClientError when it is missing or invalid.
+
+    Empty documents are not in the result. Every document must be an object. The error names the path, and line and
+    column if it is not YAML.
+    """
     try:
         found = load_yaml_all(read_file(path), name=str(path))
     except OSError as err:
@@ -51,6 +58,7 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 
 def one(folder: Path, name: str, kind: str) -> dict[str, Any]:
+    """Return the first document of a kind in a file of the manifests; ClientError if there is none."""
     for document in load(folder / name):
         if document.get("kind") == kind:
             return document
@@ -58,6 +66,11 @@ def one(folder: Path, name: str, kind: str) -> dict[str, Any]:
 
 
 def pull_secret(folder: Path) -> str:
+    """Return the pull secret's JSON text from `pull-secret.yaml`; ClientError if it has none.
+
+    `stringData` is what openshift-install writes; `data` (base64) is the other form that Kubernetes has. The JSON is
+    validated by the service.
+    """
     secret = one(folder, "pull-secret.yaml", "Secret")
     text = (secret.get("stringData") or {}).get(".dockerconfigjson")
     if text is None and ".dockerconfigjson" in (secret.get("data") or {}):
@@ -68,7 +81,12 @@ def pull_secret(folder: Path) -> str:
 
 
 def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """`cluster-create-params` from the manifests."""
+    """Return `cluster-create-params` from the manifests that the ISO brings.
+
+    They are AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv, the pull secret and, optionally,
+    `operators.yaml`. Absent fields are left out, for the service's defaults. The version is the image set's name
+    without `openshift-`. ClientError if a manifest is missing or the number of control-plane nodes is not 1 or more.
+    """
     install = one(folder, "agent-cluster-install.yaml", "AgentClusterInstall")
     deployment = one(folder, "cluster-deployment.yaml", "ClusterDeployment")
     images = one(folder, "cluster-image-set.yaml", "ClusterImageSet")
@@ -156,7 +174,12 @@ def _hyperthreading(spec: Mapping[str, Any]) -> str | None:
 
 
 def register_cluster(rest: Rest, folder: Path, extra: Path, environment: Mapping[str, str], client_config: Path) -> str:
-    """Register the cluster with its overrides and extra manifests; return its id."""
+    """Register the cluster with its overrides and extra manifests; return its id.
+
+    A cluster that exists is kept, with overrides and manifests completed. The overrides are an annotation of the
+    AgentClusterInstall. `client_config` gets the line `CLUSTER_ID=<id>` for other units. ClientError if an extra
+    manifest exists with different content; RestError if a call fails.
+    """
     known = rest.call("GET", "/clusters")
     if known:
         cluster = known[0]
@@ -202,7 +225,11 @@ def _extra_manifests(rest: Rest, cluster_id: str, extra: Path) -> None:
 
 
 def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: str | None) -> dict[str, Any]:
-    """`infra-env-create-params` from the manifests."""
+    """Return `infra-env-create-params` from the manifests that the ISO brings.
+
+    They are InfraEnv, pull secret and NMStateConfigs. `cluster_id` None registers it unbound. The type of the image is
+    that of `IMAGE_TYPE_ISO`, `full-iso` by default. Absent fields are left out.
+    """
     infra = one(folder, "infraenv.yaml", "InfraEnv")
     spec = infra.get("spec") or {}
     proxy = spec.get("proxy") or {}
@@ -234,7 +261,11 @@ def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: s
 
 
 def static_networks(folder: Path, infra: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """`host_static_network_config` of every NMStateConfig; its labels must be what the InfraEnv selects."""
+    """Return `host_static_network_config`: an entry for every NMStateConfig of `nmstateconfig.yaml`.
+
+    Entries have `network_yaml` (text) and `mac_interface_map`. Empty without the file. ClientError if it is not valid
+    or its labels are not those that the InfraEnv selects: the service would give the host no network.
+    """
     import yaml
 
     from ....plugins.module_utils.nmstate import NmstateError
@@ -267,7 +298,10 @@ def static_networks(folder: Path, infra: Mapping[str, Any]) -> list[dict[str, An
 
 
 def register_infra_env(rest: Rest, folder: Path, environment: Mapping[str, str]) -> str:
-    """Register the infra-env, bound to the cluster if there is one; return its id."""
+    """Register the infra-env, bound to the cluster if there is one; return its id.
+
+    An infra-env that exists is kept as it is. Without a cluster it is registered unbound.
+    """
     known = rest.call("GET", "/infra-envs")
     if known:
         LOG.info("InfraEnv %s is registered already", known[0]["id"])
@@ -283,7 +317,12 @@ def register_infra_env(rest: Rest, folder: Path, environment: Mapping[str, str])
 
 
 def import_cluster(rest: Rest, folder: Path, environment: Mapping[str, str], client_config: Path) -> str:
-    """Register the existing cluster to which nodes will be added; return its id in the service."""
+    """Register the existing cluster to which nodes will be added; return its id in the service.
+
+    For adding nodes (day 2): name, API name and the cluster's own id are from the environment, the endpoint of worker
+    Ignition configs and user-managed networking from files in `folder`, if they exist. ClientError names a variable
+    that is not set. `client_config` gets `CLUSTER_ID=<id>`.
+    """
     known = rest.call("GET", "/clusters")
     if known:
         cluster = known[0]
@@ -331,7 +370,11 @@ def _write(path: Path, text: str) -> None:
 
 
 def wait_for_infra_env(rest: Rest, wanted: str) -> str:
-    """Return the infra-env's id: from the environment, else of the only one."""
+    """Return the infra-env's id: from the environment, else of the only one.
+
+    `wanted` is the id from the environment; empty, or not registered, means the first one. It waits 60 s at most for an
+    infra-env to be registered, then raises RestError with the status 0.
+    """
     end = time.monotonic() + _SHOW_UP
     while True:
         known = rest.call("GET", "/infra-envs")

@@ -15,10 +15,18 @@ from .statuses import time_text
 
 
 class ClusterMachine(HostMachine):
-    """Moves clusters."""
+    """Moves clusters.
+
+    One of the layers of `Engine`. It decides by the rules in `state.clusters`; users' requests (install, cancel, reset)
+    are triggered in `handlers`, here only what follows from time and from reports.
+    """
 
     def refresh_cluster(self, cluster: Cluster) -> None:
-        """Validate a cluster after a change, and run its state machine."""
+        """Validate a cluster after a change, and run its state machine.
+
+        Validations run before the installation only, and only if the cluster is marked as changed; timeouts are looked
+        at in each call. Changes of validations and of the status become events. The caller commits.
+        """
         ident = cluster["id"]
         members = self.hosts_of(ident)
         validated = cluster["status"] in (*BEFORE_INSTALL, Status.PREPARING) and not validations.is_day2(cluster)

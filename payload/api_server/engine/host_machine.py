@@ -18,10 +18,18 @@ from .views import Views
 
 
 class HostMachine(Views):
-    """Moves hosts."""
+    """Moves hosts.
+
+    One of the layers of `Engine`. It decides by the rules in `state.hosts`. Conditions are evaluated lazily: a rule
+    that matches early leaves the costly ones of later rules out.
+    """
 
     def validate_host(self, host: Host, view: validations.View) -> Results:
-        """Validate a host, store the result and add events for changes."""
+        """Validate a host, store the result and add events for changes.
+
+        The result is also in `results` by the host's id, and as `validations_info` in the host. Events are
+        `host_validation_failed` and `host_validation_fixed`; the first evaluation of a host adds none.
+        """
         results = validations.evaluate(validations.HOST, validations.HostView(view, host, self.connected(host)))
         self._report_changes(
             self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host
@@ -31,7 +39,11 @@ class HostMachine(Views):
         return results
 
     def refresh_host(self, host: Host, view: validations.View) -> None:
-        """Validate a host after a change, and run its state machine."""
+        """Validate a host after a change, and run its state machine.
+
+        `view` is of the host's cluster and may serve for several hosts of a pass. A host that is not marked as changed
+        keeps its previous validations; a change of its connection marks it. The caller commits.
+        """
         cluster = view.cluster
         ident = host["id"]
         connected = self.connected(host)
@@ -155,7 +167,10 @@ class HostMachine(Views):
         return self.seconds(name if name in DEFAULTS else "HOST_STAGE_OTHER_TIMEOUT", cluster.get("id"))
 
     def disk_text(self, host: Host, long: bool = True) -> str:
-        """The installation disk of a host as messages name it, with or without model and serial number."""
+        """Return the installation disk of a host as messages name it: `(sda, <id>)`.
+
+        `long` puts model and serial number before it. Empty without an inventory or a selected disk.
+        """
         ident = host.get("installation_disk_id", "")
         disk = inv.find_disk(self.inventories.get(host["id"], {}), ident)
         if disk is None:
@@ -164,7 +179,11 @@ class HostMachine(Views):
         return f"{disk.get('model', '')} {disk.get('serial', '')} {short}".strip() if long else short
 
     def refresh_unbound(self, host: Host) -> None:
-        """Validate a host without a cluster, and run its state machine."""
+        """Validate a host without a cluster, and run its state machine.
+
+        Only validations that need no cluster are evaluated (`validations.UNBOUND`), with the default requirements.
+        Validations cannot be ignored here: that is a setting of clusters.
+        """
         ident, connected = host["id"], self.connected(host)
         self._was_connected[ident] = connected
         self.dirty.discard(ident)

@@ -31,7 +31,12 @@ LOG = logging.getLogger("assisted-service")
 
 
 class Index:
-    """Documents and what is derived from them. `clock` returns seconds since the epoch; `render` creates the Ignition configs."""
+    """Keep the documents and what is derived from them.
+
+    `clock` returns seconds since the epoch; `render` creates the Ignition configs. `clusters`, `infra_envs` and `hosts`
+    are the store's documents by id. `dirty` has ids of hosts and clusters to validate again, `dirty_roles` clusters
+    whose roles are to be suggested again. Timeouts of disconnected hosts restart with the service.
+    """
 
     def __init__(
         self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
@@ -136,7 +141,11 @@ class Index:
             self.members.setdefault(cluster_id, {})[host["id"]] = host
 
     def leave(self, host: Host) -> None:
-        """Takes a host out of its cluster's derived state."""
+        """Takes a host out of its cluster's derived state.
+
+        Call it before the host's `cluster_id` changes or the host is deleted. Connectivity to the others is forgotten,
+        and the cluster is looked at again. Nothing happens for a host of no cluster.
+        """
         cluster_id = host.get("cluster_id", "")
         self.members.get(cluster_id, {}).pop(host["id"], None)
         self._peers.pop(cluster_id, None)
@@ -146,13 +155,22 @@ class Index:
         self.touch_cluster(cluster_id)
 
     def join(self, host: Host) -> None:
+        """Put a host into its cluster's derived state; its `cluster_id` is already set.
+
+        The counterpart of `leave`. The others of the cluster get it as a peer to check with their next connectivity
+        check.
+        """
         self._join(host)
         self._peers.pop(host.get("cluster_id", ""), None)
         self._groups.pop(host.get("cluster_id", ""), None)
         self.touch_cluster(host.get("cluster_id", ""))
 
     def cluster(self, ident: str) -> Cluster:
-        """Return the cluster of an id; ApiError 404 if there is none. `infra_env` and `host` likewise."""
+        """Return the cluster of an id; ApiError 404 if there is none. `infra_env` and `host` likewise.
+
+        Ids are compared regardless of case. The texts are upstream's. `host` also refuses a host of another infra-env
+        than the one in the path.
+        """
         found = self.clusters.get(ident.lower())
         if found is None:
             raise ApiError(404, f"Failed to get cluster {ident}: record not found")
@@ -171,10 +189,15 @@ class Index:
         return found
 
     def cluster_of(self, host: Host) -> Cluster | None:
+        """Return the cluster of a host; None for a host that is not bound to one."""
         return self.clusters.get(str(host.get("cluster_id", "")))
 
     def static_networks(self, host: Host) -> str:
-        """The static network configs of a host's infra-env: JSON, which may be too long to be read in the event loop."""
+        """The static network configs of a host's infra-env: JSON, which may be too long to be read in the event loop.
+
+        A list of objects with `network_yaml` and `mac_interface_map`; `[]` if the infra-env has none or is gone.
+        `prepare` reads it in a thread.
+        """
         infra_env: InfraEnv = self.infra_envs.get(host["infra_env_id"]) or {}
         return str(infra_env.get("static_network_config") or "[]")
 
@@ -188,13 +211,21 @@ class Index:
         return validations.hostname_of(host, self.inventories.get(host["id"])) or str(host["id"])
 
     def table(self, cluster: Cluster | None) -> dict[str, Requirement]:
+        """Return thresholds by role for the OpenShift version of a cluster; without a cluster, the default ones.
+
+        From `HW_VALIDATOR_REQUIREMENTS`, cached per version. Callers must not change it.
+        """
         version = str((cluster or {}).get("openshift_version", ""))
         if version not in self._tables:
             self._tables[version] = requirements_for(self.requirements_table, version)
         return self._tables[version]
 
     def settings(self, cluster_id: str | None) -> dict[str, str]:
-        """Settings of a cluster from its manifest ConfigMap `agentlab-settings`; empty without one."""
+        """Settings of a cluster from its manifest ConfigMap `agentlab-settings`; empty without one.
+
+        Setting -> text, without invalid values; cached until `settings_changed`. The environment has precedence
+        (`Config.setting`). A cluster that does not exist has none.
+        """
         if not cluster_id:
             return {}
         if cluster_id not in self._settings:
@@ -209,7 +240,11 @@ class Index:
         return {}
 
     def settings_changed(self, cluster_id: str) -> None:
-        """Handle a change of a cluster's manifests, which may change its settings."""
+        """Handle a change of a cluster's manifests, which may change its settings.
+
+        Call it after each upload and deletion of a manifest: it also clears what `has_manifests` remembers, so the
+        validation `custom-manifests-requirements-satisfied` sees the change.
+        """
         self._settings.pop(cluster_id, None)
         self._manifests.pop(cluster_id, None)
         self.touch_cluster(cluster_id)
@@ -221,14 +256,24 @@ class Index:
         return self._manifests[cluster_id]
 
     def seconds(self, name: str, cluster_id: str | None = None) -> float:
+        """Return a setting in seconds, as `Config.duration` does, with the settings of a cluster."""
         return self.config.duration(name, self.settings(cluster_id))
 
     def interval(self, name: str) -> float:
-        """Return a monitor's interval: the shortest that any cluster sets."""
+        """Return a monitor's interval: the shortest that any cluster sets.
+
+        In seconds, at least 0.02, so that no cluster's setting keeps the event loop busy. Read before each pass: a
+        manifest can change it at any time.
+        """
         return max(0.02, min([self.seconds(name, cluster_id) for cluster_id in self.clusters] or [self.seconds(name)]))
 
     def images(self, cluster: Cluster) -> dict[str, str]:
-        """Return component name -> pullspec, from the release and the environment."""
+        """Return component name -> pullspec, from the release and the environment.
+
+        Keys are `release` (empty without a release) and names of `Component`. Agent, installer, controller and service
+        are always those of the environment. Others are known after the release image was read, or made up with
+        `DUMMY_IGNITION`.
+        """
         env = {
             Component.NODE_AGENT: "AGENT_DOCKER_IMAGE",
             Component.CSR_APPROVER: "CONTROLLER_IMAGE",
@@ -245,12 +290,20 @@ class Index:
         return {"release": release, **found, **named}
 
     def needed_images(self, cluster: Cluster) -> tuple[str, ...]:
-        """Images every host must have pulled before the installation."""
+        """Images every host must have pulled before the installation.
+
+        Release, machine-config-operator, must-gather and installer, without those that are not known (yet). The step
+        `container-image-availability` names them, and the host's preparation waits for them.
+        """
         images = self.images(cluster)
         names = ("release", Component.MACHINE_CONFIG_OPERATOR, Component.MUST_GATHER, Component.ORCHESTRATOR)
         return tuple(dict.fromkeys(images[name] for name in names if images.get(name)))
 
     def release_host(self, cluster: Cluster) -> str:
+        """Return the registry that hosts pull the release from, without port; the mirror's if the environment has one.
+
+        Empty without a release. Hosts check that they can resolve it.
+        """
         image = self.config.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR") or cluster.get("ocp_release_image", "")
         return validations.release_image_host(image)
 
@@ -263,20 +316,31 @@ class Index:
         )
 
     def touch_cluster(self, cluster_id: str | None) -> None:
+        """Mark a cluster: the next pass evaluates its validations and its hosts' roles again. None is ignored."""
         if cluster_id:
             self.dirty.add(cluster_id)
             self.dirty_roles.add(cluster_id)
 
     def touch_hosts(self, cluster_id: str | None) -> None:
+        """Mark all hosts of a cluster: their validations are evaluated again in the next pass."""
         self.dirty.update(self.hosts_of(cluster_id or ""))
 
     @property
     def tls_dir(self) -> Path | None:
+        """Directory of the cluster's signers and the kubeadmin password, which the image brings; None without it.
+
+        It is `EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR`. Ignition configs can be made only with it, unless
+        `DUMMY_IGNITION` is set.
+        """
         text = self.config.get("EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR")
         return Path(text) if text else None
 
 
 def placeholder(release: str, component: str) -> str:
-    """Return a placeholder pullspec for a component of a release that is not read; simulated hosts report it as pulled."""
+    """Return a placeholder pullspec for a component of a release that is not read; simulated hosts report it as pulled.
+
+    Same repository path as the release's, and a digest that is the SHA-256 of the component's name. Used with
+    `DUMMY_IGNITION` only; nothing can be pulled from it.
+    """
     repository = release.partition("@")[0].rpartition("/")[0]
     return f"{repository}/ocp-v4.0-art-dev@sha256:{hashlib.sha256(component.encode()).hexdigest()}"

@@ -17,7 +17,11 @@ from .reports import Reports
 
 
 class Instructions(Reports):
-    """Chooses the steps of a host."""
+    """Chooses the steps of a host.
+
+    One of the layers of `Engine`. It remembers in memory what each host was given, so that a step with a long run is
+    not ordered twice; after a restart of the service every step is due again.
+    """
 
     def __init__(
         self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
@@ -29,7 +33,11 @@ class Instructions(Reports):
         self._given: dict[str, dict[str, tuple[list[str], float]]] = {}
 
     def peers(self, host: Host) -> str | None:
-        """Return arguments of connectivity-check; None without peers, or when the cluster's quota of this minute is exhausted."""
+        """Return the argument of connectivity-check for a host: a JSON list with the other hosts.
+
+        None without peers, or when the cluster's quota of this minute (`CONNECTIVITY_CHECKS_PER_MINUTE`) is exhausted.
+        The quota applies to clusters with more hosts than it; hosts take turns. A call that returns a text counts.
+        """
         cluster_id = host.get("cluster_id", "")
         members = self.hosts_of(cluster_id)
         cache = self._peers.setdefault(cluster_id, {})
@@ -63,6 +71,11 @@ class Instructions(Reports):
         return f"[{','.join(entries)}]"
 
     def instructions(self, host: Host) -> Steps:
+        """Return the response to a poll of a host (`v2GetNextSteps`): what its agent is to do, and when to poll again.
+
+        An agent with another image than the service's gets an upgrade instead, before the installation and if
+        `ENABLE_UPGRADE_AGENT` allows it. Steps that were recently given are left out.
+        """
         cluster: Cluster = self.cluster_of(host) or {}
         infra_env: InfraEnv = self.infra_envs.get(host["infra_env_id"]) or {}
         settings = self.settings(host.get("cluster_id"))
@@ -127,12 +140,19 @@ class Instructions(Reports):
         return due
 
     def replied(self, host_id: str, step_type: str, code: int) -> None:
-        """Record a step's reply. The installer is started by a step that replies at once and continues to run."""
+        """Record a step's reply, so that the step can be ordered again if it failed or is over.
+
+        `code` is the exit code of the agent's program. The installer is started by a step that replies at once and
+        continues to run: success does not end it.
+        """
         if code != 0 or (step_type in steps.ONCE and step_type != "install"):
             self.ask_again(host_id, step_type)
 
     def ask_again(self, host_id: str, step_type: str | None = None) -> None:
-        """Discard the record that a host got a step, or all of them: it failed, or its agent is new."""
+        """Discard the record that a host got a step, or all of them: it failed, or its agent is new.
+
+        `step_type` None discards all. Every step is then due at the next poll, if the host's status still calls for it.
+        """
         if step_type is None:
             self._given.pop(host_id, None)
         else:

@@ -38,7 +38,11 @@ _STARTS = ("_checked_in", "_status_at", "_stage_at", "_stage_info_at", "_install
 
 
 class Monitors(Preparation):
-    """Runs the monitors."""
+    """Runs the monitors.
+
+    One of the layers of `Engine`: `HOST_MONITOR_INTERVAL` and `CLUSTER_MONITOR_INTERVAL` are the pauses between passes,
+    as upstream's. `stopped` ends the loops.
+    """
 
     def __init__(
         self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
@@ -48,7 +52,11 @@ class Monitors(Preparation):
         self._ahead: float | None = None
 
     async def monitor_hosts(self) -> None:
-        """Make one pass over all hosts, in slices, so that requests are answered in between."""
+        """Make one pass over all hosts, in slices, so that requests are answered in between.
+
+        A host is looked at if it is marked, if its connection changed, or if a timeout may move it. Slices are 5 ms,
+        after each of which the changes are committed; hosts and clusters can disappear in between. Raises Unwritable.
+        """
         for host in [host for host in self.hosts.values() if not host.get("cluster_id")]:
             if host["id"] in self.dirty or self.connected(host) != self._was_connected.get(host["id"]):
                 self.refresh_unbound(host)
@@ -94,6 +102,11 @@ class Monitors(Preparation):
         self.store.commit()
 
     async def monitor_clusters(self) -> None:
+        """Make one pass over all clusters, with a commit and a pause after each.
+
+        Clusters at rest (before the installation, installed, adding hosts) are skipped unless they are marked. Raises
+        Unwritable.
+        """
         for cluster in list(self.clusters.values()):
             if cluster["id"] in self.dirty or cluster["status"] not in (
                 Status.INSUFFICIENT,
@@ -109,7 +122,11 @@ class Monitors(Preparation):
                 await asyncio.sleep(0)
 
     async def run(self) -> None:
-        """Run the monitors until `stopped`. An error in a pass is logged, and the next pass retries."""
+        """Run the monitors until `stopped`. An error in a pass is logged, and the next pass retries.
+
+        First it resumes the preparation of clusters that the previous run of the service left in
+        `preparing-for-installation`. Runs as a task of the service from start to stop.
+        """
         for cluster in self.clusters.values():
             self.start_release(cluster)
             if cluster["status"] == Status.PREPARING:
@@ -163,6 +180,10 @@ class Monitors(Preparation):
                 await asyncio.wait_for(self.stopped.wait(), self.interval(setting))
 
     async def stop(self) -> None:
+        """End the loops and cancel preparations in the background; wait until these have ended.
+
+        A cancelled preparation leaves nothing half-written, and `run` starts it again.
+        """
         self.stopped.set()
         tasks = [*self._preparing.values(), *self._releases.values()]
         for task in tasks:

@@ -21,7 +21,11 @@ RELEASE_WAITS: tuple[float, ...] = (1, 2, 5, 10, 30, 60, 0)
 
 
 class Preparation(ClusterMachine):
-    """Prepares clusters for installation."""
+    """Prepares clusters for installation.
+
+    One of the layers of `Engine`. Slow work runs in threads with copies of the data; results are stored only if the
+    cluster still exists in the same state. `RELEASE_WAITS` bounds the attempts to read a release.
+    """
 
     def __init__(
         self, config: Config, store: Store, render: Render | None = None, clock: Callable[[], float] = time.time
@@ -32,7 +36,12 @@ class Preparation(ClusterMachine):
         self._release_errors: dict[str, str] = {}
 
     def start_release(self, cluster: Cluster) -> None:
-        """Read the images of the cluster's release in the background."""
+        """Read the images of the cluster's release in the background.
+
+        Nothing happens if they are known, if a task is already under way, without a release image, and with
+        `DUMMY_IGNITION`. The result is the cluster's `_images`. After the last failed attempt the preparation of the
+        cluster reports the error.
+        """
         if cluster.get("_images") or not cluster.get("ocp_release_image") or self.config.flag("DUMMY_IGNITION"):
             return
         task = self._releases.get(cluster["id"])
@@ -57,7 +66,11 @@ class Preparation(ClusterMachine):
             return
 
     def start_preparation(self, cluster: Cluster) -> None:
-        """Create Ignition configs and credentials of a cluster in the background."""
+        """Create Ignition configs and credentials of a cluster in the background.
+
+        It waits for the release's images first. The outcome is in `last-installation-preparation` (`success` or
+        `failed` and a reason), which the state machine of clusters reads. A second call while it runs does nothing.
+        """
         task = self._preparing.get(cluster["id"])
         if task is None or task.done():
             self._preparing[cluster["id"]] = asyncio.get_running_loop().create_task(self._prepare(cluster))
@@ -92,7 +105,11 @@ class Preparation(ClusterMachine):
         self.store.commit()
 
     def job(self, cluster: Cluster) -> prepare.Job:
-        """What the preparation of a cluster needs, so that a thread can do it."""
+        """Return what the preparation of a cluster needs, as copies, so that a thread can do it.
+
+        Private fields are left out, except the pull secret. Users' manifests have precedence over those of operators
+        with the same name. Trust bundles of all infra-envs of the hosts are joined, each once.
+        """
         import yaml
 
         ident = cluster["id"]

@@ -18,10 +18,18 @@ from .statuses import Statuses, time_text
 
 
 class Reports(Statuses):
-    """Takes in what hosts report."""
+    """Takes in what hosts report.
+
+    One of the layers of `Engine`. Methods change documents and mark what must be validated again; the caller commits.
+    """
 
     def check_in(self, host: Host, timestamp: int | None, version: str | None) -> None:
-        """Record a poll of the agent. It is written with the next change: an observation needs no durability."""
+        """Record a poll of the agent.
+
+        `timestamp` is the host's clock in seconds since the epoch, `version` the agent's image; None if not sent.
+        Fields are written with the next change, because an observation needs no durability. A clock difference that
+        changes by more than 60 s has the host validated again.
+        """
         now, document = self.clock(), tracked(host)
         document.touch("_checked_in", now)
         document.touch("checked_in_at", time_text(now))
@@ -39,24 +47,40 @@ class Reports(Statuses):
             self.dirty.add(host["id"])
 
     def connected(self, host: Host) -> bool:
+        """Return whether the host has polled recently enough.
+
+        The limit is `HOST_MAX_DISCONNECTION_TIME`; the bootstrap host gets two minutes more.
+        """
         limit = self.seconds("HOST_MAX_DISCONNECTION_TIME", host.get("cluster_id")) + (
             120 if host.get("bootstrap") else 0
         )
         return self.clock() - float(host.get("_checked_in", 0)) < limit
 
     def inventory_rules(self, host: Host) -> tuple[float, bool]:
-        """What `inventory.prepare` has to know of a host: GB of the smallest disk, and whether virtual interfaces are kept."""
+        """Return what `inventory.prepare` needs: size of the smallest disk, and whether virtual interfaces are kept.
+
+        The size is in GB of 10^9 bytes, by the role that the host has or would get; the second is
+        `ENABLE_VIRTUAL_INTERFACES`.
+        """
         cluster = self.cluster_of(host)
         needed = validations.requirement(self.table(cluster), cluster or {}, validations.role_of(host))
         keep = self.config.flag("ENABLE_VIRTUAL_INTERFACES", self.settings(host.get("cluster_id")))
         return needed.get("disk_size_gb", 0), keep
 
     def take_inventory(self, host: Host, raw: Inventory) -> None:
-        """Store a host's inventory and the fields derived from it (installation disk, hostname)."""
+        """Store a host's inventory and the fields derived from it (installation disk, hostname).
+
+        For an inventory that the service already had, after a change of role; new ones are prepared in a thread and
+        given to `keep_inventory`.
+        """
         self.keep_inventory(host, *inv.kept(raw, *self.inventory_rules(host)))
 
     def keep_inventory(self, host: Host, prepared: Inventory, text: str) -> None:
-        """As `take_inventory`, of what `inventory.kept` gave."""
+        """Store a prepared inventory and its JSON, as `inventory.kept` gave them.
+
+        Sets the installation disk and the host's addresses, too. The same text as before changes nothing, which is the
+        usual case at a poll.
+        """
         if text == host.get("inventory"):
             return
         old_name = self.hostname(host)
@@ -72,7 +96,11 @@ class Reports(Statuses):
         self.touch_cluster(cluster_id)
 
     def choose_disk(self, host: Host) -> None:
-        """Keep the selected installation disk while it exists, else select the default."""
+        """Keep the selected installation disk while it exists, else select the default.
+
+        A disk that the user chose stays even if it is not eligible, so that the validation can say so; a default that
+        is no longer eligible is replaced. Without an eligible disk both fields are removed.
+        """
         inventory = self.inventories.get(host["id"], {})
         chosen = inv.find_disk(inventory, host.get("installation_disk_id", ""))
         disks = inv.eligible_disks(inventory)
@@ -85,6 +113,10 @@ class Reports(Statuses):
         )
 
     def name_changed(self, host: Host, old: str) -> None:
+        """Handle a new hostname of a host: those with the old or the new name are validated again.
+
+        `old` is what `hostname` returned before; hosts of no cluster have nobody to collide with.
+        """
         new = self.hostname(host)
         if new != old:
             for other in self.hosts_of(host.get("cluster_id", "")).values():
@@ -93,7 +125,11 @@ class Reports(Statuses):
         self.dirty.add(host["id"])
 
     def take_connectivity(self, host: Host, report: ConnectivityReport, text: str) -> None:
-        """Stores a host's connectivity report, given also as JSON, and what follows from it."""
+        """Store a host's connectivity report, and what follows from it.
+
+        `text` is the same as JSON, encoded by the caller in a thread if it is large. Majority groups are computed again
+        when the next view of the cluster is made.
+        """
         cluster = self.cluster_of(host)
         host["connectivity"] = text
         if cluster is not None:
@@ -103,7 +139,11 @@ class Reports(Statuses):
         self.dirty.add(host["id"])
 
     def networks_changed(self, cluster: Cluster) -> None:
-        """Handle a change of the machine networks: compute reachability per network again."""
+        """Handle a change of the machine networks: compute reachability per network again.
+
+        Every stored report of the cluster's hosts is read again, in the event loop. Call it after each change of
+        `machine_networks`.
+        """
         self.reach[cluster["id"]] = Reach()
         for host in self.hosts_of(cluster["id"]).values():
             if host.get("connectivity"):
@@ -113,6 +153,7 @@ class Reports(Statuses):
         self.touch_hosts(cluster["id"])
 
     def stages_of(self, host: Host) -> tuple[str, ...]:
+        """Return the stages that a host goes through, in order, by its role, bootstrap, topology and day 2."""
         cluster: Cluster = self.cluster_of(host) or {}
         return state.stages(
             validations.role_of(host),
@@ -122,7 +163,12 @@ class Reports(Statuses):
         )
 
     def progress(self, host: Host, stage: str, info: str) -> None:
-        """Set a host's stage, by the rules of `UpdateInstallProgress`; ApiError 409 when the stage is not allowed."""
+        """Set a host's stage, by the rules of upstream's `UpdateInstallProgress`.
+
+        `info` is free text. ApiError 409, with upstream's texts: the host is not being installed, the stage is not one
+        of its role, or is earlier than the current one. The same stage again only updates the text; `Failed` ends in
+        the status `error`. When the bootstrap host starts to reboot, `on_bootstrap_reboot` is called.
+        """
         now, before = self.clock(), host.get("progress", {})
         previous = before.get("current_stage", "")
         if previous == stage and before.get("progress_info", "") == info:
@@ -189,7 +235,11 @@ class Reports(Statuses):
         self.event("host_install_progress_updated", host=host, event=text)
 
     def cluster_progress(self, cluster: Cluster) -> None:
-        """Percentages of a cluster from its hosts' stages and its operators."""
+        """Set a cluster's percentages from its hosts' stages and its operators.
+
+        Hosts count by the stages they have reached out of all; operators by `available` or `failed`. Nothing changes
+        before the installation starts. Weights: `state.total_percentage`.
+        """
         before = cluster.get("progress", {})
         if cluster["status"] in BEFORE_INSTALL:
             return

@@ -17,7 +17,10 @@ STATUS_INFO_LENGTH = 2048
 
 
 class Statuses(Index):
-    """Writes events and moves statuses."""
+    """Writes events and moves statuses.
+
+    One of the layers of `Engine`. A status is never set anywhere else, so that each change has its event and its time.
+    """
 
     def event(
         self,
@@ -29,7 +32,11 @@ class Statuses(Index):
         severity: str | None = None,
         **props: object,
     ) -> None:
-        """Add an event of the table; host events have their host's name, cluster and infra-env."""
+        """Add an event of the table `EVENTS`; host events have their host's name, cluster and infra-env.
+
+        `props` fill the template of the message: KeyError if one is missing or the name is unknown. `severity`
+        overrides the table's. The event is visible after the next commit.
+        """
         kind = EVENTS[name]
         if host is not None:
             props = {"host_name": self.hostname(host), **props}
@@ -50,6 +57,11 @@ class Statuses(Index):
         )
 
     def set_host_status(self, host: Host, status: str, info: str) -> None:
+        """Move a host to a status, or only change its `status_info` if the status stays.
+
+        A new status adds the event `host_status_updated`, restarts the status's timeouts and has host and cluster
+        validated again. `info` is cut to STATUS_INFO_LENGTH.
+        """
         before, info = host["status"], info[:STATUS_INFO_LENGTH]
         if before != status:
             now = self.clock()
@@ -69,6 +81,11 @@ class Statuses(Index):
             host["status_info"] = info
 
     def set_cluster_status(self, cluster: Cluster, status: str, info: str) -> None:
+        """Move a cluster to a status, or only change its `status_info` if the status stays.
+
+        A new status adds the event `cluster_status_updated`, restarts the status's timeouts and has the cluster and all
+        its hosts looked at again.
+        """
         before = cluster["status"]
         if before != status:
             now = self.clock()
@@ -83,7 +100,11 @@ class Statuses(Index):
     def trigger(
         self, host: Host, trigger: str, holds: Callable[[HostCondition], bool], **values: str
     ) -> state.HostRule | None:
-        """Applies a trigger of the host state machine; None when it is not allowed in the host's status."""
+        """Apply a trigger of the host state machine; return its rule, or None if the host's status allows none.
+
+        `trigger` is a key of `state.HOST`; `holds` evaluates conditions, `values` fill placeholders of the text. Resets
+        are done here; the other effects of the rule are the caller's.
+        """
         rule = state.decide(state.HOST[trigger], host["status"], holds)
         if rule is None:
             return None
@@ -111,7 +132,11 @@ class Statuses(Index):
         return rule
 
     def reset_discovery(self, host: Host) -> None:
-        """Reset what a new boot of the discovery image invalidates."""
+        """Reset what a new boot of the discovery image invalidates.
+
+        Inventory, reports, stage and logs are dropped. What users set (name, role, labels) stays, and so does the
+        installation disk's identifier, which the next inventory confirms or replaces.
+        """
         tracked(host).drop(
             "inventory",
             "bootstrap",
@@ -143,4 +168,5 @@ class Statuses(Index):
 
 
 def time_text(moment: float) -> str:
+    """Return seconds since the epoch as an RFC 3339 time in UTC, with milliseconds: `2026-01-31T12:00:00.000Z`."""
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -29,9 +29,17 @@ _IGNORED: dict[str, Literal["ignored_host_validations", "ignored_cluster_validat
 
 
 class Views(Instructions):
-    """Makes views of clusters."""
+    """Makes views of clusters.
+
+    One of the layers of `Engine`. It also keeps what depends on all hosts together: majority groups, suggested roles
+    and a derived machine network.
+    """
 
     def view(self, cluster: Cluster) -> validations.View:
+        """Return the input of the validations of a cluster and its hosts, as of now.
+
+        It refers to the documents and does not copy them: use it within one slice of the event loop.
+        """
         members = self.hosts_of(cluster["id"])
         inventories = {ident: self.inventories[ident] for ident in members if ident in self.inventories}
         names = Counter(
@@ -58,7 +66,12 @@ class Views(Instructions):
         )
 
     def groups(self, cluster: Cluster) -> dict[str, frozenset[str]]:
-        """Compute majority groups of a cluster; a change marks the affected hosts dirty."""
+        """Return the majority groups of a cluster: network -> ids of its hosts.
+
+        Networks are the machine networks, and `IPv4` and `IPv6` for layer 3. Computed once per change of what hosts
+        report. A result that differs is stored (`connectivity_majority_groups`, `ip_collisions`) and marks the affected
+        hosts.
+        """
         known = self._groups.get(cluster["id"])
         if known is not None:
             return known
@@ -94,7 +107,11 @@ class Views(Instructions):
         return found
 
     def refresh_roles(self, cluster: Cluster) -> None:
-        """Suggested roles and, where it follows from the hosts, the machine network."""
+        """Set suggested roles and, where it follows from the hosts, the machine network.
+
+        Before the installation of day-1 clusters only. A new role changes the smallest disk, so inventories are
+        evaluated again. The machine network is that of the first API VIP, or the only network of a single node.
+        """
         members = self.hosts_of(cluster["id"])
         if cluster["status"] in (
             Status.PENDING_FOR_INPUT,

@@ -136,7 +136,11 @@ _NO_INVENTORY = {
 
 
 def validate_host(name: str, v: View, host: Host) -> Result:
-    """Return whether a host meets the requirements of a selected operator."""
+    """Return whether a host meets the requirements of a selected operator.
+
+    (status, upstream's message), as validations return it. Pending without an inventory; operators without requirements
+    always succeed. `name` is a key of OPERATORS.
+    """
     inventory = v.inventories.get(host["id"])
     if name == "odf":
         return _odf_host(v, host, inventory)
@@ -199,7 +203,11 @@ def _gpu_cluster(v: View, served: Gpu) -> Result:
 
 
 def validate_cluster(name: str, v: View) -> Result:
-    """Return whether a cluster meets the requirements of a selected operator."""
+    """Return whether a cluster meets the requirements of a selected operator.
+
+    (status, upstream's message), as validations return it: architecture and version first, then what the operator needs
+    of all hosts together. `name` is a key of OPERATORS.
+    """
     version, cpu = str(v.cluster.get("openshift_version", "")), str(v.cluster.get("cpu_architecture", "x86_64"))
     filters = features.Filters(version, features.architecture(cpu))
     op = OPERATORS[name]

@@ -75,6 +75,10 @@ def _config_map(custom: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def custom_files(custom: list[dict[str, str]]) -> dict[str, bytes]:
-    """`custom_manifests.json` and `.yaml` of a cluster."""
+    """Return `custom_manifests.json` and `custom_manifests.yaml` of a cluster, by file name.
+
+    `custom` is the second result of `manifests`. The JSON is for the controller, the YAML (all documents) for the
+    installer.
+    """
     text = b"".join(b"---\n" + base64.b64decode(entry["content"]) for entry in custom if entry["content"])
     return {"custom_manifests.json": json.dumps(custom).encode(), "custom_manifests.yaml": text}

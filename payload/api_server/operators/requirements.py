@@ -18,7 +18,10 @@ Requirement = tuple[int, int]
 
 
 def spare_disks(host: Host, inventory: Inventory, least_gb: float) -> tuple[int, int]:
-    """Disks besides the installation disk: (large enough, too small)."""
+    """Return how many disks a host has besides its installation disk: (large enough, too small).
+
+    SSDs and HDDs with a known size count. `least_gb` is in GB of 10^9 bytes.
+    """
     sizes = [
         disk.get("size_bytes", 0)
         for disk in inventory.get("disks", ())
@@ -76,7 +79,11 @@ ODF_LEAST_GB = 25
 
 
 def odf_mode(v: View) -> str:
-    """`Compact` (control plane nodes run it), `Standard` (workers do) or empty while the roles fit neither."""
+    """Return where odf runs; empty while the roles fit no mode.
+
+    `Compact`: on control plane nodes; `Standard`: on workers. By the roles that users set: hosts whose role is left to
+    the service count as future control-plane nodes of three.
+    """
     roles = [host.get("role", "auto-assign") for host in v.hosts.values()]
     masters, arbiters, workers, free = (roles.count(name) for name in ("master", "arbiter", "worker", "auto-assign"))
     if workers == 0 and (masters + free == 3 or (free == 0 and masters + arbiters >= 3)):
@@ -111,19 +118,30 @@ _NEEDS: dict[str, Callable[[View, Host, str, Inventory], Requirement]] = {
 
 
 def need(name: str, v: View, host: Host, role: str) -> Requirement:
-    """Return what one operator requires of a host in a role, in addition to OpenShift."""
+    """Return what one operator requires of a host in a role, in addition to OpenShift.
+
+    (CPU cores, RAM in MiB). It may depend on the host's devices and disks; without an inventory these count as none.
+    (0, 0) for operators without requirements.
+    """
     found = _NEEDS.get(name)
     return found(v, host, role, v.inventories.get(host["id"], {})) if found else (0, 0)
 
 
 def needs(v: View, host: Host, role: str) -> Requirement:
-    """Return what all operators of the cluster together require of a host."""
+    """Return what all operators of the cluster together require of a host.
+
+    (CPU cores, RAM in MiB). Dependencies count, as each is an operator of the cluster.
+    """
     found = [need(name, v, host, role) for name in selected(v.cluster)]
     return sum(cpu for cpu, __ in found), sum(ram for __, ram in found)
 
 
 def preflight(name: str, v: View) -> dict[str, Any]:
-    """Return `operator-hardware-requirements`: requirements of an operator before the hosts are known."""
+    """Return `operator-hardware-requirements`: requirements of an operator before the hosts are known.
+
+    `quantitative` has CPU cores and MiB for masters and workers, `qualitative` has upstream's texts. Part of the
+    response of the preflight requirements of a cluster.
+    """
     version = str(v.cluster.get("openshift_version", ""))
     odf = ["At least 3 {hosts}", "At least 1 non-boot SSD or HDD disk on 3 {hosts}"]
     lvm = _lvm_memory(version)

@@ -13,7 +13,11 @@ from .table import ALIASES, BUNDLES, OPERATORS, dependencies_of
 
 
 def bundle(ident: str, with_features: Iterable[str] = ()) -> dict[str, Any]:
-    """Return a bundle as the API shows it; KeyError if the id is unknown."""
+    """Return a bundle as the API shows it; KeyError if the id is unknown.
+
+    Keys: `id`, `title`, `description`, `operators`, `optional_operators`. `with_features` are feature ids (`SNO`) that
+    change the membership of some operators.
+    """
     described = BUNDLES[ident]
     given = set(with_features)
     required: list[str] = []
@@ -32,7 +36,11 @@ def bundle(ident: str, with_features: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def bundles(filters: features.Filters | None, with_features: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """Return bundles whose required operators are all available, without unavailable optional ones."""
+    """Return bundles whose required operators are all available, without unavailable optional ones.
+
+    `filters` None (no version given) filters nothing. `with_features` also excludes operators that are incompatible
+    with one of them. Each is in the form of `bundle`.
+    """
     given = set(with_features)
 
     def good(name: str) -> bool:
@@ -69,7 +77,12 @@ def _monitored(name: str, cluster: Cluster) -> MonitoredOperator:
 def choose(
     cluster: Cluster, standalone: Iterable[OperatorChoice], chosen_bundles: Iterable[BundleChoice]
 ) -> list[MonitoredOperator]:
-    """Return `monitored_operators` entries for requested operators and their dependencies; ValueError for invalid requests."""
+    """Return `monitored_operators` entries for requested operators and their dependencies.
+
+    ValueError for invalid requests. The texts are upstream's; the handler returns them as 400. An operator requested by
+    name does not count as part of its bundles. Dependencies have `dependency_only`. Former names of operators are
+    accepted.
+    """
     sources: dict[str, list[str]] = {}
     wanted: dict[str, MonitoredOperator] = {}
     for chosen in chosen_bundles:
@@ -122,7 +135,10 @@ def _all_dependencies(names: Iterable[str], cluster: Cluster) -> list[str]:
 
 
 def check(cluster: Cluster, chosen: Iterable[MonitoredOperator], cpu: str) -> None:
-    """Raise ValueError unless the operators are compatible with the release, the architecture and each other."""
+    """Raise ValueError unless the operators are compatible with the release, the architecture and each other.
+
+    `chosen` is what `choose` returned, `cpu` the cluster's architecture. The texts are upstream's.
+    """
     names = [op["name"] for op in chosen]
     version = str(cluster.get("openshift_version", ""))
     if {"lvm", "cnv"} <= set(names) and not versions.at_least(version, "4.15.0"):

@@ -17,7 +17,10 @@ Result = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """An operator that another one needs; `sno`: in clusters of a single node only."""
+    """An operator that another one needs; `sno`: in clusters of a single node only.
+
+    In `data/operators.yaml` it is a name, or an object with `operator` for one that only a single node needs.
+    """
 
     operator: str
     sno: bool
@@ -25,7 +28,11 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """An operator's membership in a bundle: whether the user may leave it out, and for which clusters it holds."""
+    """An operator's membership in a bundle: whether the user may leave it out, and for which clusters it holds.
+
+    `with_feature` and `without_feature` are feature ids: it holds for clusters that use, or do not use, the feature.
+    Empty: it always holds.
+    """
 
     bundle: str
     optional: bool = False

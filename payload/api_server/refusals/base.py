@@ -9,7 +9,10 @@ from ..tables import DOWNLOADABLE
 
 
 def together(problems: Iterable[str]) -> None:
-    """Raise ApiError with all problems, in the format of Go's multierror; do nothing without problems."""
+    """Raise ApiError with all problems, in the format of Go's multierror; do nothing without problems.
+
+    `problems` may be a generator. A list of one has the singular; upstream's clients show the text as it is.
+    """
     found = list(problems)
     if found:
         count = "1 error" if len(found) == 1 else f"{len(found)} errors"
@@ -21,7 +24,11 @@ def go_list(values: Iterable[str]) -> str:
 
 
 def downloadable(ident: str, status: str, file: str = "files", more: tuple[str, ...] = ()) -> None:
-    """Refuse with 409 files of an installation that has not started; `more`: additional statuses that allow this file."""
+    """Refuse with 409 files of an installation that has not started; `more`: additional statuses that allow this file.
+
+    `status` is that of the cluster `ident`, `file` how the message names what was asked for. DOWNLOADABLE are the usual
+    statuses.
+    """
     allowed = (*DOWNLOADABLE, *more)
     if status not in allowed:
         raise ApiError(

@@ -74,7 +74,11 @@ def tags(text: str | None) -> None:
 
 
 def labels(found: Mapping[str, str]) -> None:
-    """Validate node labels, by the rules of Kubernetes."""
+    """Validate node labels, by the rules of Kubernetes.
+
+    Keys have an optional prefix that is a DNS subdomain (RFC 1123) and a name of 63 characters at most; values may be
+    empty. All problems are in one ApiError 400, in the words of Kubernetes.
+    """
     problems = []
     for key, value in found.items():
         prefix, slash, name = key.rpartition("/")
@@ -101,7 +105,10 @@ def hostname(name: str) -> None:
 
 
 def manifest_name(name: str, cluster_id: str) -> None:
-    """Refuse with 422, as upstream does."""
+    """Refuse file names of manifests that are empty, hidden, too long, or have spaces, slashes or control characters.
+
+    ApiError 422, as upstream. The folder is a separate field of the request; the extension is validated elsewhere.
+    """
     stem = name.rpartition(".")[0] if "." in name else name
     if name[:1] in ("", ".") or not stem.strip() or re.search(r"[\x00-\x1f\x7f]", name) or len(name.encode()) > 255:
         raise ApiError(422, f"Cluster manifest {name} for cluster {cluster_id} has an invalid filename.")

@@ -23,7 +23,11 @@ _KINDS: dict[NetworkKey, str] = {
 
 
 def networks(body: ClusterParams) -> None:
-    """Validate the CIDRs of a request, and that dual-stack ones have both families."""
+    """Validate the CIDRs of a request, and that dual-stack ones have both families.
+
+    ApiError 400 has all unreadable CIDRs; after that, two families in any kind of network mean that each kind given
+    must have exactly one of each. `body` needs only what the request sets.
+    """
     problems = []
     for key, kind in _KINDS.items():
         for index, entry in enumerate(body.get(key) or ()):
@@ -70,7 +74,12 @@ def _dual(items: list[str], what: str, unit: str) -> None:
 
 
 def vips(api: list[str], ingress: list[str], cluster: Cluster | ClusterParams) -> None:
-    """Validate the VIPs of a cluster with these fields; `user_managed_networking` counts if the request sets it."""
+    """Validate the VIPs of a cluster with these fields; `user_managed_networking` counts if the request sets it.
+
+    Lists have addresses without prefix: as many for the API as for the ingress, two at most, and two only with one of
+    each family. They must be in the machine networks, by position, or with an outside load balancer in any of them.
+    ApiError 400.
+    """
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     problems = []
     for listed, plural, name in ((api, "apiVIPs", "API"), (ingress, "ingressVips", "Ingress")):
@@ -131,7 +140,11 @@ def _vip_of_any(api: str, ingress: str, machine: list[str]) -> None:
 
 
 def subnets(cluster: Cluster, changed: Iterable[str], hosts: int, sno: bool) -> None:
-    """Validate the sizes of the networks in an update, and that none of the cluster's networks overlap."""
+    """Validate the sizes of the networks in an update, and that none of the cluster's networks overlap.
+
+    `changed` are the fields that the request sets; only their sizes are validated. `hosts` is the number of hosts, for
+    the number of parts of a cluster network. ApiError 400 for the first problem.
+    """
     names = set(changed)
     users = (cluster.get("load_balancer") or {}).get("type") == "user-managed"
     machine_bits = _SNO_BITS if sno else _USERS_BALANCER_BITS if users else _MACHINE_BITS

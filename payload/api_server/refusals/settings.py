@@ -33,7 +33,11 @@ _NTP_NAME = re.compile(r"[a-z0-9][a-z0-9\-.]{0,61}[a-z0-9]")
 
 
 def pull_secret(text: str, of: str = "") -> None:
-    """Validate a pull secret. `of` precedes the reason: whose pull secret it is."""
+    """Validate a pull secret. `of` precedes the reason: whose pull secret it is.
+
+    It must be JSON with `auths`, whose entries have `auth`: base64 of `user:password`. ApiError 400 names the registry.
+    The secret itself is never in the message.
+    """
 
     def refuse(reason: str) -> ApiError:
         return ApiError(400, f"{of}: {reason}" if of else reason)

@@ -7,7 +7,11 @@ from ..errors import ApiError
 
 
 def control_plane(mode: str, count: int, version: str) -> None:
-    """The number of control-plane nodes of a mode and a release."""
+    """Refuse numbers of control-plane nodes that a mode and a release do not support.
+
+    `mode` is `high_availability_mode`: `None` takes 1; `Full` takes 3, from 4.18 on 3 to 5, from 4.19 on 2 to 5.
+    ApiError 400.
+    """
     if mode == "None" and count != 1:
         raise ApiError(400, "single-node clusters must have a single control plane node")
     if versions.numbers(version) is None:

@@ -65,12 +65,20 @@ CLUSTER = by_trigger(CLUSTER_RULES)
 
 
 def stages(role: str, bootstrap: bool, sno: bool, day2: bool = False) -> tuple[str, ...]:
-    """Return the stages of a host, in order; without a role, those of a worker."""
+    """Return the stages of a host, in order; without a role, those of a worker.
+
+    The bootstrap host of several nodes has stages of its own, and so has a single node. The order bounds what
+    `Reports.progress` accepts, and gives the percentage.
+    """
     return shown_stages("master" if sno else role, bootstrap or sno, sno, day2) or STAGES["worker"]
 
 
 def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str, ...]:
-    """Return the stages of a host in the API: none without a role; up to the reboot for a host that joins an installed cluster."""
+    """Return the stages of a host as the API shows them (`progress_stages`), in order.
+
+    None without a role. A host that joins an installed cluster (`day2`) ends with the reboot: the service does not see
+    what follows.
+    """
     if bootstrap or role == "bootstrap":
         found = STAGES["sno" if sno else "bootstrap"]
     else:
@@ -79,7 +87,11 @@ def shown_stages(role: str, bootstrap: bool, sno: bool, day2: bool) -> tuple[str
 
 
 def fill(text: str, **values: str) -> str:
-    """A status text with its $PLACEHOLDERS filled in."""
+    """A status text with its $PLACEHOLDERS filled in.
+
+    Names are given without `$`. A placeholder without a value stays as it is. Values are inserted as plain text, in the
+    order of the arguments.
+    """
     for name, value in values.items():
         text = text.replace("$" + name, value)
     return text
@@ -101,4 +113,8 @@ def enough_installed(roles: list[tuple[str, str]], control_planes: int) -> bool:
 
 
 def total_percentage(preparing: int, installing: int, finalizing: int) -> int:
+    """Return the percentage of the whole installation: 10 % preparing, 70 % installing, 15 % finalizing.
+
+    The sum is 95 at most, rounded down: the rest is reached with the status `installed`.
+    """
     return int(0.1 * preparing + 0.7 * installing + 0.15 * finalizing)

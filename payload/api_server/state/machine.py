@@ -14,7 +14,11 @@ SAME = "="
 
 
 class HostCondition(StrEnum):
-    """What rules of a host evaluate."""
+    """What rules of a host evaluate.
+
+    The engine has a function for each (`HostMachine.refresh_host`, and a few for other triggers); a test compares the
+    two. The values are the words of `state.hosts`.
+    """
 
     BOOTED = "booted"
     CLUSTER_DONE = "cluster-done"
@@ -50,7 +54,11 @@ class HostCondition(StrEnum):
 
 
 class HostEffect(StrEnum):
-    """What a rule of a host does besides moving it."""
+    """What a rule of a host does besides moving it.
+
+    Those that begin with `reset-` of inventory, preparation and installation are done in `Statuses.trigger` for every
+    trigger, the others in `HostMachine.refresh_host`.
+    """
 
     FOUND = "found"
     LOGS_TIMED_OUT = "logs-timed-out"
@@ -64,7 +72,11 @@ class HostEffect(StrEnum):
 
 
 class ClusterCondition(StrEnum):
-    """What rules of a cluster evaluate."""
+    """What rules of a cluster evaluate.
+
+    `ClusterMachine.refresh_cluster` has a function for each; a test compares the two. The values are the words of
+    `state.clusters`.
+    """
 
     ALL_PREPARED = "all-prepared"
     ALL_SETTLED = "all-settled"
@@ -90,7 +102,11 @@ class ClusterCondition(StrEnum):
 
 
 class ClusterEffect(StrEnum):
-    """What a rule of a cluster does besides moving it."""
+    """What a rule of a cluster does besides moving it.
+
+    They are done in `ClusterMachine.refresh_cluster` after the status was set. The values are the words of
+    `state.clusters`.
+    """
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -106,7 +122,11 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[C, E]):
-    """`when`: conditions and whether they have to hold. `info`: new status_info with $PLACEHOLDERS, None leaves it."""
+    """A transition of a state machine: from one of `sources` to `dest` if all of `when` hold.
+
+    `dest` SAME stays in the status. `when`: conditions and whether they have to hold. `info`: new status_info with
+    $PLACEHOLDERS; None leaves it. `effects` are done by the caller after the move.
+    """
 
     trigger: str
     sources: frozenset[str]
@@ -121,7 +141,11 @@ ClusterRule = Rule[ClusterCondition, ClusterEffect]
 
 
 def maker(conditions: type[C], effects: type[E]) -> Callable[..., Rule[C, E]]:
-    """A function that makes rules of texts: sources, conditions (`!` negates) and effects are words."""
+    """Return a function that makes rules of texts: sources, conditions (`!` negates) and effects are words.
+
+    Its arguments are trigger, sources, destination, conditions, text and effects, as in the tables. ValueError at
+    import for a condition or an effect that is not in the enumeration.
+    """
 
     def make(
         trigger: str, sources: str, dest: str, when: str = "", info: str | None = None, after: str = ""
@@ -135,7 +159,11 @@ def maker(conditions: type[C], effects: type[E]) -> Callable[..., Rule[C, E]]:
 
 
 def decide(rules: tuple[Rule[C, E], ...], status: str, holds: Callable[[C], bool]) -> Rule[C, E] | None:
-    """Return the rule for an object in `status`, or None if the trigger is not allowed there."""
+    """Return the rule for an object in `status`, or None if the trigger is not allowed there.
+
+    `rules` are those of one trigger. The first whose source and conditions match is returned. `holds` is called for a
+    condition only when a rule asks for it.
+    """
     for rule in rules:
         if status in rule.sources and all(holds(condition) == wanted for condition, wanted in rule.when):
             return rule
@@ -143,7 +171,7 @@ def decide(rules: tuple[Rule[C, E], ...], status: str, holds: Callable[[C], bool
 
 
 def by_trigger(rules: tuple[Rule[C, E], ...]) -> Mapping[str, tuple[Rule[C, E], ...]]:
-    """Rules by what triggers them."""
+    """Return rules by what triggers them, each in the order of the table, which decides between rules."""
     return {
         trigger: tuple(rule for rule in rules if rule.trigger == trigger)
         for trigger in {rule.trigger for rule in rules}

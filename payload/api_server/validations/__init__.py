@@ -163,19 +163,31 @@ NEVER_IGNORED = {
 
 
 def evaluate(table: Iterable[Validation[V]], view: V) -> Results:
-    """id -> (category, status, message) for every validation of a table."""
+    """id -> (category, status, message) for every validation of a table.
+
+    `table` is HOST, CLUSTER or UNBOUND, in whose order the results are. Status is one of `success`, `failure`,
+    `pending`, `error`, `disabled` and `hidden` (see `base`); the message is upstream's text for the API.
+    """
     return {entry.ident: (entry.category, *entry.check(view)) for entry in table}
 
 
 def passed(
     results: Mapping[str, tuple[str, str, str]], idents: tuple[str, ...], ignored: frozenset[str] = frozenset()
 ) -> bool:
-    """Return whether validations succeed or are ignored; `all` ignores all that may be ignored."""
+    """Return whether all of the given validations succeed or are ignored.
+
+    `results` is what `evaluate` gave, and must have every id of `idents` (KeyError otherwise). `ignored` has ids only:
+    the caller expands `all`. A status `pending` or `error` has not passed.
+    """
     return all(results[ident][1] in (SUCCESS, HIDDEN) or ident in ignored for ident in idents)
 
 
 def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
-    """`validations_info`: JSON in a string, by category."""
+    """Return `validations_info` of the API: validations by category, as JSON in a string.
+
+    Categories and, in each, ids are sorted. Entries have the keys `id`, `status` and `message`; a validation with the
+    status `hidden` is left out, so that a category may be missing.
+    """
     categories: dict[str, list[dict[str, str]]] = {}
     for ident, (category, status, message) in sorted(results.items(), key=lambda item: (item[1][0], item[0])):
         if status != HIDDEN:
@@ -184,5 +196,9 @@ def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
 
 
 def failing(results: Mapping[str, tuple[str, str, str]]) -> str:
-    """$FAILING_VALIDATIONS: every message that failed, whether it blocks or not."""
+    """$FAILING_VALIDATIONS: every message that failed, whether it blocks or not.
+
+    Sorted and joined by ` ; `; empty if nothing failed. It fills the placeholder in status texts of the state machine.
+    A status `pending` or `error` is not included.
+    """
     return " ; ".join(sorted(message for __, status, message in results.values() if status == FAILURE))

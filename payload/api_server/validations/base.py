@@ -18,7 +18,10 @@ NO_INVENTORY: Result = (PENDING, "Missing inventory")
 
 
 class Category(StrEnum):
-    """Under what a validation is listed in `validations_info`."""
+    """Under what a validation is listed in `validations_info`.
+
+    The values are the keys of that JSON and those of upstream's API; `validations.shown` groups by them.
+    """
 
     NETWORK = "network"
     HARDWARE = "hardware"
@@ -28,7 +31,11 @@ class Category(StrEnum):
 
 
 class Gate(Enum):
-    """What a validation that fails holds back."""
+    """What a validation that fails holds back.
+
+    `validations` derives its tables of ids from it (MIN_HARDWARE, INPUT, SUFFICIENT, NOT_BLOCKING and those of
+    clusters), and the conditions of the state machines read these tables. Each validation has exactly one gate.
+    """
 
     #: Whether the host reports to the service at all: the state machine has conditions of its own for it.
     PRESENCE = "presence"
@@ -43,7 +50,11 @@ class Gate(Enum):
 
 
 class Unbound(Enum):
-    """What a validation is to a host of no cluster."""
+    """What a validation is to a host of no cluster.
+
+    Such a host has an infra-env only. The monitor evaluates what is SHOWN or REQUIRED; REQUIRED decides between the
+    statuses `insufficient-unbound` and `known-unbound`.
+    """
 
     NO = "not evaluated"
     SHOWN = "shown"
@@ -53,7 +64,11 @@ class Unbound(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Validation(Generic[V]):
-    """One validation. `check` looks at a `HostView` or a `View`."""
+    """One validation. `check` looks at a `HostView` or a `View`.
+
+    `ident` is upstream's id, as it is in `validations_info` and in requests that ignore validations. `check` must be
+    pure: it is called whenever something of the cluster changed. A call of the object runs `check`, as a test would.
+    """
 
     ident: str
     category: Category
@@ -78,5 +93,9 @@ def validation(
     unbound: Unbound = Unbound.NO,
     lasting: bool = False,
 ) -> Callable[[Callable[[V], Result]], Validation[V]]:
-    """Makes a validation of a function."""
+    """Makes a validation of a function.
+
+    The function gets a `HostView` or a `View` and returns (status, message). The keywords are fields of `Validation`.
+    The result replaces the function; to take effect it also needs a line in the table `HOST` or `CLUSTER`.
+    """
     return lambda check: Validation(ident, category, check, gate, ignorable, unbound, lasting)

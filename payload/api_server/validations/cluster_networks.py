@@ -50,6 +50,11 @@ def _missing_networks(v: View) -> Result | None:
 
 @validation("no-cidrs-overlapping", Category.NETWORK)
 def c_overlap(v: View) -> Result:
+    """Validate that machine, service and cluster networks do not overlap.
+
+    They are compared by position: with dual stack the first of each, then the second; the last machine network stands
+    for missing ones. `error` when there are not as many service as cluster networks.
+    """
     missing = None if is_day2(v.cluster) else _missing_networks(v)
     if missing:
         return missing
@@ -76,6 +81,10 @@ def _families_in_order(cidrs: list[str]) -> list[str]:
 
 @validation("networks-same-address-families", Category.NETWORK)
 def c_families(v: View) -> Result:
+    """Validate that the networks of each kind have the same address families, in the same order.
+
+    Repeated networks of a family count once. Machine networks are compared where they are needed.
+    """
     missing = None if is_day2(v.cluster) else _missing_networks(v)
     if missing:
         return missing
@@ -91,6 +100,10 @@ def c_families(v: View) -> Result:
 
 @validation("network-prefix-valid", Category.NETWORK)
 def c_prefix(v: View) -> Result:
+    """Validate `host_prefix` of each cluster network: 128 addresses per node at least, and a part for every node.
+
+    Fewer than four hosts are counted as four, except for a single one.
+    """
     if not v.cluster.get("cluster_networks") and not is_day2(v.cluster):
         return PENDING, "The Cluster Network CIDR is undefined."
     count = len(v.hosts)
@@ -114,7 +127,11 @@ def c_prefix(v: View) -> Result:
 
 
 def calculated_cidr(v: View, number: int = 0) -> str:
-    """Return the hosts' network with the VIP at an index; empty if no host is on it."""
+    """Return the hosts' network with the VIP at an index; empty if no host is on it.
+
+    The index counts from 0 and is the position among the machine networks. API VIPs come first; ingress VIPs are used
+    only when there is no API VIP at that index. Used where users give VIPs but no machine network.
+    """
     for key in VIPS:
         vips = [vip["ip"] for vip in v.cluster.get(key, ()) if vip.get("ip")]
         if number < len(vips):
@@ -123,13 +140,22 @@ def calculated_cidr(v: View, number: int = 0) -> str:
 
 
 def network_of(ip: str, inventories: Iterable[Inventory]) -> str:
-    """Return the first network of hosts that contains an address; empty if no host is on it."""
+    """Return the first network of hosts that contains an address; empty if no host is on it.
+
+    `ip` has no prefix. The networks are those of the inventories' interfaces, in the order of hosts and interfaces, and
+    the result is such a network as CIDR.
+    """
     networks = (cidr for found in inventories for cidr in host_networks(found))
     return next((cidr for cidr in networks if contains(cidr, ip)), "")
 
 
 @validation("machine-cidr-equals-to-calculated-cidr", Category.NETWORK)
 def c_calculated(v: View) -> Result:
+    """Validate that each machine network is the hosts' network that has the API VIP of the same position.
+
+    The message lists all mismatches, in the format of upstream's library for lists of errors. Not needed with
+    user-managed networking, an outside load balancer or on day 2.
+    """
     if user_managed(v.cluster):
         return SUCCESS, "The Cluster Machine CIDR is not required: User Managed Networking"
     if outside_balancer(v.cluster):

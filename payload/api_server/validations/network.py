@@ -33,6 +33,11 @@ def machine_cidr_defined(v: HostView) -> Result:
 
 @validation("belongs-to-machine-cidr", Category.NETWORK)
 def belongs_to_machine_cidr(v: HostView) -> Result:
+    """Validate that a host has an address in every machine network; in one of them with an outside load balancer.
+
+    With user-managed networking it applies to a single node and to the bootstrap host of a cluster that has machine
+    networks. Pending without an inventory or machine networks.
+    """
     cidrs = machine_cidrs(v.cluster)
     if user_managed(v.cluster) and not is_sno(v.cluster) and not (v.host.get("bootstrap") and cidrs):
         return SUCCESS, "No machine network CIDR validation needed: User Managed Networking"
@@ -57,12 +62,20 @@ def belongs_to_machine_cidr(v: HostView) -> Result:
 
 
 def majority_least(cluster: Cluster, hosts: Iterable[Host]) -> int:
-    """Return the minimum size of a majority group: 2 for two nodes with fencing, else 3."""
+    """Return the minimum size of a majority group: 2 for two nodes with fencing, else 3.
+
+    Without so many hosts `belongs-to-majority-group` is pending, and groups smaller than it are not stored. `hosts` are
+    all hosts of the cluster.
+    """
     return 2 if fencing(cluster, hosts) else 3
 
 
 def fencing(cluster: Cluster, hosts: Iterable[Host]) -> bool:
-    """Return whether the cluster has two control-plane nodes that fence each other, and no arbiter."""
+    """Return whether the cluster has two control-plane nodes that fence each other, and no arbiter.
+
+    Exactly two hosts with the role `master` need `fencing_credentials`. Of more or fewer it is False, and so it is
+    while one of the two has not got its credentials yet.
+    """
     return (
         control_planes(cluster) == 2
         and sum(role_of(host) == "master" and bool(host.get("fencing_credentials")) for host in hosts) == 2
@@ -71,6 +84,12 @@ def fencing(cluster: Cluster, hosts: Iterable[Host]) -> bool:
 
 @validation("belongs-to-majority-group", Category.NETWORK)
 def belongs_to_majority(v: HostView) -> Result:
+    """Validate that a host is in the cluster's largest group of hosts that reach each other.
+
+    With VIPs: in the group of each machine network. With user-managed networking or an outside load balancer: every
+    other host reaches one of its addresses in each family of the cluster's networks. It fails only when the cluster has
+    enough hosts for a group (`majority_least`).
+    """
     good = (SUCCESS, "Host has connectivity to the majority of hosts in the cluster")
     if is_day2(v.cluster):
         return SUCCESS, _DAY2_ALONE
@@ -94,6 +113,11 @@ def belongs_to_majority(v: HostView) -> Result:
 
 @validation("mtu-valid", Category.NETWORK, gate=Gate.WARNING)
 def mtu_valid(v: HostView) -> Result:
+    """Validate that packets of the interfaces' full size reach the other hosts; it warns and does not block.
+
+    It fails at the first broken path whose two ends are in machine networks; with user-managed networking every path
+    counts. Hidden for a single node, pending until the host's connectivity report has MTU results.
+    """
     if v.inventory is None:
         return PENDING, "Missing host inventory"
     if is_day2(v.cluster):
@@ -171,6 +195,11 @@ def _quality(v: HostView, key: LimitKey, position: int, words: tuple[str, str, s
 
 @validation("sufficient-network-latency-requirement-for-role", Category.NETWORK)
 def latency(v: HostView) -> Result:
+    """Validate the latency to the hosts of the same role: `network_latency_threshold_ms` of the role's requirements.
+
+    The average in ms is from the layer-3 part of the host's connectivity report. The message lists commands with which
+    users can repeat the measurement.
+    """
     pings = _pings(v)
     actions = (
         f"Actions:\n1: Please try the following commands on the host {hostname_of(v.host, v.inventory)} and examine averages to "
@@ -187,6 +216,11 @@ def latency(v: HostView) -> Result:
 
 @validation("sufficient-packet-loss-requirement-for-role", Category.NETWORK)
 def packet_loss(v: HostView) -> Result:
+    """Validate the packet loss to the hosts of the same role: `packet_loss_percentage` of the role's requirements.
+
+    The percentage is from the layer-3 part of the host's connectivity report. A role that is still to be assigned has
+    no threshold and passes, as does a cluster's only host.
+    """
     actions = (
         "Actions:\n1: Check if there are multiple devices on the same L2 network, if so then use the built-in nmstate-based advanced "
         "networking configuration to create a bond or disable all but one of the interfaces.\n"
@@ -212,6 +246,11 @@ def default_route(v: HostView) -> Result:
 
 @validation("non-overlapping-subnets", Category.NETWORK)
 def non_overlapping(v: HostView) -> Result:
+    """Validate that no two networks of a host's interfaces overlap or are equal.
+
+    Link-local networks and single addresses (/32, /128) do not count. The message names the first pair only. A network
+    twice on the same interface is one network.
+    """
     if v.inventory is None:
         return NO_INVENTORY
     nets: list[tuple[str, str]] = []
@@ -234,6 +273,11 @@ def non_overlapping(v: HostView) -> Result:
 
 @validation("no-ip-collisions-in-network", Category.NETWORK)
 def no_collisions(v: HostView) -> Result:
+    """Validate that no other MAC address answers for an address of the host, in any host's ARP or NDP checks.
+
+    The collisions are the cluster's `ip_collisions`, see `View.collisions`. It passes as long as there is nothing to
+    look at.
+    """
     ident = v.host["id"]
     if v.inventory is None:
         return SUCCESS, "Host inventory has not yet been defined, skipping validation."
@@ -268,6 +312,11 @@ def _iscsi(v: HostView, disk: Disk) -> Result:
 
 @validation("no-iscsi-nic-belongs-to-machine-cidr", Category.NETWORK)
 def no_iscsi_nic(v: HostView) -> Result:
+    """Validate that the interface to an iSCSI installation disk is outside of the machine network.
+
+    A multipath disk fails if any of its iSCSI paths does. `error` when the disk or its address is not in the inventory
+    as needed; hidden for other disks and where no machine network is needed. Only the first machine network counts.
+    """
     disk = inv.find_disk(v.inventory or {}, v.host.get("installation_disk_id", "")) or {}
     kind = disk.get("drive_type")
     if not machine_networks_needed(v.cluster) or is_day2(v.cluster) or kind not in ("iSCSI", "Multipath"):

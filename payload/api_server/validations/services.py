@@ -26,6 +26,11 @@ _SERVICE_AHEAD, _HOST_AHEAD = 1200, 3600
 @validation("time-synced-between-host-and-service", Category.NETWORK)
 @before_reboot
 def time_synced(v: HostView) -> Result:
+    """Validate that the clocks of host and service differ by less than 20 minutes (60 if the host's is ahead).
+
+    `_clock` of the host is service time less host time in seconds, taken when it last sent its inventory. Hidden after
+    the reboot, pending before the first report.
+    """
     if "_clock" not in v.host:
         return PENDING, "Missing host time, can't determine synchronization between host and service"
     ahead = float(v.host["_clock"])
@@ -44,6 +49,11 @@ def time_synced(v: HostView) -> Result:
 
 
 def failed_images(v: HostView) -> list[str]:
+    """Return the pullspecs that a host could not pull: a failure, or a rate of zero.
+
+    From `images_status`, which the replies to `container-image-availability` fill. A pull that has not been reported is
+    not a failure.
+    """
     images = load_json(v.host.get("images_status") or "{}", name="images_status")
     return [
         name
@@ -110,6 +120,12 @@ WILDCARD = "validateNoWildcardDNS"
 
 @validation("dns-wildcard-not-configured", Category.NETWORK)
 def no_wildcard(v: HostView) -> Result:
+    """Validate that the cluster's domain has no DNS wildcard.
+
+    `validateNoWildcardDNS.<cluster>.<domain>` must not resolve. It is asked with a final dot (a record of the zone) and
+    without (the search domains of DHCP), each with a message of its own. `error` when the host's report lacks one of
+    the two, not required on day 2.
+    """
     if is_day2(v.cluster):
         return SUCCESS, "DNS wildcard check is not required for day2"
     if not v.host.get("domain_name_resolutions"):
@@ -145,6 +161,10 @@ def no_wildcard(v: HostView) -> Result:
 
 @validation("ignition-downloadable", Category.NETWORK)
 def ignition_downloadable(v: HostView) -> Result:
+    """Validate that a host which joins an installed cluster gets the Ignition config of its machine config server.
+
+    From the reply to `api-vip-connectivity-check`, whose URL and error the message quotes. Hidden on day 1.
+    """
     if not is_day2(v.cluster):
         return HIDDEN, ""
     answer = load_json(v.host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")

@@ -40,7 +40,11 @@ _DHCP_MINUTES = 2
 
 
 def own_addresses(v: View, ident: str) -> list[str]:
-    """The addresses of a host in the cluster's machine networks, one for each."""
+    """The addresses of a host in the cluster's machine networks, one for each.
+
+    Without prefix, in the order of the machine networks. A network in which the host has no address is left out, so the
+    list may be shorter than the networks. Empty without an inventory.
+    """
     found = [text.partition("/")[0] for text in address_list(v.inventories.get(ident) or {})]
     cidrs = machine_cidrs(v.cluster)
     return [
@@ -51,7 +55,11 @@ def own_addresses(v: View, ident: str) -> list[str]:
 
 
 def free_addresses(hosts: Iterable[Host]) -> dict[str, frozenset[str]]:
-    """Return for each scanned network the addresses that all hosts found free, without empty networks."""
+    """Return for each scanned network the addresses that all hosts found free, without empty networks.
+
+    Key: CIDR as the hosts wrote it; value: addresses without prefix. From the replies to the step
+    `free-network-addresses`. A network that no host scanned (IPv6, or larger than /22) is missing.
+    """
     found: dict[str, frozenset[str]] = {}
     for host in hosts:
         for entry in load_json(host.get("free_addresses") or "[]", name="free_addresses"):
