@@ -42,6 +42,8 @@ def get_instructions(e: Engine, call: Call) -> Any:
 @handler
 def update_progress(e: Engine, call: Call) -> Any:
     host = called_host(e, call)
+    if not host.get("cluster_id"):
+        raise ApiError(400, f"host {host['id']} is not bound to any cluster, cannot update progress")
     e.progress(host, call.body["current_stage"], call.body.get("progress_info", ""))
     return None
 

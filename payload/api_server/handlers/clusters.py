@@ -162,11 +162,11 @@ def import_cluster(e: Engine, call: Call) -> Any:
 
 @handler
 def list_clusters(e: Engine, call: Call) -> Any:
-    wanted = call.query.get("openshift_cluster_id")
-    hosts = bool(call.query.get("with_hosts"))
+    clusters = () if call.query.get("ams_subscription_ids") else e.clusters.values()  # none has a subscription
+    wanted, hosts = call.query.get("openshift_cluster_id"), bool(call.query.get("with_hosts"))
     return [
         cluster_model(e, cluster, hosts=hosts, stages=False)
-        for cluster in e.clusters.values()
+        for cluster in clusters
         if not wanted or cluster.get("openshift_cluster_id", "").lower() == wanted.lower()
     ]
 

@@ -33,12 +33,12 @@ _RESETTABLE = {"sufficient-installation-disk-speed": "disks_info", "container-im
 @handler
 def bind_host(e: Engine, call: Call) -> Any:
     host, cluster = called_host(e, call), e.clusters.get(call.body["cluster_id"].lower())
-    if cluster is None:
-        raise ApiError(400, f"Failed to find cluster {call.body['cluster_id']}")
     if host.get("cluster_id"):
         reason = f"Host {host['id']} is already bound to cluster {host.get('cluster_id')}"
         e.event("host_bind_failed", host=host, message=reason)
         raise ApiError(409, reason)
+    if cluster is None:
+        raise ApiError(400, f"Failed to find cluster {call.body['cluster_id']}")
     accepts_hosts(cluster)
     infra_env = e.infra_env(host["infra_env_id"])
     cpus = cluster.get("cpu_architecture"), infra_env.get("cpu_architecture")

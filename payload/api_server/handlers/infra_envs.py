@@ -119,7 +119,7 @@ def _infra_fields(body: InfraEnvParams, infra_env: InfraEnv, networks: str | Api
         fields["proxy"] = {**infra_env.get("proxy", {}), **proxy}
     if body.get("image_type"):
         fields["type"] = kind
-    if body.get("pull_secret"):
+    if new or body.get("pull_secret"):
         refusals.pull_secret(body["pull_secret"], "pull secret for new infraEnv is invalid" if new else "")
         fields |= {"pull_secret_set": True, "_pull_secret": body["pull_secret"]}
     return fields

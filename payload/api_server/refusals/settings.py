@@ -48,7 +48,7 @@ def pull_secret(text: str, of: str = "") -> None:
         found = parse_json(text.strip())
         auths = found.get("auths") if isinstance(found, dict) else None
         if (
-            not isinstance(found, dict)
+            not isinstance(found, dict | None)
             or not isinstance(auths, dict | None)
             or not all(isinstance(e, dict) for e in (auths or {}).values())
         ):
@@ -71,7 +71,8 @@ def pull_secret(text: str, of: str = "") -> None:
 
 
 def ssh_keys(text: str) -> None:
-    for key in (line.strip() for line in text.strip().split("\n") if text.strip()):
+    """Validate keys, one a line; ApiError 400 shows the first that is not one. Only an empty text has none."""
+    for key in (line.strip() for line in text.strip().split("\n") if text):
         if not _SSH_KEY.fullmatch(key) or not key.replace("\t", " ").isprintable():
             raise ApiError(
                 400, f"SSH key: {key} does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]"

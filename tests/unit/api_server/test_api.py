@@ -211,10 +211,18 @@ async def test_changes_by_a_user(tmp_path: Path) -> None:
         host = await lab.until(lonely.path, lambda host: host["status"] == "known-unbound")
         assert host["status_info"] == "Host is ready to be bound to a cluster"
         assert json.loads(host["validations_info"])["hardware"]
+        refused = await lab.call("PUT", f"{lonely.path}/progress", {"current_stage": "Rebooting"}, 400)
+        assert refused["reason"] == f"host {host['id']} is not bound to any cluster, cannot update progress"
         assert (await lab.call("POST", *bind, 200))["status"] == "binding"
         assert (await lonely.poll())["post_step_action"] == "exit"
         assert (await lonely.register())["status"] == "discovering"
         assert "already bound" in (await lab.call("POST", *bind, 409))["reason"]
+        unknown = {"cluster_id": "00000000-0000-4000-8000-00000000dead"}
+        assert "already bound" in (await lab.call("POST", bind[0], unknown, 409))["reason"]
+        assert await lab.call("GET", "/clusters", query={"ams_subscription_ids": "a,b"}) == []
+        fields = {"name": "blank", "pull_secret": "", "cpu_architecture": "x86_64"}
+        reason = "pull secret for new infraEnv is invalid: pull secret must be a well-formed JSON"
+        assert (await lab.call("POST", "/infra-envs", fields, 400))["reason"] == reason
         assert (await lab.call("POST", f"{lonely.path}/actions/unbind", status=200))["status"] == "unbinding"
         assert (await lonely.poll())["post_step_action"] == "exit"
         assert (await lonely.register())["status"] == "discovering-unbound"

@@ -35,6 +35,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"base_dns_domain": "a" * 64 + ".example"}, f"DNS label '{'a' * 64}' is longer than 63 bytes"),
     ({"base_dns_domain": ".".join(["abcdefgh"] * 22)}, "Combination of cluster name and base DNS domain too long"),
     ({"pull_secret": "{"}, "pull secret must be a well-formed JSON"),
+    ({"pull_secret": "null"}, "pull secret must contain 'auths' JSON-object field"),
+    ({"ssh_public_key": " "}, "SSH key:  does not match any supported type: ssh-rsa, ssh-ed25519, ecdsa-[VARIANT]"),
     ({"pull_secret": "{}"}, "pull secret must contain 'auths' JSON-object field"),
     (
         {"pull_secret": '{"auths": {"r": {"auth": 1}}}'},
