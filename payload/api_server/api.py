@@ -17,8 +17,8 @@ BASE: str = DOCUMENT["basePath"]
 class Parameter:
     """A parameter of a query, path or header.
 
-    `separator` splits several values in one text (`collectionFormat` csv), `multiple` says that it may be given
-    repeatedly (multi). `type` is the description's: string, integer or boolean.
+    `separator` splits several values in one text (`collectionFormat` csv), `multiple`: it may be given repeatedly
+    (multi). `type` is the description's: string, integer or boolean.
     """
 
     name: str

@@ -156,7 +156,7 @@ class Service:
     def app(self) -> web.Application:
         """Return the aiohttp application: the operations of the description, `/`, `/health`, `/ready` and `/metrics`.
 
-        The monitors start and end with it, and so does the store: it is closed after the last request. Call it once.
+        The monitors start and end with it, and the store is closed after the last request. Call it once.
         """
         app = web.Application(client_max_size=limits.MAX_REPLY, middlewares=[self._guard])
         routes = [

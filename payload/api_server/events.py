@@ -217,8 +217,8 @@ class Events:
     def write(self) -> None:
         """Write pending events, inside a transaction.
 
-        Only a mark is written per deleted object (table `forgotten`), so deletion takes the same time for any number of
-        events. Raises sqlite3.Error; the counters are untouched until `written`.
+        Only a mark is written per deleted object in a table of its own, so deletion takes the same time for any number
+        of events. Raises sqlite3.Error; the counters are untouched until `written`.
         """
         if self.new:
             self.db.executemany(

@@ -99,8 +99,8 @@ class Interface(TypedDict, total=False):
 class Boot(TypedDict, total=False):
     """How the live system was booted.
 
-    `current_boot_mode` is `uefi` or `bios`, `device_type` says whether the live system is on a disk (`persistent`), for
-    which no disk speed is measured. `command_line` is the kernel's.
+    `current_boot_mode` is `uefi` or `bios`, `device_type` is `persistent` if the live system is on a disk, for which no
+    disk speed is measured. `command_line` is the kernel's.
     """
 
     command_line: str
@@ -199,7 +199,7 @@ class Requirement(TypedDict, total=False):
     """Minimum hardware of a role: MiB, GB of 10^9 bytes, ms, percent.
 
     The keys with thresholds limit fdatasync of the installation disk (ms), the latency (ms) and the packet loss (%)
-    between hosts. A missing key is no requirement. Upstream's model is `cluster-host-requirements-details`.
+    between hosts. Nothing is required for a missing key. Upstream's model is `cluster-host-requirements-details`.
     """
 
     cpu_cores: int

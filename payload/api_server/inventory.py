@@ -180,8 +180,8 @@ def ram_fits(inventory: Inventory, needed_mib: float) -> bool:
 def fits(inventory: Inventory, requirement: Requirement) -> bool:
     """Return whether CPU, RAM and a disk meet a role's requirement.
 
-    Missing keys of the requirement are no requirement for CPU and RAM. A disk counts if it is eligible and large enough
-    (`disk_size_gb`, GB of 10^9 bytes); without eligible disks no host fits.
+    A missing key requires nothing. A disk counts if it is eligible and large enough (`disk_size_gb`, GB of 10^9 bytes);
+    without eligible disks no host fits.
     """
     return (
         inventory.get("cpu", {}).get("count", 0) >= requirement.get("cpu_cores", 0)

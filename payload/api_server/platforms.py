@@ -66,9 +66,9 @@ def _with_defaults(platform: Platform) -> Platform:
 def for_new(platform: Platform | None, managed: bool | None, count: int, cpu: str) -> tuple[Platform, bool]:
     """Return platform and user-managed networking of a new cluster; ApiError 400 if they are incompatible.
 
-    None stands for what the request leaves unset. `count` is the number of control-plane nodes: a single node has the
-    platform `none` unless it asks for an external one, and some architectures always have user-managed networking.
-    Texts are upstream's.
+    None: the request leaves it unset. `count` is the number of control-plane nodes: a single node has the platform
+    `none` unless it asks for an external one, and some architectures always have user-managed networking. Texts are
+    upstream's.
     """
     _check(platform, managed, None)
     platform = platform and _with_defaults(platform)
@@ -97,8 +97,8 @@ def for_update(
 ) -> tuple[Platform | None, bool | None]:
     """Return the changes of platform and user-managed networking by an update; None for what stays as it is.
 
-    None as argument stands for what the request leaves unset. Each of the two may change the other. ApiError 400, with
-    upstream's texts, if the result is not allowed for the cluster.
+    None as argument: the request leaves it unset. Each of the two may change the other. ApiError 400, with upstream's
+    texts, if the result is not allowed for the cluster.
     """
     if platform is None and managed is None:
         return None, None

@@ -55,7 +55,7 @@ def configured(text: str) -> Mirrors:
 def registry(auths: dict[str, Any], more: Mirrors, first: str = "") -> Registry:
     """Return a client with this host's mirrors and trust anchors; `more` mirrors come before them, `first` before all.
 
-    `auths` is that of a pull secret. Files that the host does not have are no error. Nothing is read from the network
+    `auths` is that of a pull secret. Files that the host does not have are ignored. Nothing is read from the network
     yet.
     """
     from ...plugins.module_utils.release.registry import Registry

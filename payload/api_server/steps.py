@@ -380,7 +380,7 @@ def peer_entry(host: Host, inventory: Inventory) -> str:
     """Return JSON of one host for the arguments of connectivity-check, with its first PROBED addresses.
 
     Keys: `host_id`, `nics` (`name`, `mac`, `ip_addresses` without prefix). Interfaces without an address are left out.
-    It is joined with those of other hosts as text, because thousands of hosts would have it encoded again and again.
+    It is joined with those of other hosts as text, because thousands of hosts would have it encoded repeatedly.
     """
     nics, left = [], PROBED
     for nic in inventory.get("interfaces", ()):

@@ -42,8 +42,8 @@ class Unwritable(Exception):
 class Document(dict[str, Any]):
     """A dictionary that tracks which top-level fields changed since the last commit. Replace values, never mutate them.
 
-    Values must be JSON. Equal values are no change. A document that was deleted can still be set, without effect on the
-    file. `changed` has the names that the next commit writes.
+    Values must be JSON. Setting an equal value changes nothing. A document that was deleted can still be set, without
+    effect on the file. `changed` has the names that the next commit writes.
     """
 
     def __init__(self, store: Store, kind: str, ident: str) -> None:
@@ -66,8 +66,8 @@ class Document(dict[str, Any]):
     def set(self, **fields: object) -> None:
         """Sets several fields; None removes one.
 
-        Same as assigning each; an absent field that is removed is no change. It is the usual way to set fields of which
-        a TypedDict does not allow None.
+        Same as assigning each; removing an absent field changes nothing. It is the usual way to set fields of which a
+        TypedDict does not allow None.
         """
         for name, value in fields.items():
             if value is None:

@@ -13,7 +13,7 @@ def numbers(version: str) -> tuple[int, int, int] | None:
     """Return major, minor and patch; missing ones are 0. None if the text is not a version.
 
     Text from the first dash on (`-rc.1`, `-ec.0`) is ignored, so candidates equal their release. A leading `v` is
-    allowed; more than 100 characters are no version.
+    allowed; a longer text than 100 characters is not a version.
     """
     if len(version) > 100 or not _VERSION.fullmatch(version):
         return None

@@ -105,7 +105,7 @@ def global_fencing(folder: Path) -> list[Fencing]:
 def fencing_params(entry: Fencing) -> FencingCredentials:
     """Return fencing credentials as the API takes them (`fencing-credentials-params`).
 
-    Missing texts become empty, and the certificate is verified unless the ISO says otherwise.
+    Missing texts become empty, and the certificate is verified unless the ISO has another value.
     """
     params: FencingCredentials = {
         "address": entry.get("address", ""),
@@ -189,7 +189,7 @@ def apply(rest: Rest, infra_env_id: str, configs: list[HostConfig], fencing: lis
 def write_failures(path: Path, failures: dict[str, str]) -> None:
     """Write why hosts cannot be configured yet, as `<host>: <text>` per line; an empty file when all is well.
 
-    The console of the live system shows the file, so it is readable for everybody and replaced atomically. Directories
+    The console of the live system shows the file, so every user may read it, and it is replaced atomically. Directories
     are created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -143,8 +143,8 @@ class Index:
     def leave(self, host: Host) -> None:
         """Takes a host out of its cluster's derived state.
 
-        Call it before the host's `cluster_id` changes or the host is deleted. Connectivity to the others is forgotten,
-        and the cluster is looked at again. Nothing happens for a host of no cluster.
+        Call it before the host's `cluster_id` changes or the host is deleted. Its connectivity to the others is
+        discarded, and the cluster is looked at again. Nothing happens for a host of no cluster.
         """
         cluster_id = host.get("cluster_id", "")
         self.members.get(cluster_id, {}).pop(host["id"], None)

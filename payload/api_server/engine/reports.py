@@ -115,7 +115,7 @@ class Reports(Statuses):
     def name_changed(self, host: Host, old: str) -> None:
         """Handle a new hostname of a host: those with the old or the new name are validated again.
 
-        `old` is what `hostname` returned before; hosts of no cluster have nobody to collide with.
+        `old` is what `hostname` returned before; a host without a cluster collides with no other.
         """
         new = self.hostname(host)
         if new != old:

@@ -134,7 +134,7 @@ class Statuses(Index):
     def reset_discovery(self, host: Host) -> None:
         """Reset what a new boot of the discovery image invalidates.
 
-        Inventory, reports, stage and logs are dropped. What users set (name, role, labels) stays, and so does the
+        Inventory, reports, stage and logs are dropped. What users set (name, role, labels) stays, as does the
         installation disk's identifier, which the next inventory confirms or replaces.
         """
         tracked(host).drop(
