@@ -134,11 +134,10 @@ def update_for(host: Host, inventory: Inventory, config: HostConfig | None, fenc
         if host.get("installation_disk_id") != ident:
             update["disks_selected_config"] = [{"id": ident, "role": "install"}]
     credentials: Fencing = config.fencing if config is not None else {}
+    known = {str(nic.get("mac_address", "")).lower() for nic in inventory.get("interfaces", ())}
+    known = (known | {host.get("requested_hostname") or ""}) - {""}
     for entry in fencing:
-        macs = {str(nic.get("mac_address", "")).lower() for nic in inventory.get("interfaces", ())}
-        if str(entry.get("macaddress", "")).lower() in macs or entry.get("hostname", "") == host.get(
-            "requested_hostname"
-        ):
+        if str(entry.get("macaddress", "")).lower() in known or entry.get("hostname", "") in known:
             credentials = entry
     if credentials:
         params = fencing_params(credentials)

@@ -353,3 +353,21 @@ def test_hints(hint: str, good: Any, bad: Any) -> None:
     assert hints.accepted([DISK], {hint: bad}) == []
     with pytest.raises(ValueError, match="is not known"):
         hints.accepted([DISK], {"color": "red"})
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({"hostname": "master-1"}, False),
+        ({"macaddress": "02:00:00:00:00:09"}, False),
+        ({"hostname": "master-0"}, True),
+        ({"macaddress": "02:00:00:00:00:0A"}, True),
+    ],
+)
+def test_fencing_credentials_of_another_host_are_not_taken(entry: dict[str, str], found: bool) -> None:
+    """An interface without a MAC, or a host that has no name yet, matched an entry without the field."""
+    inventory: Any = {"interfaces": [{"name": "eth0", "mac_address": "02:00:00:00:00:0a"}, {"name": "eth1"}]}
+    for name in ("master-0", ""):
+        host: Any = {"id": "h", "requested_hostname": name}
+        update = hosts.update_for(host, inventory, None, [{**entry, "address": "redfish+http://x", "username": "u"}])
+        assert bool(update) == (found and bool(name or "macaddress" in entry))
