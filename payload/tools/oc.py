@@ -1,7 +1,7 @@
-"""`oc` of the lab: the calls by which a real assisted service reads a release.
+"""`oc` of the lab: the calls by which a real assisted service and a real openshift-install read a release.
 
-Options and output are those of OpenShift's `oc adm release info`, `oc adm release extract` and `oc image info`. Other commands and
-templates are refused: this is not a client of a cluster.
+Options and output are those of OpenShift's `oc adm release info`, `oc adm release extract`, `oc image info` and `oc image extract`: what
+the assisted service and openshift-install call. Other commands and templates are refused: this is not a client of a cluster.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ...plugins.module_utils.documents import load_json, load_yaml, read_file
-from ...plugins.module_utils.release.payload import Release, extract_file
+from ...plugins.module_utils.release.payload import Release, extract_file, extract_files, read_matching
 from ...plugins.module_utils.release.registry import Registry
 from ...plugins.module_utils.vocabulary import Component
 from ..api_server.release import registry
@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
             "--insecure", nargs="?", const="true", default="false", help="If true, allow insecure registries."
         )
         made.add_argument("-a", "--registry-config", type=Path, help="Path to your registry credentials.")
+        made.add_argument("--filter-by-os", help="A regular expression to control which images are considered.")
         made.add_argument("--icsp-file", type=Path, help="Path to an ImageContentSourcePolicy file.")
         made.add_argument("--idms-file", type=Path, help="Path to an ImageDigestMirrorSet file.")
         return made
@@ -78,6 +79,9 @@ def parser() -> argparse.ArgumentParser:
     shown.add_argument(
         "-o", "--output", choices=["json"], required=True, help="Print the image in an alternative format."
     )
+    files = command(image, "extract", _image_extract, "Extract files from an image to disk")
+    files.add_argument("--path", action="append", required=True, help="SOURCE:DIRECTORY; source may end with a glob.")
+    files.add_argument("--confirm", action="store_true", help="Extract to directories that are not empty, too.")
     return top
 
 
@@ -117,6 +121,22 @@ def _extract(options: argparse.Namespace) -> str:
 def _image_info(options: argparse.Namespace) -> str:
     found = _registry(options).config(options.pullspec, ARCH)
     return json.dumps({"name": options.pullspec, "config": found}, indent=2)
+
+
+def _image_extract(options: argparse.Namespace) -> str:
+    """A file that the image lacks is not an error, as with oc: callers look for the file."""
+    source = _registry(options)
+    for pair in options.path:
+        wanted, separator, folder = pair.partition(":")
+        if not (separator and wanted and folder and Path(folder).is_dir()):
+            raise OcError(f"--path {pair}: must be SOURCE:DIRECTORY of a directory that exists")
+        name = wanted.lstrip("/")
+        if "*" not in name:
+            extract_files(source, options.pullspec, ARCH, {name: Path(folder) / Path(name).name})
+            continue
+        for found, data in read_matching(source, options.pullspec, ARCH, [name]).items():
+            (Path(folder) / Path(found).name).write_bytes(data)
+    return ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +18,15 @@ from .cluster.client import ClusterClient
 from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
+from .installer.binary import Running
 from .installer.state import StateError, load_wait_for
 from .state import write_atomic
 from .vocabulary import Exit
 from .watch import Clock, Diagnose, Message, no_diagnosis
 
+LAG_SECONDS = 600
+"""How much longer than the own watchers a build of openshift-install may wait: it polls and settles by itself."""
+_PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 EVENTS = ("bootstrap-complete", "install-complete")
 
 Say = Callable[[str, str], None]
@@ -93,6 +100,64 @@ def wait_for(
         return Outcome(error.exit_code, str(error))
     _complete(directory, console, say, skip_password)
     return Outcome(Exit.OK, console=console)
+
+
+class _ProgramError(Exception):
+    """The program beside the wait has ended with an error."""
+
+
+class _Beside:
+    """The time of a wait beside a program; sleeping raises `_ProgramError` once the program has failed."""
+
+    def __init__(self, program: Running) -> None:
+        self.program = program
+
+    def time(self) -> float:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if self.program.failed:
+                raise _ProgramError
+            time.sleep(min(left, 1))
+
+
+def wait_for_by(binary: Path | None) -> Callable[..., Outcome]:
+    """Return `wait_for`, or one that lets a build of openshift-install wait, with its messages and exit code.
+
+    The own watchers run beside it: they keep the record, and end the wait for known causes and stalls.
+    """
+    return functools.partial(_wait_beside, binary) if binary else wait_for
+
+
+def _wait_beside(binary: Path, event: str, directory: Path, say: Say, show: Show, **more: Any) -> Outcome:
+    command = [str(binary), "agent", "wait-for", event, "--dir", str(directory)]
+
+    def omit_password(level: str, text: str) -> None:
+        # The wait's log is kept with the logs of the run.
+        say(level, _PASSWORD.sub("", text))
+
+    try:
+        with Running(command, os.environ, omit_password if more.get("skip_password") else say) as program:
+            try:
+                outcome = wait_for(event, directory, lambda level, text: None, show, clock=_Beside(program), **more)
+            except _ProgramError:
+                outcome = Outcome(Exit.OK)
+            if outcome.exit_code:
+                say("error", outcome.error)
+                return outcome
+            code = program.wait(LAG_SECONDS)
+    except OSError as error:
+        return Outcome(Exit.FAILED, f"{binary} cannot be started: {error.strerror}")
+    if code is None:
+        return Outcome(Exit.FAILED, f"{binary} still waits {LAG_SECONDS // 60} minutes after the cluster was complete")
+    reason = program.failure or "it gave no reason"
+    return (
+        Outcome(code, f"{binary} agent wait-for ended with exit code {code}: {reason}", outcome.console)
+        if code
+        else outcome
+    )
 
 
 def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:

@@ -42,6 +42,14 @@ options:
       - Lifetime of the image's tokens in hours. Tokens do not expire by default.
       - A value that differs from the last run's creates new tokens, and so a new image.
     type: float
+  binary:
+    description:
+      - A build of C(openshift-install), which does the work on a copy of the inputs. Requires O(release_image) and O(collection).
+      - Manifests are its output if there is an C(install-config.yaml). O(consume) and O(token_hours) do not apply.
+    type: path
+  collection:
+    description: The root directory of this collection, from which O(binary) gets the C(oc) that it calls.
+    type: path
 seealso:
   - module: agentlab.ocp.cluster_manifests
 """
@@ -95,7 +103,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import INSTALLER
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run as run_module
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import TARGETS
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.task import create
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.task import create, create_by_binary
 
 
 def main() -> None:
@@ -108,9 +116,14 @@ def main() -> None:
             },
             "os_image": {"type": "str"},
             "token_hours": {"type": "float", "no_log": False},
+            "binary": {"type": "path"},
+            "collection": {"type": "path"},
         },
+        required_by={"binary": ["release_image", "collection"]},
         supports_check_mode=True,
     )  # fmt: skip
+    if module.params["binary"]:
+        run_module(module, lambda: create_by_binary(module.params, module.params["targets"], check=module.check_mode))
     more: dict[str, Any] = {"assets": Path(module.params["assets"]), "token_hours": module.params["token_hours"]}
     if module.params["os_image"]:
         more["os_image"] = {"": module.params["os_image"]}

@@ -38,6 +38,11 @@ options:
     description: Directory for the last seen cluster and events, as JSON, and for C(events.jsonl), the events of the run.
     type: path
     required: true
+  binary:
+    description:
+      - A build of C(openshift-install), whose C(agent wait-for) waits, too. Messages and exit code are its own.
+      - The module watches as without it, for the record, and ends a wait that cannot succeed.
+    type: path
   stall_minutes:
     description: Give up when nothing changes for so long. V(0) keeps to upstream's limits alone.
     type: float
@@ -104,7 +109,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.moments impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
 from ansible_collections.agentlab.ocp.plugins.module_utils.version import VERSION
-from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for
+from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for_by
 
 
 def main() -> None:
@@ -114,6 +119,7 @@ def main() -> None:
             "event": {"type": "str", "choices": list(EVENTS), "default": "install-complete"},
             "log": {"type": "path", "required": True},
             "record": {"type": "path", "required": True},
+            "binary": {"type": "path"},
             "stall_minutes": {"type": "float", "default": 0},
             "plan": {"type": "dict"},
             "owner": {"type": "dict"},
@@ -153,7 +159,7 @@ def main() -> None:
 
         saver = snapshots(plan, directory, log) if plan and params["owner"] else None
         with saver or contextlib.nullcontext():
-            outcome = wait_for(
+            outcome = wait_for_by(Path(params["binary"]) if params["binary"] else None)(
                 params["event"],
                 directory,
                 say,

@@ -206,6 +206,8 @@ class _Exporter:
         line = ".".join((p["version"] or "").split(".")[:2])
         if p["profile"] != (line if line in RELEASES else LATEST.name):
             self.lose("release.profile")
+        if p["installer"]["binary"]:
+            self.lose("release.installer.binary", "dev-scripts builds openshift-install from a repository")
         if self.real:
             self.put("OPENSHIFT_RELEASE_IMAGE", p["image"], "release.image")
             if p["version"]:

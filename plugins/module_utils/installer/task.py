@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import signals
 from ..log import Log
-from . import run
+from . import binary, run
 
 
 def create(given: Mapping[str, Any], targets: list[str], *, check: bool, **more: Any) -> dict[str, Any]:
@@ -37,4 +37,35 @@ def create(given: Mapping[str, Any], targets: list[str], *, check: bool, **more:
         "log": [text for level, text in log.lines if level != "debug"],
         "warnings": [text for level, text in log.lines if level == "warning"],
         "diff": result.diffs,
+    }
+
+
+def create_by_binary(given: Mapping[str, Any], targets: list[str], *, check: bool) -> dict[str, Any]:
+    """Let a build of openshift-install make `targets`, as `create` does. Raises `InstallerError`.
+
+    given: also `binary`, `collection`, `os_image`.
+    """
+    directory = Path(given["directory"]).absolute()
+    log = Log(None, emit=lambda _line: None)  # the program writes the directory's
+    usual = run.Options.from_environment(dict(os.environ), directory, directory)
+    program = binary.Given(
+        Path(given["binary"]),
+        directory,
+        Path(given["collection"]),
+        (Path(given["cache"]) if given["cache"] else usual.cache) / "openshift-install",
+        given["release_image"],
+        given["os_image"] or "",
+    )
+    with signals.raised():
+        changed = binary.create(program, targets, log, check=check)
+    ip = directory / "rendezvousIP"
+    return {
+        "changed": bool(changed),
+        "changed_files": changed,
+        "rendezvous_ip": ip.read_text(encoding="utf-8").strip() if ip.is_file() else "",
+        "release_image": given["release_image"],
+        "version": given["release_version"] or "",
+        "log": [text for level, text in log.lines if level != "debug"],
+        "warnings": [text for level, text in log.lines if level == "warning"],
+        "diff": [],
     }

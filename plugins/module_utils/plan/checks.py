@@ -406,6 +406,8 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules",
             )
+        if fault["kind"] == "expired_token" and profile["release"]["installer"]["binary"]:
+            yield (*path, "kind"), fault["kind"], "requires agentlab's own installer, without release.installer.binary"
         if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
             yield (*path, "kind"), fault["kind"], "requires `release: {payload: lab}`: only its images can be modified"
         if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:

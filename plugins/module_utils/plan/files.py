@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._deps import optional
 from ..documents import DocumentError, load_json
 from ..vocabulary import COMPONENTS
-from . import overrides
+from . import openshift_install, overrides
 from .model import Plan
 from .options import Profile
 from .problems import Finding
@@ -96,6 +96,13 @@ def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
     if profile["release"]["payload"] == "lab":
         for name, source in profile["release"]["payload_overrides"].items():
             yield from _override(name, source)
+
+    binary = profile["release"]["installer"]["binary"]
+    if binary:
+        try:
+            openshift_install.check(binary, profile["release"]["version"])
+        except ValueError as error:
+            yield ("release", "installer", "binary"), binary, str(error)
 
 
 def _override(name: str, source: str) -> Iterator[Finding]:

@@ -62,6 +62,13 @@ class Cluster(TypedDict):
     """Architecture of its nodes."""
 
 
+class InstallerBuild(TypedDict):
+    """The openshift-install of the stages `image` and `wait`."""
+
+    binary: File | None
+    """A build of it, which both stages run; null: agentlab's own installer."""
+
+
 class Release(TypedDict):
     """What is installed."""
 
@@ -75,6 +82,7 @@ class Release(TypedDict):
     """Pullspec of the release image of a real payload."""
     payload_overrides: dict[str, str]
     """Other content for components of the lab payload: component, and directory or pullspec with digest."""
+    installer: InstallerBuild
 
 
 class Uplink(TypedDict):

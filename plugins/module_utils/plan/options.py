@@ -45,6 +45,13 @@ Mtu = Annotated[int, Range(1280, 9216)]
 Offset = Annotated[int, Range(1, 1 << 24)]
 
 
+class InstallerBuildOptions(TypedDict, total=False):
+    """The openshift-install of the stages `image` and `wait`."""
+
+    binary: File | None
+    """Your build of it, which both stages run. Null: agentlab's own installer."""
+
+
 class ReleaseOptions(TypedDict, total=False):
     """What is installed."""
 
@@ -59,6 +66,7 @@ class ReleaseOptions(TypedDict, total=False):
     payload_overrides: dict[str, str]
     """Replacements of components of the lab payload: a directory with the component's programs or files, an OCI layout,
     `containers-storage:IMAGE`, or a pullspec with a digest. With another agent or service, intervals are upstream's."""
+    installer: InstallerBuildOptions
 
 
 class HypervisorOptions(TypedDict, total=False):

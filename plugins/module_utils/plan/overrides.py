@@ -211,12 +211,12 @@ def _check_files(found: Mapping[str, Path], name: str) -> None:
         if program.is_file() and not os.access(program, os.X_OK):
             raise OverrideError(f"{program} is not executable")
     for file in found.values():
-        machine = _machine(file)
-        if machine not in (None, ARCH):
-            raise OverrideError(f"{file} is an ELF file for {machine}; the nodes are {ARCH}")
+        found_for = machine(file)
+        if found_for not in (None, ARCH):
+            raise OverrideError(f"{file} is an ELF file for {found_for}; the nodes are {ARCH}")
 
 
-def _machine(file: Path) -> str | None:
+def machine(file: Path) -> str | None:
     """Return the architecture of an executable ELF file; None for any other file."""
     try:
         info = file.lstat()

@@ -26,7 +26,14 @@ DEFAULTS: dict[str, Any] = {
     "platform": None,
     "base_domain": "test.metalkube.org",
     "arch": "x86_64",
-    "release": {"payload": "lab", "version": None, "profile": None, "image": None, "payload_overrides": {}},
+    "release": {
+        "payload": "lab",
+        "version": None,
+        "profile": None,
+        "image": None,
+        "payload_overrides": {},
+        "installer": {"binary": None},
+    },
     "hypervisor": {
         "kind": "sandbox",
         "host": None,

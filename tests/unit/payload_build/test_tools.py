@@ -237,3 +237,23 @@ def test_what_openshift_install_refuses(
     monkeypatch.delenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE")
     assert folder.create("ignition-configs", monkeypatch) == 1
     assert "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE is not set" in capsys.readouterr().err
+
+
+def test_the_calls_of_openshift_install(
+    fake: Fake, pullspec: str, auths: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"coreos/coreos-x86_64.iso": b"ISO", "usr/lib64/libnmstate.so.2": b"so"}
+    image = f"{SOURCE}/payload@{fake.image(files)}"
+    called(
+        f"oc adm release info --image-for=installer --filter-by-os=linux/amd64 --insecure=true {pullspec}",
+        auths,
+        capsys,
+    )
+    extract = f"--filter-by-os=linux/amd64 --insecure=true --confirm {image}"
+    for source in ("/coreos/coreos-x86_64.iso", "/coreos/none.iso", "/usr/lib64/libnmstate.so.*"):
+        called(f"oc image extract --path={source}:{tmp_path} {extract}", auths, capsys)
+    assert (tmp_path / "coreos-x86_64.iso").read_bytes() == b"ISO"
+    assert (tmp_path / "libnmstate.so.2").read_bytes() == b"so"
+    assert not (tmp_path / "none.iso").exists(), "oc does not fail: its callers look for the file"
+    assert oc.main(["image", "extract", f"--path=/x:{tmp_path}/none", image]) == 1
+    assert "of a directory that exists" in capsys.readouterr().err

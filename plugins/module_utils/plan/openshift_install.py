@@ -1,0 +1,50 @@
+"""Checks of a build of openshift-install that a profile names."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+from .overrides import machine
+
+VERSION_SECONDS = 30
+"""Longest time that it may take to print its version."""
+_VERSION = re.compile(rb"^\S+ v?(\d+\.\d+)(?:\.\S*)?$", re.MULTILINE)
+
+
+class InstallerBuildError(ValueError):
+    """A build that cannot be used; the message does not name it."""
+
+
+def check(name: str, release: str | None) -> None:
+    """Check a build of openshift-install for `release`, a version. Raises `InstallerBuildError`.
+
+    A build without a version of a release (`unreleased-master-...`) is for any.
+    """
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise InstallerBuildError("is not a file" if path.exists() else "there is no such file")
+    if not os.access(path, os.X_OK):
+        raise InstallerBuildError("is not executable: chmod +x")
+    here, built_for = platform.machine(), machine(path)
+    if built_for not in (None, here):
+        raise InstallerBuildError(f"is an ELF file for {built_for}; this host is {here}")
+    try:
+        done = subprocess.run(
+            [path, "version"], capture_output=True, check=True, timeout=VERSION_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise InstallerBuildError(f"did not print its version within {VERSION_SECONDS} s") from None
+    except subprocess.CalledProcessError as error:
+        raise InstallerBuildError(f"cannot print its version: exit code {error.returncode}") from None
+    except OSError as error:
+        raise InstallerBuildError(f"cannot be started: {error.strerror}") from None
+    found = _VERSION.search(done.stdout)
+    line = ".".join((release or "").split(".")[:2])
+    if found and line and found[1].decode() != line:
+        raise InstallerBuildError(
+            f"is version {found[1].decode()}, the release is {release}: must be a build of {line}, or of no release"
+        )
