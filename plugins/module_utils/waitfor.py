@@ -103,11 +103,11 @@ def wait_for(
 
 
 class _ProgramError(Exception):
-    """The program beside the wait has ended with an error."""
+    """The program that waits has ended with an error."""
 
 
 class _Beside:
-    """The time of a wait beside a program; sleeping raises `_ProgramError` once the program has failed."""
+    """The time of a wait in addition to a program; sleeping raises `_ProgramError` once the program has failed."""
 
     def __init__(self, program: Running) -> None:
         self.program = program
@@ -126,7 +126,7 @@ class _Beside:
 def wait_for_by(binary: Path | None) -> Callable[..., Outcome]:
     """Return `wait_for`, or one that lets a build of openshift-install wait, with its messages and exit code.
 
-    The own watchers run beside it: they keep the record, and end the wait for known causes and stalls.
+    The own watchers run in addition: they keep the record, and end the wait for known causes and stalls.
     """
     return functools.partial(_wait_beside, binary) if binary else wait_for
 
