@@ -62,7 +62,7 @@ def fake(path: Path, body: str, version: str = "4.22.0") -> Path:
     return path
 
 
-def calls(program: Path) -> list[dict[str, object]]:
+def calls(program: Path) -> list[dict[str, list[str]]]:
     return [json.loads(line) for line in (program.parent / "calls").read_text().splitlines()]
 
 
@@ -107,7 +107,7 @@ def test_create(tmp_path: Path, run_dir: Path) -> None:
     assert modes == {"agent.x86_64.iso": 0o600, "auth/kubeconfig": 0o600, "rendezvousIP": 0o644}
     first, second = calls(program)
     assert first["files"] == ["agent-config.yaml", "install-config.yaml", "openshift/extra.yaml"]
-    assert second["words"][:3] == ["agent", "create", "image"]  # type: ignore[index]
+    assert second["words"][:3] == ["agent", "create", "image"]
     assert not [path for path in run_dir.iterdir() if path.name.startswith(".agentlab")], "no work directory is left"
 
     assert not created(program, run_dir)["changed"], "nothing changes with the same input"
