@@ -280,6 +280,11 @@ def _import(verbs: Verbs) -> None:
     expect("SNO_IPV4" in verbs.call("export", "devscripts", "sno.yml"), "export devscripts")
 
 
+def _reproduce(verbs: Verbs) -> None:
+    """The profile of a run is found in its run directory."""
+    expect("topology: sno" in verbs.call("reproduce", str(verbs.run_dir)), "reproduce")
+
+
 def _open(verbs: Verbs) -> None:
     with verbs.running("open", "--live") as process:
         found = process.stdout and re.search(r"http://127\S+", process.stdout.readline())
@@ -343,6 +348,7 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "ci": partial(_help, "ci"),
     "open": _open,
     "snapshot": _snapshot,
+    "reproduce": _reproduce,
     "import": _import,
     "export": _import,
     "completion": _completion,

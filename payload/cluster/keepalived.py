@@ -119,7 +119,10 @@ class Keepalived:
             self.start()
 
     def stop(self) -> None:
-        """Release the addresses and wait for the process to exit."""
+        """Release the addresses, wait for the process to exit, and end this node's own connections to the addresses.
+
+        A local client of an address that has moved is not told: it would retransmit for 15 minutes.
+        """
         if self._process is None:
             return
         self._process.terminate()
@@ -129,3 +132,5 @@ class Keepalived:
             self._process.kill()
             self._process.wait()
         self._process = None
+        for address in (address for instance in self._instances for address in instance.addresses):
+            subprocess.run(["ss", "--kill", "src", address], stdout=subprocess.DEVNULL, check=False)
