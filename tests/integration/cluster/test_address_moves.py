@@ -15,7 +15,7 @@ NETWORK, OWN, VIRTUAL = "10.9.9.0/24", "10.9.9.2/24", "10.9.9.5"
 LINKS = f"ip link set lo up && ip link add va type veth peer name vb && ip link set vb up && ip link set va up && ip address add {OWN} dev va"
 
 
-def test_clients_on_the_node_are_told(tmp_path: Path) -> None:
+def test_connections_of_the_node_end(tmp_path: Path) -> None:
     """The bootstrap host's installer waited for an answer that could not come, for 15 minutes."""
     script = Path(__file__).resolve()
     done = subprocess.run(
