@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..vocabulary import STAGES
+from ..vocabulary import STAGES, Component, Stage, Status
 
 HOST = r"(?:[Hh]ost|VM \S+ \()\s*(?P<host>[\w.-]+)\b"
 
@@ -37,21 +37,21 @@ _TABLE = (
     _Row(r"host time is ahead of service(?: at least for (?P<minutes>[\d.]+) minutes)?", (_NTP, {"kind": "clock", "node": "{host}", "offset": "+minutes"})),
     _Row(r"host time is behind service(?: at least for (?P<minutes>[\d.]+) minutes)?", (_NTP, {"kind": "clock", "node": "{host}", "offset": "-minutes"})),
     _Row(r"couldn't synchronize with any NTP server", (_NTP,)),
-    _Row(r"MTU is broken", ({"kind": "mtu", "node": "{host}", "mtu": 1500, "when": "insufficient"},)),
+    _Row(r"MTU is broken", ({"kind": "mtu", "node": "{host}", "mtu": 1500, "when": Status.INSUFFICIENT},)),
     _Row(r"DNS wildcard configuration was detected", ({"kind": "dns_wildcard"},)),
     _Row(r"Hostname \S+ is not unique", ({"kind": "duplicate_hostname", "node": "{host}", "of": "{peer}"},)),
     _Row(r"No connectivity to the majority of hosts", ({"kind": "arp_one_way", "node": "{host}", "peer": "{peer}"},)),
     _Row(r"never registered", ({"kind": "link_down", "node": "{host}"},)),
-    _Row(r"Failed to fetch container images", ({"kind": "image_missing", "component": "agent-installer-orchestrator", "when": "ready"},)),
+    _Row(r"Failed to fetch container images", ({"kind": "image_missing", "component": Component.ORCHESTRATOR, "when": Status.READY},)),
     _Row(r"is shut off", ({"kind": "power_off", "node": "{host}", "when": "{stage}"},)),
     _Row(r"is paused", ({"kind": "pause", "node": "{host}", "when": "{stage}"},)),
-    _Row(r"(?i)\bmedia\b", ({"kind": "eject", "node": "{host}", "when": "known"},)),
+    _Row(r"(?i)\bmedia\b", ({"kind": "eject", "node": "{host}", "when": Status.KNOWN},)),
     _Row(r"Failed - failed after \d+ attempts", ({"kind": "disk_lost", "node": "{host}", "when": "{stage}"},)),
     _Row(r"timeout while connecting to host", ({"kind": "link_down", "node": "{host}", "when": "{stage}"},)),
     _Row(r"refuses this run's token: 401", ({"kind": "expired_token"},)),
     _Row(r"is refused by the assisted service: .*401", ({"kind": "wrong_token", "node": "{host}"},)),
     _Row(r"is not part of this plan", ({"kind": "extra_host"},)),
-    _Row(r"assisted-service never started", ({"kind": "component_fails", "component": "agent-installer-api-server"},)),
+    _Row(r"assisted-service never started", ({"kind": "component_fails", "component": Component.API_SERVER},)),
     _Row(r"pending-user-action|booted from the installation image|fix boot order", ({"kind": "boot_order", "node": "{host}"},)),
 )  # fmt: skip
 
@@ -73,7 +73,7 @@ def of(cause: str, names: Mapping[str, str]) -> Suspect | None:
         words = {
             "host": host,
             "peer": next((name for name in names.values() if name != host), ""),
-            "stage": next((stage for stage in STAGES if f" at {stage}" in cause), "Installing"),
+            "stage": next((stage for stage in STAGES if f" at {stage}" in cause), Stage.INSTALLING),
             "minutes": _MINUTES,
             **{name: value for name, value in match.groupdict().items() if value},
         }
