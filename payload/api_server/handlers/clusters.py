@@ -62,7 +62,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
     refusals.disk_encryption(encryption)
     refusals.release_version(version, sno, platform["type"])
     if sno:
-        refusals.single_node(bool(body.get("vip_dhcp_allocation")), body.get("network_type"), platform["type"])
+        refusals.single_node(bool(body.get("vip_dhcp_allocation")), body.get("network_type"), version, platform["type"])
     if managed:
         no_vips_of_users(body)
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
@@ -75,6 +75,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
         raise ApiError(400, f"Requested CPU architecture {arch} is not available")
     os_images = e.config.os_images() if e.config.flag("ENABLE_IMAGE_SERVICE") else []
     release = releases.release(e.config.release_images(), os_images, version, arch, body.get("ocp_release_image", ""))
+    refusals.network_type(body.get("network_type"), str(release.get("version") or version), sno)
     several = len(release.get("cpu_architectures") or ()) > 1
     fields: Cluster = given(body, _PLAIN)
     default = e.config.get("NTP_DEFAULT_SERVER")
@@ -310,11 +311,10 @@ def update_cluster(e: Engine, call: Call) -> Any:
             f"Cluster {cluster['id']} is in {cluster['status']} state, cluster can be updated only in one of {refusals.go_list(OPEN_SHOWN)}",
         )
     platform, asked = platforms.for_update(body.get("platform"), body.get("user_managed_networking"), cluster)
-    if validations.is_sno(cluster) and not validations.is_day2(cluster):
-        if asked is False:
-            raise ApiError(400, "disabling UserManagedNetworking is not allowed in single node mode")
-        if body.get("network_type") == "OpenShiftSDN":
-            raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
+    single = validations.is_sno(cluster) and not validations.is_day2(cluster)
+    if single and asked is False:
+        raise ApiError(400, "disabling UserManagedNetworking is not allowed in single node mode")
+    refusals.network_type(body.get("network_type"), cluster["openshift_version"], single)
     refusals.dns_name(
         body.get("name") or cluster["name"], body.get("base_dns_domain") or cluster.get("base_dns_domain", "")
     )

@@ -19,7 +19,7 @@ from .settings import (
     ssh_keys,
     trust_bundle,
 )
-from .topology import control_plane, release_version, single_node
+from .topology import control_plane, network_type, release_version, single_node
 
 __all__ = [
     "cluster_name",
@@ -33,6 +33,7 @@ __all__ = [
     "kernel_arguments",
     "labels",
     "manifest_name",
+    "network_type",
     "networks",
     "networks_strict",
     "ntp_sources",

@@ -31,13 +31,20 @@ def control_plane(mode: str, count: int, version: str) -> None:
         )
 
 
-def single_node(dhcp: bool, network_type: str | None, platform: str) -> None:
+def single_node(dhcp: bool, kind: str | None, version: str, platform: str) -> None:
     if dhcp:
         raise ApiError(400, "VIP DHCP Allocation cannot be enabled on single node OpenShift")
-    if network_type == "OpenShiftSDN":
-        raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
+    network_type(kind, version, single=True)
     if platform not in ("none", "external"):
         raise ApiError(400, f"Single node cluster is not supported alongside {platform} platform")
+
+
+def network_type(kind: str | None, version: str, single: bool) -> None:
+    """Refuse OpenShiftSDN, which a single node does not support, and releases from 4.15 on lack; `version` is the cluster's."""
+    if kind == "OpenShiftSDN" and single:
+        raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
+    if kind == "OpenShiftSDN" and versions.at_least(version, "4.15"):
+        raise ApiError(400, f"Openshift version {version} is not supported for OpenShiftSDN NetworkType")
 
 
 def release_version(version: str, sno: bool, platform: str) -> None:

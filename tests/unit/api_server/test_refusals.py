@@ -128,7 +128,12 @@ async def test_mistakes_of_clusters(tmp_path: Path) -> None:
             "pull_secret": PULL_SECRET,
             "machine_networks": MACHINE,
         }
-        for fields, expected in MISTAKES:
+        version = cluster["openshift_version"]
+        sdn = (
+            {"network_type": "OpenShiftSDN"},
+            f"Openshift version {version} is not supported for OpenShiftSDN NetworkType",
+        )
+        for fields, expected in (*MISTAKES, sdn):
             text, text_of_change = expected if isinstance(expected, tuple) else (expected, expected)
             made = await lab.call("POST", "/clusters", {**good, **fields}, 400)
             prefix = "pull secret for new cluster is invalid: " if "pull_secret" in fields else ""
