@@ -91,8 +91,7 @@ class Running:
         self._reader.start()
 
     def _read(self) -> None:
-        assert self._process.stdout
-        for line in self._process.stdout:
+        for line in self._process.stdout or ():
             level, text = message(line.decode(errors="replace").rstrip())
             if level in ("error", "fatal"):
                 self.failure = text
