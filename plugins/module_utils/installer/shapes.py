@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .schema import BOOL, INT, RAW, STR, Map, Struct
+from .schema import BOOL, INT, INT32, INT64, RAW, STR, UINT32, Map, Struct
 
 OBJECT_META = Struct(
     "ObjectMeta",
@@ -13,10 +13,10 @@ OBJECT_META = Struct(
         "selfLink": STR,
         "uid": STR,
         "resourceVersion": STR,
-        "generation": INT,
+        "generation": INT64,
         "creationTimestamp": RAW,
         "deletionTimestamp": RAW,
-        "deletionGracePeriodSeconds": INT,
+        "deletionGracePeriodSeconds": INT64,
         "labels": Map(STR),
         "annotations": Map(STR),
         "ownerReferences": RAW,
@@ -99,7 +99,7 @@ _POOL = Struct(
     "MachinePool",
     {
         "name": STR,
-        "replicas": INT,
+        "replicas": INT64,
         "platform": RAW,
         "hyperthreading": STR,
         "architecture": STR,
@@ -180,7 +180,7 @@ _VSPHERE = Struct(
         "vcenters": [
             Struct(
                 "VCenter",
-                {"server": STR, "port": INT, "user": STR, "password": STR, "datacenters": [STR]},
+                {"server": STR, "port": INT32, "user": STR, "password": STR, "datacenters": [STR]},
                 "vsphere",
             )
         ],
@@ -221,7 +221,7 @@ _VSPHERE = Struct(
     },
     "vsphere",
 )
-_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT}, "nutanix")
+_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT32}, "nutanix")
 _NUTANIX = Struct(
     "Platform",
     {
@@ -260,10 +260,10 @@ INSTALL_CONFIG = Struct(
                 "networkType": STR,
                 "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
                 "clusterNetwork": [
-                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT, "hostSubnetLength": INT})
+                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32, "hostSubnetLength": INT32})
                 ],
                 "serviceNetwork": [STR],
-                "clusterNetworkMTU": INT,
+                "clusterNetworkMTU": UINT32,
                 "ovnKubernetesConfig": Struct(
                     "OVNKubernetesConfig", {"ipv4": Struct("IPv4OVNKubernetesConfig", {"internalJoinSubnet": STR})}
                 ),
@@ -271,7 +271,7 @@ INSTALL_CONFIG = Struct(
                 "type": STR,
                 "serviceCIDR": STR,
                 "clusterNetworks": [
-                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT, "hostSubnetLength": INT})
+                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32, "hostSubnetLength": INT32})
                 ],
             },
         ),
@@ -332,7 +332,7 @@ AGENT_CLUSTER_INSTALL = Struct(
                     "Networking",
                     {
                         "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
-                        "clusterNetwork": [Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT})],
+                        "clusterNetwork": [Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32})],
                         "serviceNetwork": [STR],
                         "networkType": STR,
                         "userManagedNetworking": BOOL,
@@ -390,7 +390,7 @@ CLUSTER_DEPLOYMENT = Struct(
                 "clusterPoolRef": RAW,
                 "hibernateAfter": RAW,
                 "powerState": STR,
-                "installAttemptsLimit": INT,
+                "installAttemptsLimit": INT32,
                 "boundServiceAccountSigningKeySecretRef": RAW,
             },
             "v1",
