@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS event (
   seq INTEGER PRIMARY KEY, name TEXT, cluster_id TEXT, host_id TEXT, infra_env_id TEXT, severity TEXT, category TEXT,
-  message TEXT, event_time TEXT, props TEXT, cluster_level INTEGER, deleted_host INTEGER DEFAULT 0);
+  message TEXT, event_time TEXT, props TEXT, deleted_host INTEGER DEFAULT 0);
 CREATE INDEX IF NOT EXISTS event_cluster ON event (cluster_id);
 CREATE INDEX IF NOT EXISTS event_infra_env ON event (infra_env_id);
 CREATE INDEX IF NOT EXISTS event_host ON event (host_id);
@@ -51,7 +51,7 @@ class Order(TypedDict, total=False):
 class Key(NamedTuple):
     """Key of an event counter.
 
-    One counter exists for each combination of values that occurs. The fields are columns of the table; the last two are
+    One counter exists for each combination of values that occurs. The fields are columns of the table; the last one is
     0 or 1. `count` adds up the counters that a filter takes, so that a query of counts reads no events.
     """
 
@@ -60,13 +60,12 @@ class Key(NamedTuple):
     host_id: str | None
     severity: str | None
     category: str | None
-    cluster_level: int
     deleted_host: int
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Filter of events. `hosts` and `cluster_level` are combined by OR; empty fields do not filter.
+    """Filter of events. `hosts`, `cluster_level` and `deleted_hosts` are combined by OR; empty fields do not filter.
 
     The fields are combined by AND otherwise, and several values of one field by OR. `message` is looked for anywhere in
     the text, regardless of case; it is the one field that counters cannot answer.
@@ -75,9 +74,9 @@ class Filter:
     cluster_id: str = ""
     infra_env_id: str = ""
     hosts: tuple[str, ...] = ()
+    #: Events of no host, those of infra-envs included.
     cluster_level: bool = False
-    #: Whether events of deleted hosts count.
-    deleted_hosts: bool = True
+    deleted_hosts: bool = False
     message: str = ""
     categories: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
@@ -91,11 +90,11 @@ class Filter:
             (not self.cluster_id or key.cluster_id == self.cluster_id)
             and (not self.infra_env_id or key.infra_env_id == self.infra_env_id)
             and (
-                not (self.hosts or self.cluster_level)
+                not (self.hosts or self.cluster_level or self.deleted_hosts)
                 or key.host_id in self.hosts
-                or bool(self.cluster_level and key.cluster_level)
+                or (self.cluster_level and key.host_id is None)
+                or (self.deleted_hosts and bool(key.deleted_host))
             )
-            and (self.deleted_hosts or not key.deleted_host)
             and (not self.categories or key.category in self.categories)
             and (not self.severities or key.severity in self.severities)
         )
@@ -108,15 +107,15 @@ class Filter:
         for name in ("cluster_id", "infra_env_id"):
             if value := getattr(self, name):
                 return f"{name} = ?", [value]
-        if len(self.hosts) == 1 and not self.cluster_level:
+        if len(self.hosts) == 1 and not (self.cluster_level or self.deleted_hosts):
             return "host_id = ?", [self.hosts[0]]
         return "1", []
 
-    def where(self) -> tuple[str, list[Any]]:
+    def where(self, deleted: str) -> tuple[str, list[Any]]:
         """Return the whole WHERE clause, and the values of its question marks.
 
-        `1` if nothing is filtered. Values are never part of the text. Deleted events that are not removed yet are left
-        to the caller.
+        `1` if nothing is filtered. Values are never part of the text. `deleted` is the expression for "of a deleted
+        host". Deleted events that are not removed yet are left to the caller.
         """
         clauses, values = list[str](), list[Any]()
 
@@ -129,11 +128,10 @@ class Filter:
         if self.infra_env_id:
             add("infra_env_id = ?", self.infra_env_id)
         who = [f"host_id IN ({_marks(self.hosts)})"] if self.hosts else []
-        who += ["cluster_level = 1"] if self.cluster_level else []
+        who += ["host_id IS NULL"] if self.cluster_level else []
+        who += [deleted] if self.deleted_hosts else []
         if who:
             add(f"({' OR '.join(who)})", *self.hosts)
-        if not self.deleted_hosts:
-            add("deleted_host = 0")
         if self.message:
             add("instr(lower(message), ?) > 0", self.message.lower())
         for name, wanted in (("category", self.categories), ("severity", self.severities)):
@@ -185,21 +183,19 @@ class Events:
         #: Owners whose events are to be deleted with the next commit.
         self.leaving: list[tuple[str, str]] = []
         self._pending = bool(db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone())
-        deleted = f"max(deleted_host, {_DELETED.format('host_id')})" if self._pending else "deleted_host"
         self.counts: Counter[Key] = Counter()
-        columns = "cluster_id, infra_env_id, host_id, severity, category, cluster_level"
+        columns = "cluster_id, infra_env_id, host_id, severity, category"
         for *key, count in db.execute(
-            f"SELECT {columns}, {deleted} AS gone, count(*) FROM event WHERE {self._present()} GROUP BY {columns}, gone"
+            f"SELECT {columns}, {self._deleted_host()} AS gone, count(*) FROM event WHERE {self._present()} GROUP BY {columns}, gone"
         ):
             self.counts[Key(*key)] = count
 
-    def add(self, fields: Mapping[str, object], cluster_level: bool) -> None:
+    def add(self, fields: Mapping[str, object]) -> None:
         """Add an event with the next commit.
 
-        `fields` may have any of FIELDS; a missing one becomes NULL. `cluster_level`: the event is about the cluster,
-        not about one of its hosts (a filter of the API). It is not visible before the commit.
+        `fields` may have any of FIELDS; a missing one becomes NULL. It is not visible before the commit.
         """
-        self.new.append((*(fields.get(name) for name in FIELDS), int(cluster_level)))
+        self.new.append(tuple(fields.get(name) for name in FIELDS))
 
     def forget(self, owner: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env, marks those of a deleted host, with the next commit.
@@ -221,9 +217,7 @@ class Events:
         of events. Raises sqlite3.Error; the counters are untouched until `written`.
         """
         if self.new:
-            self.db.executemany(
-                f"INSERT INTO event ({', '.join(FIELDS)}, cluster_level) VALUES ({_marks(FIELDS)},?)", self.new
-            )
+            self.db.executemany(f"INSERT INTO event ({', '.join(FIELDS)}) VALUES ({_marks(FIELDS)})", self.new)
         for owner, ident in self.leaving:
             self.db.execute(
                 "INSERT OR REPLACE INTO forgotten SELECT ?, ?, coalesce(max(seq), 0) FROM event", (owner, ident)
@@ -234,7 +228,7 @@ class Events:
 
         Counters of a deleted cluster or infra-env disappear, those of a deleted host move to `deleted_host` 1.
         """
-        names = {name: at for at, name in enumerate((*FIELDS, "cluster_level"))}
+        names = {name: at for at, name in enumerate(FIELDS)}
         for event in self.new:
             self.counts[Key._make((*(event[names[name]] for name in Key._fields[:-1]), 0))] += 1
         for owner, ident in self.leaving:
@@ -244,6 +238,10 @@ class Events:
                 if owner == "host_id":
                     self.counts[key._replace(deleted_host=1)] += count
         self.clear()
+
+    def _deleted_host(self) -> str:
+        """Expression for "of a deleted host", 0 or 1; includes events that are not marked yet."""
+        return f"max(deleted_host, {_DELETED.format('host_id')})" if self._pending else "deleted_host"
 
     def _present(self) -> str:
         """Exclude events that are deleted but not removed yet."""
@@ -331,11 +329,8 @@ class Events:
                 yield rows
 
     def _where(self, wanted: Filter) -> tuple[str, list[Any]]:
-        where, values = wanted.where()
-        where = f"{where} AND {self._present()}"
-        if not wanted.deleted_hosts and self._pending:
-            where += f" AND NOT {_DELETED.format('host_id')}"
-        return where, values
+        where, values = wanted.where(self._deleted_host())
+        return f"{where} AND {self._present()}", values
 
     async def _windows(self, wanted: Filter, descending: bool) -> AsyncIterator[tuple[int, int]]:
         """Yield the first and last number of windows of at most WINDOW events, up to the current end, with a pause between them."""

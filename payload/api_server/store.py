@@ -231,9 +231,9 @@ class Store:
             self.dirty.pop((kind, ident), None)
             self._gone.append((kind, ident))
 
-    def event(self, fields: Mapping[str, object], cluster_level: bool) -> None:
+    def event(self, fields: Mapping[str, object]) -> None:
         """Add an event with the next commit; see `Events.add`."""
-        self.events.add(fields, cluster_level)
+        self.events.add(fields)
 
     def forget_events(self, column: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env; those of a deleted host are only marked."""

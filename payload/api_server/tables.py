@@ -59,11 +59,11 @@ def finalizing_setting(stage: str) -> str:
 
 
 class Event(NamedTuple):
-    """A kind of event. scope: cluster, host or infra_env; message: a template of `str.format`."""
+    """A kind of event. message: a template of `str.format`; of_cluster: whether an event about a host names its cluster."""
 
-    scope: str
     severity: str
     message: str
+    of_cluster: bool = True
 
 
 #: Events by name.

@@ -92,7 +92,7 @@ def _common(features: Features, cluster: Cluster) -> None:
     _set(features, NTP, ntp, {"source_count": len(ntp.split(","))})
     _set(features, VIP_DHCP, cluster.get("vip_dhcp_allocation"))
     _set(features, TAGS, cluster.get("tags"))
-    threads = cluster.get("hyperthreading", "all")
+    threads = cluster.get("hyperthreading", "none")  # an imported cluster has none of its own
     _set(features, HYPERTHREADING, threads != "none", {"hyperthreading_enabled": threads})
     _set(features, DUAL_STACK, is_dual(cluster))
     _set(features, DUAL_VIPS, len(cluster.get("api_vips") or ()) > 1)

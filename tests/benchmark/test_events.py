@@ -36,13 +36,13 @@ def fill(path: Path) -> None:
     store = Store(path)
     clusters = [f"00000000-0000-0000-0000-{number:012}" for number in range(CLUSTERS)]
     hosts = [f"00000000-0000-0001-0000-{number:012}" for number in range(HOSTS)]
-    marks = ",".join("?" * (len(events.FIELDS) + 1))
+    marks = ",".join("?" * len(events.FIELDS))
     store.db.execute("BEGIN")
     store.db.executemany(
-        f"INSERT INTO event ({', '.join(events.FIELDS)}, cluster_level) VALUES ({marks})",
+        f"INSERT INTO event ({', '.join(events.FIELDS)}) VALUES ({marks})",
         (
             ("host_status_updated", clusters[n % CLUSTERS], hosts[n % HOSTS], clusters[n % CLUSTERS], ("info", "warning")[n % 11 == 0], "user",
-             f"Host node-{n % HOSTS}: updated status from known to insufficient (number {n})", "2026-11-22T01:00:00.000Z", None, 0)
+             f"Host node-{n % HOSTS}: updated status from known to insufficient (number {n})", "2026-11-22T01:00:00.000Z", None)
             for n in range(EVENTS)
         ),
     )  # fmt: skip

@@ -100,6 +100,7 @@ class Preparation(ClusterMachine):
             "status": "success",
             "reason": "Installation preparation successful",
         }
+        cluster["openshift_cluster_id"] = ident  # prepare.files gives it to the ClusterVersion
         self.event("cluster_prepare_installation_started", cluster_id=ident)
         self.dirty.add(ident)
         self.store.commit()

@@ -32,7 +32,7 @@ class Statuses(Index):
         severity: str | None = None,
         **props: object,
     ) -> None:
-        """Add an event of the table `EVENTS`; host events have their host's name, cluster and infra-env.
+        """Add an event of the table `EVENTS`; events of a host have its name and infra-env, and its cluster if the table does.
 
         `props` fill the template of the message: KeyError if one is missing or the name is unknown. `severity`
         overrides the table's. The event is visible after the next commit.
@@ -40,7 +40,8 @@ class Statuses(Index):
         kind = EVENTS[name]
         if host is not None:
             props = {"host_name": self.hostname(host), **props}
-            cluster_id, infra_env_id = host.get("cluster_id"), host.get("infra_env_id")
+            cluster_id = host.get("cluster_id") if kind.of_cluster else None
+            infra_env_id = host.get("infra_env_id")
         values = {"cluster_id": cluster_id, "host_id": host["id"] if host else None, **props}
         self.store.event(
             {
@@ -50,10 +51,9 @@ class Statuses(Index):
                 "infra_env_id": infra_env_id,
                 "severity": severity or kind.severity,
                 "category": "user",
-                "message": kind.message.format(**values).rstrip(),
+                "message": kind.message.format(**values),
                 "event_time": time_text(self.clock()),
-            },
-            cluster_level=kind.scope == "cluster",
+            }
         )
 
     def set_host_status(self, host: Host, status: str, info: str) -> None:

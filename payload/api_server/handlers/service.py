@@ -31,7 +31,7 @@ async def list_events(e: Engine, call: Call) -> Any:
         infra_env_id=str(query.get("infra_env_id") or "").lower(),
         hosts=tuple(hosts),
         cluster_level=bool(query.get("cluster_level")),
-        deleted_hosts=query.get("deleted_hosts") is not False,
+        deleted_hosts=bool(query.get("deleted_hosts")),
         message=query.get("message") or "",
         categories=_words(query.get("categories", "user")) or ("",),  # an empty category matches nothing
     )
@@ -75,15 +75,14 @@ def trigger_event(e: Engine, call: Call) -> Any:
         {
             "name": body.get("name", ""),
             "cluster_id": cluster_id or host.get("cluster_id"),
-            "host_id": host_id and host_id.lower(),
+            "host_id": host_id.lower() if host_id else None,
             "infra_env_id": body.get("infra_env_id") or host.get("infra_env_id"),
             "severity": body["severity"],
             "category": body.get("category", "user"),
             "message": body["message"],
             "event_time": time_text(e.clock()),
             "props": body.get("props", ""),
-        },
-        cluster_level=not host_id,
+        }
     )
     return None
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ....plugins.module_utils.documents import load_json
 from ....plugins.module_utils.vocabulary import Status
 from .. import operators, state, validations
 from ..bodies import ClusterParams, InfraEnvParams
@@ -37,6 +38,7 @@ _CLUSTER_TIMES = (
     "install_completed_at",
     "install_started_at",
 )
+_IGNORED = ("ignored_host_validations", "ignored_cluster_validations")
 _HOST_TIMES = ("logs_collected_at", "logs_started_at", "stage_started_at", "stage_updated_at")
 #: Fields of a host that are shown only in responses to actions on its cluster.
 FREE = frozenset({"free_addresses"})
@@ -115,6 +117,9 @@ def cluster_model(
         **{name: [] for name in _CLUSTER_LISTS},
         **_given(cluster),
     }
+    for name in _IGNORED:
+        if not load_json(shown.get(name, "[]"), name=name):
+            shown.pop(name, None)
     shown["platform"] = {"external": {}, **(cluster.get("platform") or {"type": None})}
     shown["progress"] = {"finalizing_stage_started_at": NO_TIME, **_given(cluster.get("progress") or {})}
     shown["last-installation-preparation"] = _given(cluster.get("last-installation-preparation") or {})

@@ -57,7 +57,7 @@ def failed_images(v: HostView) -> list[str]:
     images = load_json(v.host.get("images_status") or "{}", name="images_status")
     return [
         name
-        for name, image in images.items()
+        for name, image in sorted(images.items())
         if image.get("result") == "failure"
         or (image.get("size_bytes", 0) > 0 and image.get("download_rate", 0) < 0.001)
     ]

@@ -181,6 +181,8 @@ async def test_changes_by_a_user(tmp_path: Path) -> None:
             {"host-validation-ids": '["ntp-synced"]', "cluster-validation-ids": "[]"},
             201,
         )
+        shown = await lab.call("GET", c)
+        assert shown["ignored_host_validations"] == '["ntp-synced"]' and "ignored_cluster_validations" not in shown
         await lab.call("PUT", f"{c}/ignored-validations", {"host-validation-ids": '["nothing"]'}, 400)
         await lab.call("PUT", f"{c}/ui-settings", "text", 200)
         await lab.call(

@@ -266,6 +266,8 @@ async def test_import(tmp_path: Path, environment: dict[str, str]) -> None:
             names["CLUSTER_ID"],
         )
         assert cluster["ignition_endpoint"]["url"].endswith("/config/worker")
+        changed = await lab.call("PATCH", f"/clusters/{cluster['id']}", {"api_vip_dns_name": "api2.test"}, 201)
+        assert "HYPERTHREADING" not in changed["feature_usage"]  # the imported cluster has its own setting
         await run(lab, "registerInfraEnv", {**environment, "WORKFLOW_TYPE": "addnodes"})
         [infra_env] = await lab.call("GET", "/infra-envs")
         agent = Agent(lab, infra_env["id"], 7, final="Rebooting")

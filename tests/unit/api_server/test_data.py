@@ -49,7 +49,7 @@ def test_every_field_is_described(name: str) -> None:
     ("name", "right", "wrong", "message"),
     [
         ("events", "severity: warning", "severity: bad", r"events\.yaml:\d+:\d+: \w+\.severity: 'bad' is not one of"),
-        ("events", "  scope: host\n", "", r"events\.yaml:\d+:\d+: \w+: 'scope' is a required property"),
+        ("events", "  severity: info\n", "", r"events\.yaml:\d+:\d+: \w+: 'severity' is a required property"),
         ("features", "level: dev-preview", "level: dev", r"features\.yaml:\d+:\d+: .*levels\.\d+\.level: 'dev' is not"),
         (
             "features",

@@ -58,7 +58,7 @@ async def test_acknowledged_writes_survive_a_loss_of_power(tmp_path: Path, monke
         for turn in range(20):
             ident = f"{number}-{turn}"
             store.create("host", ident, {"id": ident, "text": "x" * 300})
-            store.event({"severity": "info", "message": ident, "category": "user"}, True)
+            store.event({"severity": "info", "message": ident, "category": "user"})
             await store.durable()
             acknowledged.add(ident)
 
@@ -176,7 +176,7 @@ def test_any_refused_change_is_undone(tmp_path: Path, seed: int) -> None:
                 case 3 if document is not None:
                     document.set(x=None, y=draw.random())
                 case 4:
-                    store.event({"message": "m", "severity": "info", "category": "user"}, True)
+                    store.event({"message": "m", "severity": "info", "category": "user"})
                     pending_events += 1
                 case 5:
                     name, content = draw.choice("abc"), draw.choice([None, draw.randbytes(3000)])

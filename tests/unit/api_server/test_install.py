@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ async def test_single_node(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         cluster, [agent] = await drive(lab, 1, "Rebooting", high_availability_mode="None")
         assert cluster["status"] == "installing"
+        _, raw, _ = await lab.raw("GET", f"/clusters/{cluster['id']}/downloads/files?file_name=metadata.json")
+        assert cluster["openshift_cluster_id"] == json.loads(raw)["clusterID"]
         [host] = cluster["hosts"]
         assert (host["status"], host["role"], host["bootstrap"]) == ("installing-in-progress", "master", True)
         assert agent.install["role"] == "bootstrap"

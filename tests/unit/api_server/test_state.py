@@ -359,7 +359,7 @@ async def test_hub_continues_to_installed(tmp_path: Path) -> None:
 
 async def test_event_filters(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
-        __, [agent] = await drive(lab, 1, "Rebooting", high_availability_mode="None")
+        cluster, [agent] = await drive(lab, 1, "Rebooting", high_availability_mode="None")
         everything = await lab.call("GET", "/events")
         __, raw, headers = await lab.raw("GET", "/events", params={"limit": 2, "offset": 1, "order": "descending"})
         assert [event["message"] for event in json.loads(raw)] == [event["message"] for event in everything[::-1][1:3]]
@@ -373,9 +373,21 @@ async def test_event_filters(tmp_path: Path) -> None:
             event["message"] == "Host: node-0, reached installation stage Writing image to disk: 50%" for event in mine
         )
         assert not any(event["name"] == "cluster_status_updated" for event in mine)
-        assert all(
-            "host_id" not in event for event in await lab.call("GET", "/events", query={"cluster_level": "true"})
-        )
+        of_none = await lab.call("GET", "/events", query={"cluster_level": "true"})
+        assert of_none == [event for event in everything if "host_id" not in event]
+        assert "image_info_updated" in {event["name"] for event in of_none}
+        assert await lab.call("GET", "/events", query={"deleted_hosts": "true"}) == []
+        assert await lab.call("GET", "/events", query={"deleted_hosts": "false"}) == everything
+        await lab.call("PATCH", f"{agent.path}/ignition", {"config": '{"ignition": {"version": "3.1.0"}}'}, status=201)
+        [applied] = await lab.call("GET", "/events", query={"message": "custom discovery ignition"})
+        assert applied["host_id"] == agent.id and "cluster_id" not in applied
+        await lab.call("POST", f"/clusters/{cluster['id']}/actions/cancel", status=202)
+        await lab.call("DELETE", agent.path, status=204)
+        gone = await lab.call("GET", "/events", query={"deleted_hosts": "true"})
+        assert {event["host_id"] for event in gone} == {agent.id}
+        of_none = await lab.call("GET", "/events", query={"cluster_level": "true"})
+        both = await lab.call("GET", "/events", query={"deleted_hosts": "true", "cluster_level": "true"})
+        assert len(both) == len(gone) + len(of_none)
         assert await lab.call("GET", "/events", query={"severities": "critical"}) == []
         found = await lab.call("GET", "/events", query={"message": "REBOOTING"})
         assert [event["name"] for event in found] == ["host_install_progress_updated"]

@@ -29,8 +29,7 @@ def test_documents_come_back_in_the_order_in_which_they_were_made(tmp_path: Path
 async def test_an_event_without_words_has_a_message(tmp_path: Path) -> None:
     store = Store(tmp_path / "x.db")
     store.event(
-        {"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z", "category": "user", "props": ""},
-        True,
+        {"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z", "category": "user", "props": ""}
     )
     pages = [page async for page in store.event_pages(Filter())]
     assert pages == [[{"severity": "info", "message": "", "event_time": "2026-11-22T01:00:00.000Z"}]]

@@ -361,9 +361,9 @@ HOST_CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
     (
         "container-images-available",
         {},
-        {"images_status": '{"a/b": {"result": "failure"}}'},
+        {"images_status": '{"a/c": {"result": "failure"}, "a/b": {"result": "failure"}}'},
         "failure",
-        "installation from a/b.",
+        "installation from a/b,a/c.",
     ),
     (
         "no-skip-installation-disk",
