@@ -17,6 +17,11 @@ def is_sno(cluster: Cluster) -> bool:
     return control_planes(cluster) == 1
 
 
+def installation_disk(host: Host) -> str:
+    """Path of the disk that the OS is written to, one that stays the same if there is any; "" if none is selected."""
+    return host.get("installation_disk_id") or host.get("installation_disk_path", "")
+
+
 def is_day2(cluster: Cluster) -> bool:
     return cluster.get("kind") == "AddHostsCluster"
 

@@ -152,7 +152,7 @@ def _network_archive(infra_env: InfraEnv) -> bytes:
         return b""
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, text in files.items():
-            member = tarfile.TarInfo(path)
+            member = tarfile.TarInfo(f"{_NETWORK}/{path}")
             member.size, member.mode = len(text.encode()), 0o600
             archive.addfile(member, io.BytesIO(text.encode()))
     return buffer.getvalue()
@@ -249,6 +249,17 @@ def ipxe(e: Engine, infra_env: InfraEnv, call: Call) -> str:
     return f"#!ipxe\ninitrd --name initrd {initrd}\nkernel {kernel} initrd=initrd coreos.live.rootfs_url={rootfs} {_KARGS}{more}\nboot\n"
 
 
+def _ignition_proxy(infra_env: InfraEnv) -> dict[str, Any]:
+    """The proxy with which Ignition itself fetches; empty without one."""
+    proxy = infra_env.get("proxy") or {}
+    found: dict[str, Any] = {
+        "httpProxy": proxy.get("http_proxy"),
+        "httpsProxy": proxy.get("https_proxy"),
+        "noProxy": [name for name in str(proxy.get("no_proxy") or "").split(",") if name],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
 def _proxy_lines(infra_env: InfraEnv) -> str:
     proxy = infra_env.get("proxy") or {}
     values = {name: str(proxy.get(name) or "") for name in ("http_proxy", "https_proxy", "no_proxy")}
@@ -308,7 +319,7 @@ def discovery(e: Engine, infra_env: InfraEnv, iso_type: str) -> dict[str, Any]:
     )
     made = Config()
     keys = [line for line in str(infra_env.get("ssh_authorized_key") or "").splitlines() if line.strip()]
-    made.user("core", keys)
+    made.user("core", keys, "!", ("sudo",))
     motd = "\n  This host is being installed by the assisted installer. `journalctl -u agent` shows what its agent does.\n\n"
     made.file("/etc/motd", motd, 0o644)
     made.file("/root/.docker/config.json", str(infra_env.get("_pull_secret", "")), 0o644)
@@ -330,6 +341,8 @@ def discovery(e: Engine, infra_env: InfraEnv, iso_type: str) -> dict[str, Any]:
         made.file(f"/usr/local/bin/{_NETWORK_SCRIPT}", (_LIVE / _NETWORK_SCRIPT).read_bytes(), 0o755)
         made.unit(_NETWORK_UNIT, (_LIVE / "units" / _NETWORK_UNIT).read_text(encoding="utf-8"), enabled=True)
     config = made.to_dict("3.1.0")
+    if proxy := _ignition_proxy(infra_env):
+        config["ignition"]["proxy"] = proxy
     text = infra_env.get("ignition_config_override")
     merged: dict[str, Any] = (
         load_json(prepare.override(json.dumps(config).encode(), text), name="ignition_config_override")

@@ -20,6 +20,7 @@ from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import Port
 from . import operators
 from .bodies import StaticNetwork
+from .facts import installation_disk, is_sno
 from .hardware import Inventory
 from .models import MODELS, Invalid
 from .objects import Cluster, Host
@@ -301,6 +302,7 @@ def install_config_text(task: Job) -> str:
     cluster = task.cluster
     roles = [host.get("role") for host in task.hosts]
     kind = str((cluster.get("platform") or {}).get("type", "baremetal"))
+    disk = next((installation_disk(host) for host in task.hosts if host.get("bootstrap")), "")
 
     def pool(name: str, plural: str) -> dict[str, Any]:
         return {"hyperthreading": _threads(cluster, plural), "name": name, "replicas": roles.count(name)}
@@ -327,6 +329,7 @@ def install_config_text(task: Job) -> str:
         "controlPlane": pool("master", "masters"),
         **({"arbiter": pool("arbiter", "arbiters")} if roles.count("arbiter") else {}),
         "platform": {kind: _platform(task, kind)},
+        **({"bootstrapInPlace": {"installationDisk": disk}} if is_sno(cluster) and disk else {}),
         "fips": False,
         "pullSecret": cluster.get("pull_secret", ""),
         "sshKey": cluster.get("ssh_public_key", ""),

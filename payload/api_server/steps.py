@@ -17,6 +17,7 @@ from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.vocabulary import LAB_VERSION, Component, Port, Status
 from . import inventory as inv
 from .bodies import Step, Steps
+from .facts import installation_disk
 from .hardware import Inventory
 from .network import address, contains, in_networks, network
 from .objects import PROXIES, VIPS, Cluster, Host, InfraEnv
@@ -264,7 +265,7 @@ def install_request(v: StepView) -> dict[str, Any]:
         "infra_env_id": v.host["infra_env_id"],
         "host_id": v.host["id"],
         "role": role,
-        "boot_device": v.host.get("installation_disk_id") or v.host.get("installation_disk_path", ""),
+        "boot_device": installation_disk(v.host),
         "controller_image": v.images[Component.CSR_APPROVER],
         "installer_image": v.images[Component.ORCHESTRATOR],
         "control_plane_count": control_planes(v.cluster),

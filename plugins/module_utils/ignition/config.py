@@ -19,9 +19,11 @@ class Config:
         self._directories: dict[str, dict[str, Any]] = {}
         self._units: dict[str, dict[str, Any]] = {}
 
-    def user(self, name: str, keys: list[str], password_hash: str | None = None) -> None:
-        """A user with SSH keys, and a password if its hash is given."""
+    def user(self, name: str, keys: list[str], password_hash: str | None = None, groups: tuple[str, ...] = ()) -> None:
+        """A user with SSH keys, and a password if its hash is given; `!` is a hash that no password has."""
         user: dict[str, Any] = {"name": name, "sshAuthorizedKeys": keys}
+        if groups:
+            user["groups"] = list(groups)
         if password_hash is not None:
             user["passwordHash"] = password_hash
         self._users.append(user)

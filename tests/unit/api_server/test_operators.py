@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +259,7 @@ async def test_catalog_and_discovery_files(tmp_path: Path) -> None:
         fields = {
             "static_network_config": [NETWORK],
             "ssh_authorized_key": SSH_KEY,
-            "proxy": {"http_proxy": "http://p:1"},
+            "proxy": {"http_proxy": "http://p:1", "no_proxy": "a.test,b.test"},
         }
         infra_env = await lab.infra_env(cluster["id"], **fields)
         plain = await lab.infra_env(cluster["id"], name="plain")
@@ -269,6 +271,9 @@ async def test_catalog_and_discovery_files(tmp_path: Path) -> None:
         url = (await lab.call("GET", f"{i}/files-presigned", query={"file_name": "discovery.ign"}))["url"]
         assert url.endswith(f"{infra_env['id']}/downloads/files?file_name=discovery.ign")
         config = json.loads(await lab.call("GET", f"{i}/files", query={"file_name": "discovery.ign"}))
+        assert config["ignition"]["proxy"] == {"httpProxy": "http://p:1", "noProxy": ["a.test", "b.test"]}
+        core = {"name": "core", "groups": ["sudo"], "passwordHash": "!", "sshAuthorizedKeys": [SSH_KEY]}
+        assert config["passwd"]["users"] == [core]
         paths = {entry["path"] for entry in config["storage"]["files"]}
         assert {"/root/.docker/config.json", "/etc/assisted/network/host0/nic0.nmconnection"} <= paths
         assert next(unit["name"] for unit in config["systemd"]["units"]) == "agent.service"
@@ -285,7 +290,9 @@ async def test_catalog_and_discovery_files(tmp_path: Path) -> None:
         query = {"file_name": "ipxe-script", "ipxe_script_type": "boot-order-control"}
         assert b"&mac=${net0/mac}" in await lab.call("GET", f"{i}/files", query=query)
         await lab.call("GET", f"{i}/files", query={**query, "file_name": "discovery.ign"}, status=400)
-        assert b"nic0.nmconnection" in await lab.call("GET", f"{i}/files", query={"file_name": "static-network-config"})
+        raw = await lab.call("GET", f"{i}/files", query={"file_name": "static-network-config"})
+        with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+            assert "/etc/assisted/network/host0/nic0.nmconnection" in archive.getnames()
         code, raw, __ = await lab.raw("GET", f"{i}/minimal-initrd")
         assert (code, raw[:2]) == (200, b"\x1f\x8b")
         assert network in gzip.decompress(raw)

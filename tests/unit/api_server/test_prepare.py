@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,15 @@ def test_install_config_has_the_overrides() -> None:
     assert config["networking"]["networkType"] == "Calico"
     assert config["networking"]["machineNetwork"] == [{"cidr": "192.168.111.0/24"}]
     assert config["platform"]["baremetal"]["apiVIPs"] == ["192.168.111.5"]
+
+
+def test_install_config_of_a_single_node_names_its_disk() -> None:
+    one = task()
+    host = {**one.hosts[0], "bootstrap": True, "installation_disk_id": "/dev/disk/by-id/wwn-0x1"}
+    single = replace(one, hosts=[host], cluster={**one.cluster, "control_plane_count": 1})
+    config = yaml.safe_load(prepare.install_config_text(single))
+    assert config["bootstrapInPlace"] == {"installationDisk": "/dev/disk/by-id/wwn-0x1"}
+    assert "bootstrapInPlace" not in yaml.safe_load(prepare.install_config_text(one))
 
 
 def test_host_config_has_name_and_keyfiles_with_real_names() -> None:
