@@ -22,29 +22,77 @@ from typing import Any
 
 import pytest
 
-SHARED = Path(os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().parents[3] / "shared")
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared")
 CASES = SHARED / "conformance" / "rest"
 STATUS_RATE, BODY_RATE = 0.98, 0.85
 pytestmark = pytest.mark.skipif(
     not (CASES / "differential.py").is_file(), reason="the recorded answers are not at hand"
 )
 
-#: Requests whose status differs, with the reason; docs/differences.md has more.
-KNOWN = {
-    "bundle none such": "404, not 500",
-    "register: cluster network with host bits": "refused at once, the installer would later",
-    "manifest: rename missing": "404, not 500",
-    "reply: no body": "400, not a broken connection",
-    "host role while installing": "400, not 500",
-    "progress: info too long": "400, not 500",
-    "file: custom_manifests.json": "an empty list where nothing is to be applied",
-    "upload logs, no file": "400, not a broken connection",
-    "ingress bad": "400, not 500",
-    "delete it again": "404, not 500",
-    "unbind while binding": "409, not 500",
+_CLIENT = "Missing objects and late requests return 404, 400 or 409"
+_EMPTY = "A reply without a body and an upload without a file are 400."
+#: Requests whose status differs, and the words of docs/differences.md that state it.
+STATUSES = {
+    "bundle none such": _CLIENT,
+    "manifest: rename missing": _CLIENT,
+    "host role while installing": _CLIENT,
+    "progress: info too long": _CLIENT,
+    "ingress bad": _CLIENT,
+    "delete it again": _CLIENT,
+    "unbind while binding": _CLIENT,
+    "reply: no body": _EMPTY,
+    "upload logs, no file": _EMPTY,
+    "register: cluster network with host bits": "Networks with host bits (`10.128.0.1/14`) are refused at registration.",
+    "file: custom_manifests.json": "`custom_manifests.json` is `[]` if there is nothing to apply.",
 }
 #: Requests that come too late where the cluster has been installed meanwhile, as on a busy machine.
 CHANCE = {"finalizing: router", "finalizing: done"}
+_NMSTATE = "Errors of nmstate and of the types in an install-config override have different messages."
+_DISCOVERY = "`discovery.ign` has the files and units that the images here need."
+_KEYFILES = "Static networks of discovery images are keyfiles."
+_AGAIN = "A host that registers again is returned with its new status and role."
+_PLACEHOLDERS = "the files of an installation are placeholders"
+_LOGS = "A host's logs are stored as they were uploaded."
+_EVENTS = "Events of a deleted cluster or infra-env are deleted, too; there are no events of category `metrics`."
+_MONITOR = "The control plane is selected, and validations of all hosts are reported, by the next monitor at the latest"
+#: Requests with the same status whose body differs in other fields than those of MONITOR, and the words that state it.
+BODIES = {
+    "override with a wrong type": _NMSTATE,
+    "infra-env: static network, no YAML": _NMSTATE,
+    "infra-env: static network, bad address": _NMSTATE,
+    "manifest: no YAML": "YAML that does not parse is reported with the line and the column where it fails.",
+    "discovery ignition": _DISCOVERY,
+    "discovery ignition full": _DISCOVERY,
+    "static network config file": _KEYFILES,
+    "minimal initrd": _KEYFILES,
+    "register host 0 again": _AGAIN,
+    "host registers after reset": _AGAIN,
+    "install": "Starting an installation is answered without the `logs_info` of an earlier one.",
+    "file: bootstrap.ign": _PLACEHOLDERS,
+    "file: master.ign": _PLACEHOLDERS,
+    "file: worker.ign": _PLACEHOLDERS,
+    "file: metadata.json": _PLACEHOLDERS,
+    "host ignition": _PLACEHOLDERS,
+    "kubeadmin": _PLACEHOLDERS,
+    "kubeconfig-noingress": _PLACEHOLDERS,
+    "kubeconfig": _PLACEHOLDERS,
+    "kubeconfig at the end": _PLACEHOLDERS,
+    "host logs there": _LOGS,
+    "all logs": _LOGS,
+    "logs none": _EVENTS,  # an archive of them
+    "events: cluster": _EVENTS,
+    "events: offset": _EVENTS,
+    "events: cluster level": _EVENTS,
+    "events: negative limit": _EVENTS,
+    "events: nothing asked": _EVENTS,
+    "events: metrics": _EVENTS,
+    "events: severity": _MONITOR,
+    "events: compact, end": _MONITOR,
+    "steps in error": "The bootstrap host is the one of `BOOTSTRAP_HOST_MAC`, or the last of the control plane.",
+}
+#: What a monitor writes: it comes by between two requests or not, with either service.
+MONITOR = {"status", "status_info", "suggested_role", "validations_info"}
 RELEASES = [
     {
         "openshift_version": minor,
@@ -116,6 +164,8 @@ def plain(value: Any) -> Any:
     """A normalised answer without what makes no difference."""
     if isinstance(value, dict):
         found = {key: plain(entry) for key, entry in value.items() if key != "href"}
+        if "openshift_cluster_id" in found:
+            found["openshift_cluster_id"] = "UUID"  # here the cluster's own id, which has a name in the answers
         return {
             key: entry for key, entry in found.items() if entry not in (None, "", 0, False, [], {}, "<absent>", "TIME")
         }
@@ -129,6 +179,15 @@ def plain(value: Any) -> Any:
                 pass
         value = re.sub(r"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----", "CERTIFICATE", value)
         return re.sub(r"@sha256:[0-9a-f]{64}", "@DIGEST", value)
+    return value
+
+
+def settled(value: Any) -> Any:
+    """A plain answer without what a monitor writes."""
+    if isinstance(value, dict):
+        return {key: settled(entry) for key, entry in value.items() if key not in MONITOR}
+    if isinstance(value, list):
+        return sorted((settled(entry) for entry in value), key=lambda entry: json.dumps(entry, sort_keys=True))
     return value
 
 
@@ -193,20 +252,29 @@ def replay(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[tupl
 
 
 @pytest.mark.slow
+@pytest.mark.flaky(reruns=2)  # on a busy machine a monitor comes by elsewhere; what a change broke differs each time
 def test_recorded_answers(service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = replay(service, monkeypatch, tmp_path)
     codes = [want["name"] for want, status, __ in found if want["status"] != status and want["name"] not in CHANCE]
-    bodies = [
-        want["name"]
+    pairs = [
+        (want["name"], plain(want["answer"]), plain(answer))
         for want, status, answer in found
-        if want["status"] == status and plain(want["answer"]) != plain(answer)
+        if want["status"] == status
     ]
+    bodies = [name for name, real, ours in pairs if real != ours]
     agree = 1 - len(codes) / len(found)
     whole = 1 - (len(codes) + len(bodies)) / len(found)
     print(
         f"{len(found)} requests, status codes {agree:.1%}, bodies {whole:.1%}; bodies that differ: {', '.join(bodies)}"
     )
-    assert agree >= STATUS_RATE, ", ".join(sorted(set(codes) - set(KNOWN)))
+    assert agree >= STATUS_RATE, ", ".join(sorted(set(codes) - set(STATUSES)))
     assert whole >= BODY_RATE, bodies
     # Two follow from chance: a monitor that comes by between two requests.
-    assert len(set(codes) - set(KNOWN)) <= 2, sorted(set(codes) - set(KNOWN))
+    assert len(set(codes) - set(STATUSES)) <= 2, sorted(set(codes) - set(STATUSES))
+    assert {name for name, real, ours in pairs if settled(real) != settled(ours)} - set(BODIES) == set()
+
+
+def test_what_differs_is_documented() -> None:
+    """In the words of the page, whose lines are joined."""
+    page = " ".join((ROOT / "docs" / "differences.md").read_text().split())
+    assert [words for words in {*STATUSES.values(), *BODIES.values()} if words not in page] == []

@@ -14,6 +14,7 @@ from ....plugins.module_utils.vocabulary import Status
 from .. import operators, state, validations
 from ..bodies import ClusterParams, InfraEnvParams
 from ..engine import Engine
+from ..facts import schedulable_masters
 from ..network import host_networks
 from ..objects import Cluster, Host, InfraEnv, MonitoredOperator
 
@@ -117,6 +118,8 @@ def cluster_model(
         **{name: [] for name in _CLUSTER_LISTS},
         **_given(cluster),
     }
+    if "schedulable_masters_forced_true" in shown:
+        shown["schedulable_masters_forced_true"] = schedulable_masters(cluster, members.values())
     for name in _IGNORED:
         if not load_json(shown.get(name, "[]"), name=name):
             shown.pop(name, None)

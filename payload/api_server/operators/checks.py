@@ -187,7 +187,7 @@ def _ai_cluster(v: View) -> Result:
 
 
 def _gpu_cluster(v: View, served: Gpu) -> Result:
-    masters = v.cluster.get("schedulable_masters_forced_true") or v.cluster.get("schedulable_masters")
+    masters = v.cluster.get("schedulable_masters") or schedulable_masters(v.cluster, v.hosts.values())
     for ident, host in v.hosts.items():
         role = host.get("role", "auto-assign")
         if role == "arbiter" or (role == "master" and not masters):

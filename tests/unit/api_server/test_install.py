@@ -38,6 +38,7 @@ async def test_single_node(tmp_path: Path) -> None:
         cluster, [agent] = await drive(lab, 1, "Rebooting", high_availability_mode="None")
         assert cluster["status"] == "installing"
         _, raw, _ = await lab.raw("GET", f"/clusters/{cluster['id']}/downloads/files?file_name=metadata.json")
+        assert cluster["schedulable_masters_forced_true"] is True
         assert cluster["openshift_cluster_id"] == json.loads(raw)["clusterID"]
         [host] = cluster["hosts"]
         assert (host["status"], host["role"], host["bootstrap"]) == ("installing-in-progress", "master", True)
@@ -51,6 +52,7 @@ async def test_three_masters_and_two_workers(tmp_path: Path) -> None:
         cluster, agents = await drive(lab, 5, "Rebooting", **VIPS)
         roles = sorted(host["role"] for host in cluster["hosts"])
         assert roles == ["master"] * 3 + ["worker"] * 2
+        assert cluster["schedulable_masters_forced_true"] is False
         assert [host["id"] for host in cluster["hosts"] if host.get("bootstrap")] == [agents[3].id]
         assert cluster["status"] == "installing"
 
