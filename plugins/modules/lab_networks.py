@@ -73,6 +73,10 @@ def main() -> None:
         if module.params["plan"] and not module.check_mode:
             host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
         found = standalone.owner_of(module.params, plan, check=module.check_mode)
+        # In a sandbox there is no system log.
+        log = Path(plan["services"]["directory"]) / network.LOG if private else None
+        if log and not module.check_mode:
+            log.parent.mkdir(parents=True, exist_ok=True)
         boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
         wanted = [
             network.render(
@@ -81,6 +85,7 @@ def main() -> None:
                 private=private,
                 forwarders=forwarders,
                 boot_file=boot_file if entry["purpose"] == "machine" else None,
+                log=log,
             )
             for entry in plan["networks"]
         ]

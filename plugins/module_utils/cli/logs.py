@@ -20,6 +20,7 @@ from .. import signals
 from ..errors import LabError
 from ..redact import Redactor
 from ..report.causes import CONTROLS
+from ..report.page import leases
 from ..report.secrets import of_run
 from ..report.ssh import ssh as ssh_to
 from ..sandbox import faults, services
@@ -91,7 +92,7 @@ def main(argv: list[str]) -> int:
             base = Path(cluster.plan["services"]["directory"])
             found += [
                 Source(name, _tail(cluster, str(base / name / "log"), count, follow=args.follow))
-                for name in (*services.NAMES, faults.NAME)
+                for name in (*services.NAMES, faults.NAME, leases.NAME)
             ]
         secrets = of_run(cluster.directory)
         if args.follow:
@@ -140,6 +141,8 @@ def _time(text: str) -> float | None:
             return datetime.datetime.fromisoformat(found[0].replace(" ", "T")).timestamp()
         if found := _ACCESS.search(start + text[80:160]):
             return datetime.datetime.strptime(found[1], "%d/%b/%Y %H:%M:%S").timestamp()
+        if line := leases.parse(text):
+            return line.at / 1000
     except (ValueError, OverflowError, OSError):
         pass
     return None

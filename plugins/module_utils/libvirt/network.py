@@ -23,23 +23,36 @@ from ..state.owner import Owner, identity
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
 
+LOG = Path("dhcp/log")
+"""dnsmasq's log, below the directory of the lab's services, as theirs."""
 DNSMASQ = "{http://libvirt.org/schemas/network/dnsmasq/1.0}"
 
 
 def render(
-    network: Network, owner: Owner, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
+    network: Network,
+    owner: Owner,
+    *,
+    private: bool,
+    forwarders: Sequence[str] = (),
+    boot_file: str | None = None,
+    log: Path | None = None,
 ) -> ET.Element:
     """Return the definition of `network` (an entry of a plan's `networks`).
 
     owner: of the cluster; the UUID is its mark; private: whether the network namespace is a sandbox's; forwarders:
     name servers for other names (only with `nat`); boot_file: URL of the iPXE script for those that boot
-    from the network (the network cards' own firmware is iPXE, which fetches it).
+    from the network (the network cards' own firmware is iPXE, which fetches it); log: file to which dnsmasq adds its
+    lines, in a directory that exists; None: it writes to the system's log.
     """
     name = network["name"]
     families = {subnet["family"]: subnet for subnet in network["subnets"]}
     served = network["domain"] is not None
     dns = network["dns"]
-    options = [*_options(network, families, served, private, forwarders), *_boot_options(boot_file, families)]
+    options = [
+        *_options(network, families, served, private, forwarders),
+        *_boot_options(boot_file, families),
+        *([f"log-facility={log}"] if log else []),
+    ]
     return element(
         "network",
         None,

@@ -25,7 +25,7 @@ from ...state.events import FILE, Event, event, moment, printable, read
 from ...vocabulary import Status
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
-from . import connectivity, history, intervals, logs, pulls, timeline
+from . import connectivity, history, intervals, leases, logs, pulls, timeline
 from .model import Cause, Connection, File, Lane, Mark, Result, Run, Source, Verdict
 
 LINES = 2000
@@ -102,7 +102,7 @@ class Collector:
         rows = found.lanes()
         served: list[Lane] = []
         try:
-            served = list(pulls.lanes(self.report, plan))
+            served = [*leases.lanes(self.report, plan), *pulls.lanes(self.report, plan)]
         except OSError as error:
             self.missing.append(explain(error))
         after = sum(row["group"] != "operators" for row in rows)

@@ -15,7 +15,7 @@ from pathlib import Path
 from ...documents import load_json
 from ...redact import Redactor, redact
 from ...state.events import Level, moment, printable
-from . import pulls
+from . import leases, pulls
 from .model import Line, Source
 
 NEAR = 60_000
@@ -105,6 +105,8 @@ def _line(text: str, year: int) -> Line:
     at, level, unit = None, None, ""
     if response := pulls.parse(text):
         at, text = response.end, str(response)
+    elif written := leases.parse(text):
+        at, unit, text = written
     elif found := _LOGFMT.match(text):
         at, level, text = moment(found["time"]), _LEVELS.get(found["level"].lower()), found["text"]
         if text.startswith('"') and text.endswith('"'):
