@@ -17,7 +17,6 @@ from . import (
     ignition,
     image,
     install_config,
-    manifests,
     mirrors,
     network,
     pem,
@@ -25,6 +24,31 @@ from . import (
 )
 from .build import Build
 from .errors import InstallerError
+from .manifests.agent_cluster_install import (
+    agent_cluster_install,
+    check_agent_cluster_install,
+    load_agent_cluster_install,
+)
+from .manifests.cluster import (
+    FENCING,
+    cluster_deployment,
+    cluster_image_set,
+    fencing_credentials,
+    load_cluster_deployment,
+    load_cluster_image_set,
+    load_fencing_credentials,
+)
+from .manifests.infra_env import (
+    check_labels,
+    complete_infra_env,
+    dump_nmstate_configs,
+    infra_env,
+    load_infra_env,
+    load_nmstate_configs,
+    nmstate_configs,
+)
+from .manifests.meta import DIRECTORY
+from .manifests.pull_secret import load_pull_secret, pull_secret
 from .schema import ordered
 from .shapes import INSTALL_CONFIG
 from .store import Asset
@@ -128,7 +152,7 @@ def _has_networks(peek: Any) -> bool:
 def _infra_env_file(build: Build) -> dict[str, Any]:
     if not build.profile.unconfigured_from_install_config:
         ignition.missing_infra_env()
-    return _made(manifests.infra_env(_needs_install_config(build), _agent_config(build), build.profile))
+    return _made(infra_env(_needs_install_config(build), _agent_config(build), build.profile))
 
 
 def _needs_install_config(build: Build) -> dict[str, Any]:
@@ -137,22 +161,22 @@ def _needs_install_config(build: Build) -> dict[str, Any]:
         place = build.options.directory
         raise InstallerError(
             "missing configuration or manifest file: "
-            f"{place} has no {install_config.FILENAME}, and {place / manifests.DIRECTORY} has no manifest in its place"
+            f"{place} has no {install_config.FILENAME}, and {place / DIRECTORY} has no manifest in its place"
         )
     return found
 
 
 def _make_aci(build: Build) -> dict[str, Any]:
-    aci = manifests.agent_cluster_install(
+    aci = agent_cluster_install(
         _needs_install_config(build), _agent_config(build), build["Agent Hosts"], build.version, build.profile
     )
-    manifests.check_agent_cluster_install(aci, build.profile)
+    check_agent_cluster_install(aci, build.profile)
     return {"Config": aci, "File": dump(aci)}
 
 
 def _load_aci(build: Build, texts: Texts) -> dict[str, Any]:
-    aci, text = manifests.load_agent_cluster_install(_one(texts), build.profile, build.log)
-    manifests.check_agent_cluster_install(aci, build.profile)
+    aci, text = load_agent_cluster_install(_one(texts), build.profile, build.log)
+    check_agent_cluster_install(aci, build.profile)
     return {"Config": aci, "File": text}
 
 
@@ -164,24 +188,24 @@ def _make_nmstate(build: Build) -> dict[str, Any]:
     hosts, config = build["Agent Hosts"], build["Install Config"]
     if config is not None:
         agent_config.check_host_counts(hosts, install_config.replicas(config), build.log)
-    found = manifests.nmstate_configs(config, hosts, build.profile)
+    found = nmstate_configs(config, hosts, build.profile)
     return {
         "Config": found,
-        "File": manifests.dump_nmstate_configs(found),
+        "File": dump_nmstate_configs(found),
         "Network": network.static_files([doc["spec"] for doc in found]),
     }
 
 
 def _load_nmstate(_build: Build, texts: Texts) -> dict[str, Any]:
     text = _one(texts)
-    found = manifests.load_nmstate_configs(text)
+    found = load_nmstate_configs(text)
     return {"Config": found, "File": text, "Network": network.static_files([doc.get("spec", {}) for doc in found])}
 
 
 def _agent_manifests(build: Build) -> dict[str, str]:
     """File name -> text of every ZTP manifest."""
     nmstate = build["NMState Config"]
-    manifests.check_labels(build["InfraEnv Config"]["Config"], nmstate["Config"])
+    check_labels(build["InfraEnv Config"]["Config"], nmstate["Config"])
     found = {
         "pull-secret.yaml": build["Agent PullSecret"]["File"],
         "infraenv.yaml": build["InfraEnv Config"]["File"],
@@ -328,7 +352,7 @@ def _tokens(build: Build) -> dict[str, str]:
 # --- the table ----------------------------------------------------------------------
 
 _IC, _AC, _AH, _RI = "Install Config", "Agent Config", "Agent Hosts", "Release Image"
-_CM = manifests.DIRECTORY
+_CM = DIRECTORY
 _CERTIFICATES = tuple(f"Certificate ({name})" for name in credentials.SIGNERS)
 _ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
         "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
@@ -344,17 +368,17 @@ ASSETS: tuple[Asset, ...] = (
           generate=lambda b: {"InstallConfig": b.profile.install_config_hosts}),
     Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC, "Source of the Hosts"), generate=_hosts),
     Asset("Agent PullSecret", "*manifests.AgentPullSecret", (_IC, _RI),
-          generate=lambda b: _secret(manifests.pull_secret(_needs_install_config(b), b.profile)),
-          load=lambda b, texts: _secret(manifests.load_pull_secret(_one(texts), b.profile)),
+          generate=lambda b: _secret(pull_secret(_needs_install_config(b), b.profile)),
+          load=lambda b, texts: _secret(load_pull_secret(_one(texts), b.profile)),
           sources=(f"{_CM}/pull-secret.yaml",), files=_file(f"{_CM}/pull-secret.yaml", SECRET),
           possible=_has_install_config),
     Asset("InfraEnv Config", "*manifests.InfraEnv", (_IC, _AC, _RI),
-          generate=lambda b: _made(manifests.infra_env(_needs_install_config(b), _agent_config(b), b.profile)),
-          load=lambda b, texts: _made(manifests.complete_infra_env(manifests.load_infra_env(_one(texts)), b.profile)),
+          generate=lambda b: _made(infra_env(_needs_install_config(b), _agent_config(b), b.profile)),
+          load=lambda b, texts: _made(complete_infra_env(load_infra_env(_one(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), files=_file(f"{_CM}/infraenv.yaml", SECRET), possible=_has_install_config),
     Asset("InfraEnv Config File", "*manifests.InfraEnvFile",
           generate=_infra_env_file,
-          load=lambda b, texts: _made(manifests.complete_infra_env(manifests.load_infra_env(_one(texts)), b.profile)),
+          load=lambda b, texts: _made(complete_infra_env(load_infra_env(_one(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), volatile=True),
     Asset("NMState Config", "*manifests.NMStateConfig", (_AH, _IC, _RI), generate=_make_nmstate, load=_load_nmstate,
           sources=(f"{_CM}/nmstateconfig.yaml",), files=_file(f"{_CM}/nmstateconfig.yaml", SECRET), possible=_has_networks),
@@ -362,13 +386,13 @@ ASSETS: tuple[Asset, ...] = (
           load=_load_aci, sources=(f"{_CM}/agent-cluster-install.yaml",),
           files=_file(f"{_CM}/agent-cluster-install.yaml", SECRET), possible=_has_install_config),
     Asset("ClusterDeployment Config", "*manifests.ClusterDeployment", (_IC, _RI),
-          generate=lambda b: _made(manifests.cluster_deployment(_needs_install_config(b), b.profile)),
-          load=lambda _b, texts: {"Config": manifests.load_cluster_deployment(_one(texts)), "File": _one(texts)},
+          generate=lambda b: _made(cluster_deployment(_needs_install_config(b), b.profile)),
+          load=lambda _b, texts: {"Config": load_cluster_deployment(_one(texts)), "File": _one(texts)},
           sources=(f"{_CM}/cluster-deployment.yaml",), files=_file(f"{_CM}/cluster-deployment.yaml"),
           possible=_has_install_config),
     Asset("ClusterImageSet Config", "*manifests.ClusterImageSet", (_IC, _RI),
-          generate=lambda b: _made(manifests.cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
-          load=lambda b, texts: {"Config": manifests.load_cluster_image_set(_one(texts), b.release_image),
+          generate=lambda b: _made(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
+          load=lambda b, texts: {"Config": load_cluster_image_set(_one(texts), b.release_image),
                                  "File": _one(texts)},
           sources=(f"{_CM}/cluster-image-set.yaml",), files=_file(f"{_CM}/cluster-image-set.yaml")),
     Asset("Agent Manifests", "*manifests.AgentManifests", _ZTP, generate=_agent_manifests, volatile=True),
@@ -389,8 +413,8 @@ ASSETS: tuple[Asset, ...] = (
     Asset("Token Life", "*agentlab.TokenLife", generate=_token_life, follow=True),
     Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", ("Token Life", "Agent Installer InfraEnv ID"), generate=_tokens),
     Asset("Fencing Credentials", "*manifests.FencingCredentials", (_IC, _AH),
-          generate=lambda b: manifests.fencing_credentials(b[_IC], b[_AH]) if b[_IC] else {},
-          load=lambda _b, texts: manifests.load_fencing_credentials(_one(texts)), sources=(manifests.FENCING,),
+          generate=lambda b: fencing_credentials(b[_IC], b[_AH]) if b[_IC] else {},
+          load=lambda _b, texts: load_fencing_credentials(_one(texts)), sources=(FENCING,),
           possible=_has_install_config),
     Asset("Kubeconfig Admin Client (Agent)", "*kubeconfig.AgentAdminClient",
           ("ClusterDeployment Config", *_CERTIFICATES, "Certificate (admin-kubeconfig-client)"),

@@ -16,10 +16,11 @@ from ..release.payload import extract_files, read_matching
 from ..release.registry import RegistryError
 from ..state import write_atomic
 from ..vocabulary import Component
-from . import check, manifests
+from . import check
 from .build import Build
 from .errors import InstallerError
 from .ignition import CONFIG_IMAGE_PATHS
+from .manifests.overrides import overrides_of
 
 # Part of an image's fingerprint: raise it when the same inputs give other bytes.
 _FORMAT = 2
@@ -31,7 +32,7 @@ def kernel_arguments(build: Build) -> list[str]:
     found = []
     if (aci["spec"].get("external") or {}).get("platformName") == "oci":
         found.append("console=ttyS0")
-    if manifests.overrides_of(aci).get("fips"):
+    if overrides_of(aci).get("fips"):
         found.append("fips=1")
     return found
 
