@@ -6,11 +6,12 @@ from typing import Any
 
 from ...log import Log
 from ...releases import ReleaseProfile
-from .. import check, gojson, shapes
+from .. import check, gojson
 from ..errors import FieldErrors
 from ..install_config import cidr, platform_name, replicas
 from ..schema import decode_file
 from ..yamlio import dump
+from . import shapes
 from .meta import DIRECTORY, metadata, names, proxy_of
 from .overrides import OVERRIDES, install_config_overrides
 

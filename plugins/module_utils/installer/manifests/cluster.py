@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...releases import ReleaseProfile
-from .. import shapes
 from ..errors import FieldErrors
 from ..schema import decode_file
+from ..shapes import FENCING as FENCING_FIELDS
 from ..yamlio import dump
+from . import shapes
 from .meta import DIRECTORY, metadata, names
 
 FENCING = "fencing-credentials.yaml"
@@ -66,7 +67,7 @@ def load_cluster_deployment(text: str) -> dict[str, Any]:
 
 def load_fencing_credentials(text: str) -> dict[str, str]:
     """Return fencing-credentials.yaml as the user wrote it: it is for all hosts, and passed on unchanged."""
-    decode_file(text, FENCING, shapes.FENCING)
+    decode_file(text, FENCING, FENCING_FIELDS)
     return {"": text}
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...releases import ReleaseProfile
-from .. import shapes
 from ..errors import FieldErrors, InstallerError
 from ..schema import decode, decode_file
 from ..yamlio import dump, load_all
+from . import shapes
 from .meta import DIRECTORY, SELECTOR, metadata, names, proxy_of
 
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s390x": "s390x"}

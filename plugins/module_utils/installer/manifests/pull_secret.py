@@ -5,35 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...releases import ReleaseProfile
-from .. import gojson, shapes
-from ..errors import FieldErrors, quote
+from .. import gojson
+from ..errors import FieldErrors
+from ..rules.pull_secret import check_pull_secret
 from ..schema import decode_file
+from . import shapes
 from .meta import DIRECTORY, metadata, names
-
-
-def check_pull_secret(text: str) -> str | None:
-    """Return why `text` is not a pull secret, or None."""
-    try:
-        secret = gojson.loads(text)
-    except gojson.JsonError as error:
-        return str(error)
-    if not isinstance(secret, dict | None):
-        return f"json: cannot unmarshal {gojson.kind(secret)} into Go value of type validate.imagePullSecret"
-    auths = next((value for key, value in (secret or {}).items() if key.lower() == "auths"), None)
-    into = "into Go struct field imagePullSecret.auths of type map[string]"
-    if not isinstance(auths, dict | None):
-        return f"json: cannot unmarshal {gojson.kind(auths)} {into}map[string]interface {{}}"
-    wrong = next((entry for entry in (auths or {}).values() if not isinstance(entry, dict | None)), None)
-    if wrong is not None:
-        return f"json: cannot unmarshal {gojson.kind(wrong)} {into}interface {{}}"
-    if not auths:
-        return "auths required"
-    bad = [
-        f"{quote(host)} requires either auth or credsStore"
-        for host, entry in auths.items()
-        if not {"auth", "credsStore"} & (entry or {}).keys()
-    ]
-    return bad[0] if len(bad) == 1 else f"[{', '.join(bad)}]" if bad else None
 
 
 def _normal(text: str) -> str:

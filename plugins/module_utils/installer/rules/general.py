@@ -10,7 +10,7 @@ from typing import Any
 from .. import check, pem
 from ..errors import FieldErrors
 from ..install_config import platform_name
-from ..manifests.pull_secret import check_pull_secret
+from .pull_secret import check_pull_secret
 
 
 def check_general(config: dict[str, Any], errors: FieldErrors) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import check, gojson
 from ..errors import FieldErrors
-from ..manifests.pull_secret import check_pull_secret
 from .networks import join_subnet
+from .pull_secret import check_pull_secret
 
 if TYPE_CHECKING:
     from ...log import Log
