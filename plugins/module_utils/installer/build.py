@@ -19,7 +19,7 @@ from ..vocabulary import Component
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
-from .manifests import overrides_of
+from .manifests.overrides import overrides_of
 from .store import Store
 
 # How the files in that image begin, by the OS image stream.

@@ -11,7 +11,7 @@ from ..releases import RELEASES, by_version
 from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
-from .manifests import overrides_of
+from .manifests.overrides import overrides_of
 
 FILENAME = ".openshift_install_state.json"
 OWN = "agentlab"

@@ -1,0 +1,40 @@
+"""What the ZTP manifests of `cluster-manifests/` have in common: names, metadata, proxy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...releases import ReleaseProfile
+from ..install_config import machine_network_of
+
+DIRECTORY = "cluster-manifests"
+SELECTOR = "infraenvs.agent-install.openshift.io"
+DEFAULT_NAME = "agent-cluster"
+
+
+def metadata(name: str, namespace: str, profile: ReleaseProfile, **extra: Any) -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": name, **extra}
+    if namespace:
+        meta["namespace"] = namespace
+    if profile.creation_timestamp:
+        meta["creationTimestamp"] = None
+    return meta
+
+
+def names(install_config: dict[str, Any] | None) -> tuple[str, str]:
+    """Cluster name and namespace."""
+    meta = (install_config or {}).get("metadata", {})
+    return meta.get("name") or DEFAULT_NAME, meta.get("namespace", "")
+
+
+def proxy_of(
+    install_config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile
+) -> dict[str, str]:
+    """The proxy settings; noProxy gets the machine network of the rendezvous IP."""
+    proxy = {key: value for key, value in (install_config.get("proxy") or {}).items() if value}
+    ip = (agent_config or {}).get("rendezvousIP", "")
+    if profile.no_proxy_machine_network and ip and (proxy.get("httpProxy") or proxy.get("httpsProxy")):
+        net = machine_network_of(install_config, ip)
+        if net and net not in proxy.get("noProxy", ""):
+            proxy["noProxy"] = ",".join(part for part in (proxy.get("noProxy", ""), net) if part)
+    return proxy

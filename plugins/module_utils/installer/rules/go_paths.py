@@ -1,0 +1,22 @@
+"""Names of fields as releases up to 4.18 write them."""
+
+from __future__ import annotations
+
+import re
+
+
+def go_path(path: str) -> str:
+    """A field as releases up to 4.18 name it when the agent-based installer finds it wrong: `ControlPlane.Replicas`."""
+    if path.startswith("platform.vsphere."):
+        rest = re.sub(r"vcenters\[\d+\]\.", "", path.removeprefix("platform.vsphere."))
+        return "Platform.VSphere." + ("vcenter" if rest == "server" else re.sub(r"\[\d+\]", "", rest))
+    if path.startswith("platform.baremetal."):
+        return "Platform.BareMetal." + path.removeprefix("platform.baremetal.")
+    return ".".join(part[:1].upper() + part[1:] for part in path.split("."))
+
+
+def go_notice(text: str) -> str:
+    """The notice of an ignored field, `path: value is ignored` or `path is ignored`, with the path as those releases have it."""
+    path = re.split(r":? ", text, maxsplit=1)[0]
+    shown = ".".join(part[:1].upper() + part[1:] for part in path.split("."))
+    return shown.replace("Platform.Vsphere.", "Platform.VSphere.") + text.removeprefix(path)
