@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .interface import Interface
 from .section import Section
-from .state import Interface
 
 _ALIASES = {
     "rx": "rx-checksum",

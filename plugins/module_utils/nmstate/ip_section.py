@@ -6,8 +6,8 @@ from typing import Any
 
 from ..addresses import version as family_of
 from .errors import not_implemented
+from .interface import FAMILIES, MAIN_TABLE, Interface, Ip, is_auto
 from .section import Section, pick
-from .state import FAMILIES, MAIN_TABLE, Interface, Ip, is_auto
 
 _FOREVER = 2**31 - 1
 

@@ -12,9 +12,10 @@ from typing import Any
 from .checks import trunk_range
 from .errors import not_implemented
 from .ethtool import ethtool_section
+from .interface import Interface, ovs_port_of
 from .ip_section import ip_section
 from .section import Section, pick, text_of
-from .state import Interface, Network, ovs_port_of
+from .state import Network
 from .type_sections import BY_TYPE
 
 _NM_TYPES = {

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import NmstateError
+from .interface import Interface
 from .section import Section, pick, text_of
-from .state import Interface
 
 _NUMBERED = {name: number for number, name in enumerate(("unknown", "vepa", "bridge", "private", "passthru", "source"))}
 _PROTOCOL = {"802.1q": "802.1Q", "802.1ad": "802.1ad"}
