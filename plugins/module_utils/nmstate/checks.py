@@ -6,7 +6,7 @@ import ipaddress
 from typing import Any
 
 from .interface import Interface, Ip, is_auto
-from .schema import canonical
+from .kinds import canonical
 
 _MIN_MTU_IPV6 = 1280
 _STP_LIMITS = {"hello-time": (1, 10), "max-age": (6, 40), "forward-delay": (2, 30)}

@@ -10,7 +10,7 @@ from typing import Any
 from ..addresses import version as family_of
 from .errors import NmstateError, not_implemented
 from .interface import Interface, Ip, is_auto, is_static
-from .schema import canonical
+from .kinds import canonical
 from .state import Network
 
 _PRIORITY = 40

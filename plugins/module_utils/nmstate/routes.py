@@ -8,7 +8,7 @@ from typing import Any
 from ..addresses import version as family_of
 from .errors import NmstateError, not_implemented
 from .interface import LOOPBACK, MAIN_TABLE
-from .schema import canonical
+from .kinds import canonical
 
 
 def _network(value: str, where: str) -> str:
