@@ -20,6 +20,7 @@ LAYERS = (
         "errors",
         "files",
         "log",
+        "redact_shapes",
         "redact_words",
         "releases",
         "signals",

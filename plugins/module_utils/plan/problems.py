@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 Path = tuple[Any, ...]
@@ -9,6 +10,16 @@ Path = tuple[Any, ...]
 
 Finding = tuple[Path, Any, str]
 """Path of a field, its value (None: not shown), and the valid values."""
+
+
+def duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
+    """Yield a finding for each of `values` (place and text) that an earlier place has already."""
+    seen: dict[str, Path] = {}
+    for path, value in values:
+        if value in seen:
+            first = ".".join(str(part) for part in seen[value])
+            yield path, value, f"is already used by {first}; each must be unique"
+        seen.setdefault(value, path)
 
 
 class Mismatch(NamedTuple):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..documents import Document, DocumentError, decoded, read_file, read_yaml
-from ..redact import HIDDEN, redact
+from ..redact import redact
+from ..redact_shapes import HIDDEN
 from ..state import owner
 from . import files as named
 from . import profile, secrets
