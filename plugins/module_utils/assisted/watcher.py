@@ -194,8 +194,8 @@ class BootstrapWatcher:
 def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator[Hashable]:
     """Return a service's report without parts that differ in repetitions: numbers in a text, times.
 
-    cluster: with its hosts; events: of its infra-env. Each fact is a tuple that begins with its kind: status, validation, host, event. `Stall`
-    compares them.
+    cluster: with its hosts; events: of its infra-env. Each fact is a tuple that begins with its kind: status,
+    validation, host, event.
     """
     yield "status", cluster["status"], cluster.get("status_info")
     for thing in (cluster, *(cluster.get("hosts") or ())):
