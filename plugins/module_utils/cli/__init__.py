@@ -123,7 +123,12 @@ def _verb_first(argv: list[str]) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Run the verb in `argv` and return its exit status."""
+    """Run the verb in `argv` and return its exit status.
+
+    argv: without the program's name; `agent` before a verb of openshift-install is skipped. Usage errors of a verb
+    raise `SystemExit`, as argparse does. The statuses are those of `Exit`; a verb that executes a program has that
+    program's.
+    """
     if "_ARGCOMPLETE" in os.environ:
         from .completion import complete
 

@@ -40,7 +40,10 @@ _ACCESS = re.compile(r"\[(\d\d/[A-Z][a-z]{2}/\d{4} \d\d:\d\d:\d\d)")
 
 
 class Source(NamedTuple):
-    """Something that has a log: the name that is printed, and the command that prints its last lines, or follows it."""
+    """Something that has a log: the name that is printed, and the command that prints its last lines, or follows it.
+
+    name: a node, `NODE/console` or a service of the lab. The command is complete: run it without a shell.
+    """
 
     name: str
     command: list[str]
@@ -55,7 +58,10 @@ class Line(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """Print the last lines of every log in the order of their times, or follow them all."""
+    """Print the last lines of every log in the order of their times, or follow them all.
+
+    argv: after `logs`. `Exit.FAILED` if no source could be read; others that fail are messages on stderr.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab logs",
         description="Print journals and consoles of the nodes and logs of the lab's services, merged by time. A console's lines "

@@ -24,7 +24,10 @@ KEPT = ("CLUSTER", "AGENTLAB_RUNS", "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOM
 
 
 def main(argv: list[str]) -> int:
-    """Run one of the actions."""
+    """Run one of the actions.
+
+    argv: the action and its arguments. All actions run as root: the verb starts itself with sudo.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab snapshot",
         description="Save and restore the whole lab: memory and disks of its machines, services, leases and the run directory.",
@@ -60,7 +63,10 @@ def main(argv: list[str]) -> int:
 
 
 def of(cluster: Cluster) -> lab.Lab:
-    """Return the lab of a cluster."""
+    """Return the lab of a cluster.
+
+    The caller becomes its owner, and the version of this program is recorded in new snapshots.
+    """
     return lab.Lab(cluster.plan, cluster.directory, owner.caller(cluster.plan, cluster.directory), VERSION)
 
 

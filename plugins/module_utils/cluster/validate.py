@@ -26,7 +26,11 @@ ROLE_LABELS = {
 
 
 class Check(NamedTuple):
-    """name: what was checked; ok: its result; found: what was observed, as a message."""
+    """name: what was checked; ok: its result; found: what was observed, as a message.
+
+    name: such as `master nodes` or `DNS api.ostest.test.metalkube.org`. Its text is for users; no program may depend on
+    it.
+    """
 
     name: str
     ok: bool
@@ -205,6 +209,9 @@ def _connects(address: str, port: int) -> str:
 
 
 def table(checks: list[Check]) -> str:
-    """Return the checks as a table."""
+    """Return the checks as a table.
+
+    A line for each: result, name, what was found, aligned. There must be at least one check.
+    """
     width = max(len(check.name) for check in checks)
     return "\n".join(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}" for check in checks)

@@ -30,7 +30,11 @@ FILE = "uplink.json"
 def resolvers(
     files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf")),
 ) -> list[str]:
-    """Return the host's name servers that are reachable from other namespaces."""
+    """Return the host's name servers that are reachable from other namespaces.
+
+    files: in the order of preference; the first with any usable address counts. Loopback addresses work on the host
+    only.
+    """
     for path in files:
         try:
             words = [line.split() for line in path.read_text().splitlines()]
@@ -44,7 +48,11 @@ def resolvers(
 
 
 def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
-    """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`)."""
+    """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`).
+
+    running: of the sandbox. A change replaces the veth pair. Raises `LabError` for a missing program, and for networks
+    that overlap with a route of this host.
+    """
     hypervisor, pair = plan["hypervisor"], plan["hypervisor"]["uplink"]
     if not (hypervisor["egress"] or hypervisor["route"]):
         return []
@@ -83,7 +91,10 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
 
 
 def forwarders(state_dir: Path) -> list[str]:
-    """Return the upstream name servers of the lab's dnsmasq: the host's with `egress`, else none."""
+    """Return the upstream name servers of the lab's dnsmasq: the host's with `egress`, else none.
+
+    They are those that `ensure` recorded in `uplink.json` of the state directory.
+    """
     path = state_dir / FILE
     return list(load_json(read_file(path), name=str(path))["resolvers"]) if path.exists() else []
 
@@ -95,7 +106,10 @@ def exists(cluster: str) -> bool:
 
 
 def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
-    """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`."""
+    """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`.
+
+    An existing table is left as it is. Raises `LabError` without nft.
+    """
     name = plan["hypervisor"]["uplink"]["table"]
     if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         raise LabError(

@@ -21,7 +21,10 @@ from ..state import owner
 
 
 def networks(plan: Plan, found: owner.Owner) -> None:
-    """Start the networks, with the leases that they had, and the pool."""
+    """Start the networks, with the leases that they had, and the pool.
+
+    found: the owner, whose mark the networks and the pool get. Raises `LabError` as `network.apply` and `storage.pool`.
+    """
     hypervisor = plan["hypervisor"]
     boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
     forwarders = uplink.forwarders(Path(hypervisor["state_dir"]))
@@ -41,7 +44,11 @@ def networks(plan: Plan, found: owner.Owner) -> None:
 
 
 def serve(plan: Plan, run_dir: Path) -> None:
-    """Start the services."""
+    """Start the services.
+
+    Files are rendered as the role does, so that a later prepare restarts nothing. Raises `LabError` for a service that
+    does not answer, and `OSError` when certificates of the run directory are missing.
+    """
     known = secrets.of(plan, run_dir)
     # Without the end of the last line, as Ansible's lookup gives it to `lab_services`: other files would mean a restart.
     tls = {
@@ -53,7 +60,10 @@ def serve(plan: Plan, run_dir: Path) -> None:
 
 
 def main(what: str, directory: str) -> int:
-    """Start what the argument names; return the exit status."""
+    """Start what the argument names; return the exit status.
+
+    what: `networks` or `services`; directory: the run directory. The result is 0, or 1 with the message on stderr.
+    """
     run_dir = Path(directory)
     try:
         plan = rundir.load_plan(run_dir)

@@ -33,12 +33,18 @@ _ELEMENT, _LIVE, _CONFIG = 2, 1, 2
 
 
 def uri(pid: int) -> str:
-    """Return the URI of the libvirt in the sandbox with first process `pid`, as root outside of it."""
+    """Return the URI of the libvirt in the sandbox with first process `pid`, as root outside of it.
+
+    The socket is reached through the root directory of that process, so it works without entering the namespaces.
+    """
     return f"qemu+unix:///system?socket=/proc/{pid}/root/run/libvirt/libvirt-sock"
 
 
 def states(connection: Any, domains: Sequence[str]) -> dict[str, str]:
-    """Return the state of each domain. Raises `SnapshotError` for one that is missing or in a state that cannot be saved."""
+    """Return the state of each domain. Raises `SnapshotError` for one that is missing or in a state that cannot be saved.
+
+    connection: of libvirt. The states are `running`, `paused` and `shut off`, as in the manifest.
+    """
     found = {}
     for name in domains:
         domain = lookup(connection, "lookupByName", name)
@@ -90,7 +96,11 @@ def standing_still(
 
 
 def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:
-    """Save the memory of machines into the directory `memory`, which ends their QEMU, and make their disks layers in `pool`."""
+    """Save the memory of machines into the directory `memory`, which ends their QEMU, and make their disks layers in `pool`.
+
+    before: domain -> state, as of `states`. Up to four at once. Raises `SnapshotError` for a disk that is not a volume
+    of the pool.
+    """
 
     def one(name: str) -> Machine:
         domain = connection.lookupByName(name)
@@ -105,7 +115,11 @@ def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -
 
 
 def load(connection: Any, machines: Sequence[Machine], memory: Path) -> None:
-    """Load the memory of machines from the directory `memory`; they stay paused."""
+    """Load the memory of machines from the directory `memory`; they stay paused.
+
+    The files are those that `save` wrote, named as the domains. Machines that were off are left out. libvirt's errors
+    are raised.
+    """
     _load(connection, [memory / machine.domain for machine in machines if machine.state != OFF])
 
 
@@ -115,14 +129,20 @@ def _load(connection: Any, files: Sequence[Path]) -> None:
 
 
 def resume(connection: Any, machines: Sequence[Machine]) -> None:
-    """Resume those machines that ran, together."""
+    """Resume those machines that ran, together.
+
+    Those that were paused when they were saved stay paused.
+    """
     for machine in machines:
         if machine.state == RUNNING:
             connection.lookupByName(machine.domain).resume()
 
 
 def rename(connection: Any, machines: Sequence[Machine], cluster: str) -> None:
-    """Note in the definitions of loaded machines that they belong to `cluster`, as `domain.render` does."""
+    """Note in the definitions of loaded machines that they belong to `cluster`, as `domain.render` does.
+
+    The metadata is that of the running machine and, in any case, of its persistent definition.
+    """
     uri = METADATA[1:].partition("}")[0]
     for machine in machines:
         domain = connection.lookupByName(machine.domain)
@@ -133,7 +153,11 @@ def rename(connection: Any, machines: Sequence[Machine], cluster: str) -> None:
 
 
 def overlay(pool: Path, disk: SavedDisk) -> None:
-    """Make the volume of a disk an empty overlay on its layer."""
+    """Make the volume of a disk an empty overlay on its layer.
+
+    pool: directory with both files; the volume is replaced in one step. Raises `SnapshotError` with the error of
+    qemu-img.
+    """
     volume, layer = pool / disk.volume, pool / disk.layer
     new = pool / f".{disk.volume}.new"
     new.unlink(missing_ok=True)

@@ -51,7 +51,10 @@ _ENDS = {
 
 @dataclass
 class Collector:
-    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`."""
+    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`.
+
+    What cannot be read is in `missing` afterwards, a line for each file with the reason.
+    """
 
     run_dir: Path
     live: bool = False
@@ -63,7 +66,11 @@ class Collector:
         self.missing: list[str] = []
 
     def run(self) -> Run:
-        """Return the document of the page. Raises `OSError` when the report cannot be written."""
+        """Return the document of the page. Raises `OSError` when the report cannot be written.
+
+        It also copies logs of the run directory into the report, and a finished installation into the history of its
+        profile.
+        """
         now = int(time.time() * 1000)
         self._copy()
         plan, events = self._plan(), self._events()

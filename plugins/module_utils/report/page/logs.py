@@ -73,7 +73,11 @@ def source(
 
 
 def service_events(path: Path, shown: str, limit: int) -> Source:
-    """Return the events of the assisted service as a log. Raises `OSError`, `ValueError`."""
+    """Return the events of the assisted service as a log. Raises `OSError`, `ValueError`.
+
+    path: JSON list of events as the service returns them; shown: its path relative to the page; limit: lines at most,
+    the last ones; with 0 there are none. Entries that are not objects are left out.
+    """
     found = load_json(path.read_bytes(), name=shown)
     lines: list[Line] = []
     for one in found if isinstance(found, list) else ():
