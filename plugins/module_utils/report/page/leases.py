@@ -41,7 +41,7 @@ class Line(NamedTuple):
 def parse(text: str, now: datetime.datetime | None = None) -> Line | None:
     """Return a line of dnsmasq's log; None for another line.
 
-    now: in local time, not before the line was written: it tells the year. Default: the time of the call.
+    now: in local time, not before the line was written: the year follows from it. Default: the time of the call.
     """
     found = _LINE.match(text)
     if not found:
