@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
 
 from ..documents import load_json
 from . import check
 from .agent_config import FILENAME, static_ips
+from .models import AgentConfig, Host
 
 
-def of_agent_config(config: dict[str, Any]) -> list[str]:
+def of_agent_config(config: AgentConfig) -> list[str]:
     """About agent-config.yaml by itself."""
     kind = config.get("kind") or "AgentConfig"
     return [] if kind == "AgentConfig" else [f'{FILENAME}: kind is "{kind}", not AgentConfig']
 
 
-def of_hosts(hosts: list[dict[str, Any]], rendezvous: str, expected: int) -> list[str]:
+def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
     """About the hosts together: names, static addresses, and who has the rendezvous IP when all of `expected` hosts are static."""
     said = []
     names: dict[str, int] = {}
@@ -64,7 +64,7 @@ def _canonical(ip: str) -> str:
     return ip if found is None else str(found)
 
 
-def _dynamic(state: Any) -> bool:
+def _dynamic(state: object) -> bool:
     interfaces = (state.get("interfaces") or []) if isinstance(state, dict) else []
     families = [nic.get(family) for nic in interfaces if isinstance(nic, dict) for family in ("ipv4", "ipv6")]
     return any(family.get("dhcp") or family.get("autoconf") for family in families if isinstance(family, dict))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
 from .manifests.overrides import overrides_of
+from .models import ImageSource, InstallConfig
 from .store import Store
 
 # How the files in that image begin, by the OS image stream.
@@ -81,7 +83,7 @@ class Build:
         self.options, self.log, self.store = options, log, store
         self._releases: dict[str, Release] = {}
 
-        self.hint: dict[str, Any] = {}
+        self.hint: InstallConfig = {}
         self.changes: list[str] = []
         self.diffs: list[dict[str, str]] = []
 
@@ -205,7 +207,7 @@ class Build:
         if manifest:
             secret = manifest["stringData"][".dockerconfigjson"]
         conf = self._maybe("Mirror Registries Config")
-        registries = mirrors.parse(conf["File"]) if conf else [
+        registries: Sequence[ImageSource] = mirrors.parse(conf["File"]) if conf else [
             {"source": entry.get("source", ""), "mirrors": entry.get("mirrors") or []}
             for entry in config.get("imageDigestSources") or config.get("imageContentSources") or []
         ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any, Union
+from typing import Union
 
 from ..addresses import GO_MAC
 from .errors import quote
@@ -21,7 +21,7 @@ DNS1123_SUBDOMAIN_TEXT = (
 )
 
 
-def address(text: Any) -> Address | None:
+def address(text: object) -> Address | None:
     """The IP address that `text` is, without zone, or None."""
     try:
         found = ipaddress.ip_address(text) if isinstance(text, str) and "%" not in text else None
@@ -30,7 +30,7 @@ def address(text: Any) -> Address | None:
     return found
 
 
-def network(text: Any) -> Network | None:
+def network(text: object) -> Network | None:
     """The network that `text` names in CIDR form (host bits allowed), or None."""
     try:
         return ipaddress.ip_network(text, strict=False) if isinstance(text, str) and "/" in text else None

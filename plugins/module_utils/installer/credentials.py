@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +187,7 @@ class TokenSigner:
         pem = "\n".join(["-----BEGIN EC PUBLIC KEY-----", *lines, "-----END EC PUBLIC KEY-----", ""])
         return base64.b64encode(pem.encode()).decode()
 
-    def token(self, claims: dict[str, Any]) -> str:
+    def token(self, claims: Mapping[str, object]) -> str:
         """An ES256 JWT."""
         head = json.dumps({"alg": "ES256", "typ": "JWT"}, separators=(",", ":")).encode()
         signed = f"{_b64url(head)}.{_b64url(json.dumps(claims, separators=(',', ':')).encode())}"
@@ -216,7 +217,7 @@ def tokens(expires: datetime | None = None) -> dict[str, str]:
     signer = TokenSigner()
 
     def token(scheme: str) -> str:
-        claims: dict[str, Any] = {"auth_scheme": scheme}
+        claims: dict[str, object] = {"auth_scheme": scheme}
         if expires is not None:
             claims["exp"] = int(expires.timestamp())
         return signer.token(claims)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from ..vocabulary import Exit
 
@@ -22,7 +21,7 @@ class FieldErrors(list[str]):
         super().__init__()
         self.path = path
 
-    def invalid(self, path: str, value: Any, detail: str) -> None:
+    def invalid(self, path: str, value: object, detail: str) -> None:
         """Report `value` as invalid for the reason in `detail`."""
         self.append(f"{self.path(path)}: Invalid value: {quote(value)}: {detail}")
 
@@ -34,7 +33,7 @@ class FieldErrors(list[str]):
         """Report that `path` must not be set."""
         self.append(f"{self.path(path)}: Forbidden: {detail}")
 
-    def unsupported(self, path: str, value: Any, supported: Iterable[str]) -> None:
+    def unsupported(self, path: str, value: object, supported: Iterable[str]) -> None:
         """`value` is not one of `supported`."""
         names = ", ".join(quote(name) for name in supported)
         self.append(f"{self.path(path)}: Unsupported value: {quote(value)}: supported values: {names}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from ..releases import ReleaseProfile
 from .errors import FieldErrors
 from .install_config import platform_name
+from .models import InstallConfig
 
 SETS = ("CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "TechPreviewNoUpgrade")
 _PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")
@@ -39,7 +39,7 @@ def protected(gate: str) -> str:
     )
 
 
-def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
+def enabled(config: InstallConfig, profile: ReleaseProfile, gate: str) -> bool:
     """Return whether `gate` is on with this feature set and release."""
     for entry in reversed(config.get("featureGates") or []):
         name, __, value = entry.partition("=")
@@ -49,7 +49,7 @@ def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
     return default.get(gate, False) or config.get("featureSet") in _GATES.get(gate, _PREVIEWS)
 
 
-def _protected_fields(config: dict[str, Any], profile: ReleaseProfile) -> Iterator[tuple[str, str]]:
+def _protected_fields(config: InstallConfig, profile: ReleaseProfile) -> Iterator[tuple[str, str]]:
     """(gate, field) for every field that is used and that a feature gate of this release protects."""
     control, compute, platform = config["controlPlane"], config.get("compute") or [], platform_name(config)
     known = profile.field_gates
@@ -69,7 +69,7 @@ def _protected_fields(config: dict[str, Any], profile: ReleaseProfile) -> Iterat
         yield "ClusterAPIComputeInstall", "compute.management"
 
 
-def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
+def validate(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
     """Check everything of this module's title."""
     chosen = config.get("featureSet", "")
     if chosen == "OKD":
@@ -103,7 +103,7 @@ def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldError
         errors.forbidden("osImageStream", f"is not known to release {profile.name}")
 
 
-def capability_names(config: dict[str, Any], errors: FieldErrors) -> None:
+def capability_names(config: InstallConfig, errors: FieldErrors) -> None:
     """Check that the capabilities and their set exist."""
     capabilities = config.get("capabilities") or {}
     baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
@@ -114,7 +114,7 @@ def capability_names(config: dict[str, Any], errors: FieldErrors) -> None:
             errors.unsupported(f"capabilities.additionalEnabledCapabilities[{index}]", name, CAPABILITIES)
 
 
-def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
+def _capabilities(config: InstallConfig, errors: FieldErrors) -> None:
     capabilities = config.get("capabilities")
     if capabilities is None:
         return

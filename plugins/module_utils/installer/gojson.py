@@ -49,7 +49,7 @@ def dumps(value: object, *, indent: bool = False) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def kind(value: Any) -> str:
+def kind(value: object) -> str:
     """What an error calls the value."""
     if value is None:
         return "null"

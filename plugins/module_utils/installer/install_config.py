@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
-from typing import Any
 
 from ..log import Log
 from ..releases import ReleaseProfile
 from . import check
 from .conversion import upconvert
 from .errors import InstallerError
+from .models import InstallConfig, Section
 from .schema import decode_file
 from .shapes import INSTALL_CONFIG
 
@@ -20,14 +20,14 @@ ON_PREM = ("baremetal", "vsphere", "nutanix", "none", "external")
 _ROLE_ORDER = {"master": 0, "arbiter": 1, "worker": 2}
 
 
-def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
+def parse(text: str, log: Log, *, lenient: bool = False) -> InstallConfig:
     """Decode install-config.yaml into canonical keys, upconverted to v1, without defaults.
 
     With `lenient` (an invoker is set) unknown fields are warnings. Raises `InstallerError`.
     """
     unknown: list[str] = []
     try:
-        config: dict[str, Any] = decode_file(text, FILENAME, INSTALL_CONFIG, unknown=unknown)
+        config: InstallConfig = decode_file(text, FILENAME, INSTALL_CONFIG, unknown=unknown)
     except InstallerError as error:
         try:  # wrong types and unknown fields in one report
             decode_file(text, FILENAME, INSTALL_CONFIG, strict=not lenient)
@@ -47,7 +47,7 @@ def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
     return config
 
 
-def set_defaults(config: dict[str, Any], profile: ReleaseProfile, version: str) -> None:
+def set_defaults(config: InstallConfig, profile: ReleaseProfile, version: str) -> None:
     """Fill in what was left out, in place."""
     networking = config.setdefault("networking", {})
     networking.setdefault("networkType", "OVNKubernetes")
@@ -93,7 +93,7 @@ def default_stream(version: str) -> str:
     return "rhel-10" if major.isdigit() and int(major) >= 5 else "rhel-9"
 
 
-def _baremetal_defaults(config: dict[str, Any], section: dict[str, Any]) -> None:
+def _baremetal_defaults(config: InstallConfig, section: Section) -> None:
     section.setdefault("libvirtURI", "qemu:///system")
     section.setdefault("externalBridge", "baremetal")
     section.setdefault("provisioningBridge", "provisioning")
@@ -134,12 +134,12 @@ def _lookup(name: str, seconds: float = 5.0) -> str:
     return found[0] if found else ""
 
 
-def platform_name(config: dict[str, Any]) -> str:
+def platform_name(config: InstallConfig) -> str:
     """The platform that is set; "" when none is."""
     return next((name for name, value in config.get("platform", {}).items() if value is not None), "")
 
 
-def replicas(config: dict[str, Any]) -> dict[str, int]:
+def replicas(config: InstallConfig) -> dict[str, int]:
     """Replicas by role: master, arbiter, worker."""
     return {
         "master": config["controlPlane"].get("replicas", 0),
@@ -148,7 +148,7 @@ def replicas(config: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def machine_network_of(config: dict[str, Any], ip: str) -> str:
+def machine_network_of(config: InstallConfig, ip: str) -> str:
     """The machine network that `ip` belongs to, as CIDR text; "" when none."""
     for entry in config["networking"]["machineNetwork"]:
         net = check.network(entry.get("cidr"))

@@ -47,7 +47,13 @@ def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unk
 
 
 def decode(
-    value: Any, name: str, shape: Struct, position: Positions, *, strict: bool = True, unknown: list[str] | None = None
+    value: object,
+    name: str,
+    shape: Struct,
+    position: Positions,
+    *,
+    strict: bool = True,
+    unknown: list[str] | None = None,
 ) -> Any:
     """Decode an already parsed document; see `decode_file`."""
     errors: list[str] = []
@@ -93,7 +99,7 @@ def _zero(shape: Any) -> Any:
 _GO = {STR: str, INT: int, BOOL: bool}
 
 
-def _scalar(value: Any, shape: str) -> Any:
+def _scalar(value: object, shape: str) -> Any:
     """`value` as sigs.k8s.io/yaml hands it to the JSON decoder of a field of this shape."""
     if shape == STR and isinstance(value, bool):
         return "true" if value else "false"
@@ -121,7 +127,7 @@ def _float(value: float) -> str:
 
 
 def _decode(
-    value: Any,
+    value: object,
     shape: Any,
     path: tuple[str | int, ...],
     owner: tuple[str, str],
@@ -170,7 +176,7 @@ def _decode(
     return None
 
 
-def ordered(value: Any, shape: Any) -> Any:
+def ordered(value: object, shape: Any) -> Any:
     """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last."""
     if isinstance(shape, Struct) and isinstance(value, dict):
         known = {name: ordered(value[name], inner) for name, inner in shape.fields.items() if name in value}

@@ -12,6 +12,7 @@ from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
 from .manifests.overrides import overrides_of
+from .models import Manifest
 
 FILENAME = ".openshift_install_state.json"
 OWN = "agentlab"
@@ -69,7 +70,7 @@ def load_wait_for(directory: Path) -> WaitFor:
         raise StateError(
             f"{nothing}: {directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first"
         )
-    aci = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}
+    aci: Manifest = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or Manifest()
     spec = aci.get("spec") or {}
     version = str((spec.get("imageSetRef") or {}).get("name", "")).removeprefix("openshift-")
     profile = RELEASES.get(state.get(OWN, {}).get("profile", "")) or by_version(version)

@@ -10,13 +10,16 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..coreos.errors import CoreosError
 from ..files import explain
 from ..log import Log
 from . import state as state_file
 from .errors import InstallerError
+
+if TYPE_CHECKING:
+    from .build import Build
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Asset:
     load: Callable[[Any, dict[str, bytes]], Any] | None = None
     sources: tuple[str, ...] = ()
     files: Callable[[Any], dict[str, tuple[bytes, int]]] | None = None
-    possible: Callable[[Any], bool] = lambda _build: True
+    possible: Callable[[Peek], bool] = lambda _peek: True
     follow: bool = False
     removable: bool = False
     keep: bool = False
@@ -76,7 +79,7 @@ class Store:
         """The value of an asset that was fetched before."""
         return self._values[name]
 
-    def fetch(self, name: str, build: Any) -> Any:
+    def fetch(self, name: str, build: Build) -> Any:
         """Load or make `name` and all that it is made from. Raises `InstallerError` with the chain of assets."""
         try:
             self._load(name, build)
@@ -113,7 +116,7 @@ class Store:
             self._read[asset.name] = texts
         return self._read[asset.name]
 
-    def _load(self, name: str, build: Any) -> _Found:
+    def _load(self, name: str, build: Build) -> _Found:
         if name in self._found:
             return self._found[name]
         asset = self.assets[name]
@@ -142,7 +145,7 @@ class Store:
         changed = on_disk and _digest(texts) != recorded
         edited = on_disk and recorded is not None and _digest(texts) != made
         found = _Found(None, "")
-        if dirty and asset.generate is not None and asset.possible(_Peek(self._found)):
+        if dirty and asset.generate is not None and asset.possible(Peek(self._found)):
             if edited:
                 raise InstallerError(
                     f"{_and(dirty)} and {_and(texts)} have both changed since {_and(texts)} was made: to have it made "
@@ -172,7 +175,7 @@ class Store:
         self._found[name] = found
         return found
 
-    def _fetch(self, name: str, build: Any) -> Any:
+    def _fetch(self, name: str, build: Build) -> Any:
         if name in self._values:
             return self._values[name]
         asset, found = self.assets[name], self._found[name]
@@ -252,7 +255,7 @@ class Store:
         return {name: list(self._texts(self.assets[name])) for name in self._found if self.assets[name].load}
 
 
-class _Peek:
+class Peek:
     """What `possible` may ask for: the values found so far, before anything is made."""
 
     def __init__(self, found: dict[str, _Found]) -> None:

@@ -67,7 +67,7 @@ def _dumper() -> Any:
     class Dumper(base):  # type: ignore[misc,valid-type]
         """Blocks, two spaces, strings quoted as Go's yaml quotes them."""
 
-        def ignore_aliases(self, data: Any) -> bool:
+        def ignore_aliases(self, data: object) -> bool:
             return True
 
     def text(dumper: Any, value: str) -> Any:
@@ -82,7 +82,7 @@ def _dumper() -> Any:
     return Dumper
 
 
-def dump(value: Any, *, sort: bool = True) -> str:
+def dump(value: object, *, sort: bool = True) -> str:
     """Write one document: sorted keys (unless `sort` is false), lists not indented, long scalars folded at column 80."""
     text: str = yaml.dump(
         value, Dumper=_dumper(), sort_keys=sort, default_flow_style=False, width=80, allow_unicode=True

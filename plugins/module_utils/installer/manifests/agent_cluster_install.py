@@ -9,6 +9,7 @@ from ...releases import ReleaseProfile
 from .. import check, gojson
 from ..errors import FieldErrors
 from ..install_config import cidr, platform_name, replicas
+from ..models import AgentConfig, Host, InstallConfig, Manifest, Meta
 from ..schema import decode_file
 from ..yamlio import dump
 from . import shapes
@@ -22,12 +23,12 @@ _ACI_STATUS = {"debugInfo": {"eventsURL": "", "logsURL": ""}, "progress": {"tota
 
 
 def agent_cluster_install(
-    config: dict[str, Any],
-    agent_config: dict[str, Any] | None,
-    hosts: list[dict[str, Any]],
+    config: InstallConfig,
+    agent_config: AgentConfig | None,
+    hosts: list[Host],
     version: str,
     profile: ReleaseProfile,
-) -> dict[str, Any]:
+) -> Manifest:
     """The AgentClusterInstall of an install-config with defaults filled in."""
     cluster, namespace = names(config)
     platform = platform_name(config)
@@ -74,19 +75,19 @@ def agent_cluster_install(
     if proxy:
         spec["proxy"] = proxy
     overrides = install_config_overrides(config, hosts, version, profile)
-    extra = {}
+    extra: Meta = {}
     if overrides:
         extra["annotations"] = {OVERRIDES: gojson.dumps(overrides)}
     return {
         "apiVersion": "extensions.hive.openshift.io/v1beta1", "kind": "AgentClusterInstall",
-        "metadata": metadata(cluster, namespace, profile, **extra), "spec": spec, "status": _ACI_STATUS,
+        "metadata": metadata(cluster, namespace, profile, extra), "spec": spec, "status": _ACI_STATUS,
     }  # fmt: skip
 
 
-def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> tuple[dict[str, Any], str]:
+def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> tuple[Manifest, str]:
     """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image."""
     name = f"{DIRECTORY}/agent-cluster-install.yaml"
-    aci: dict[str, Any] = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
+    aci: Manifest = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
     spec = aci.setdefault("spec", {})
     spec["platformType"] = PLATFORMS.get(spec.get("platformType", ""), spec.get("platformType", ""))
     networking = spec.setdefault("networking", {})
@@ -106,7 +107,7 @@ def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> 
     return aci, dump(aci)
 
 
-def check_agent_cluster_install(aci: dict[str, Any], profile: ReleaseProfile) -> None:
+def check_agent_cluster_install(aci: Manifest, profile: ReleaseProfile) -> None:
     """Raise `InstallerError` when the manifest, from wherever, contradicts itself."""
     spec = aci.get("spec", {})
     networking = spec.get("networking", {})

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...releases import ReleaseProfile
 from ..errors import FieldErrors
+from ..models import Host, InstallConfig, Manifest
 from ..schema import decode_file
 from ..shapes import FENCING as FENCING_FIELDS
 from ..yamlio import dump
@@ -15,7 +16,7 @@ from .meta import DIRECTORY, metadata, names
 FENCING = "fencing-credentials.yaml"
 
 
-def cluster_deployment(config: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
+def cluster_deployment(config: InstallConfig, profile: ReleaseProfile) -> Manifest:
     """The ClusterDeployment."""
     cluster, namespace = names(config)
     return {
@@ -37,9 +38,7 @@ def cluster_deployment(config: dict[str, Any], profile: ReleaseProfile) -> dict[
     }  # fmt: skip
 
 
-def cluster_image_set(
-    config: dict[str, Any] | None, release: str, version: str, profile: ReleaseProfile
-) -> dict[str, Any]:
+def cluster_image_set(config: InstallConfig | None, release: str, version: str, profile: ReleaseProfile) -> Manifest:
     """The ClusterImageSet of the installer's own release."""
     return {
         "apiVersion": "hive.openshift.io/v1", "kind": "ClusterImageSet",
@@ -48,9 +47,9 @@ def cluster_image_set(
     }  # fmt: skip
 
 
-def load_cluster_image_set(text: str, release: str) -> dict[str, Any]:
+def load_cluster_image_set(text: str, release: str) -> Manifest:
     """Read cluster-image-set.yaml; it must name the release that this image is for."""
-    found: dict[str, Any] = decode_file(text, f"{DIRECTORY}/cluster-image-set.yaml", shapes.CLUSTER_IMAGE_SET)
+    found: Manifest = decode_file(text, f"{DIRECTORY}/cluster-image-set.yaml", shapes.CLUSTER_IMAGE_SET)
     given = found.get("spec", {}).get("releaseImage", "")
     errors = FieldErrors()
     if given != release:
@@ -59,9 +58,9 @@ def load_cluster_image_set(text: str, release: str) -> dict[str, Any]:
     return found
 
 
-def load_cluster_deployment(text: str) -> dict[str, Any]:
+def load_cluster_deployment(text: str) -> Manifest:
     """Read cluster-deployment.yaml."""
-    found: dict[str, Any] = decode_file(text, f"{DIRECTORY}/cluster-deployment.yaml", shapes.CLUSTER_DEPLOYMENT)
+    found: Manifest = decode_file(text, f"{DIRECTORY}/cluster-deployment.yaml", shapes.CLUSTER_DEPLOYMENT)
     return found
 
 
@@ -71,7 +70,7 @@ def load_fencing_credentials(text: str) -> dict[str, str]:
     return {"": text}
 
 
-def fencing_credentials(config: dict[str, Any], hosts: list[dict[str, Any]]) -> dict[str, str]:
+def fencing_credentials(config: InstallConfig, hosts: list[Host]) -> dict[str, str]:
     """fencing-credentials.yaml of two nodes with fencing, by the number of the host that it is for.
 
     Credentials for a MAC address are their host's; "" has those that name a host, which the service matches.
