@@ -12,13 +12,20 @@ from .models import AgentConfig, Host
 
 
 def of_agent_config(config: AgentConfig) -> list[str]:
-    """About agent-config.yaml by itself."""
+    """About agent-config.yaml by itself.
+
+    Returns a warning when `kind` is something else than AgentConfig.
+    """
     kind = config.get("kind") or "AgentConfig"
     return [] if kind == "AgentConfig" else [f'{FILENAME}: kind is "{kind}", not AgentConfig']
 
 
 def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
-    """About the hosts together: names, static addresses, and who has the rendezvous IP when all of `expected` hosts are static."""
+    """About the hosts together: names, static addresses, and the rendezvous IP.
+
+    rendezvous: the rendezvous IP, "" when agent-config has none; expected: replicas of all roles. An address that no
+    host has is reported when all of the expected hosts are static.
+    """
     said = []
     names: dict[str, int] = {}
     addresses: dict[str, int] = {}
@@ -42,7 +49,10 @@ def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
 
 
 def of_pull_secret(text: str) -> list[str]:
-    """About a pull secret that is valid: entries that no registry will take. Values are not shown."""
+    """About a pull secret that is valid: entries that no registry will take. Values are not shown.
+
+    An `auth` must be base64 text; entries without one are not looked at.
+    """
     try:
         auths = load_json(text, name="pullSecret")["auths"]
     except (ValueError, KeyError, TypeError):

@@ -106,7 +106,10 @@ def load_agent_config(text: str, log: Log) -> AgentConfig:
 
 
 def check_unconfigured(config: AgentConfig) -> None:
-    """Raise `InstallerError` when `config` has more than `unconfigured-ignition` takes: a rendezvousIP."""
+    """Raise `InstallerError` when `config` has more than a rendezvousIP, all that `unconfigured-ignition` takes.
+
+    The text names the first field that is too much: hosts, additionalNTPSources, bootArtifactsBaseURL or minimalISO.
+    """
     start = f"{FILENAME} for unconfigured-ignition workflow must not"
     if config.get("hosts"):
         raise InstallerError(f"{start} contain hosts. Hosts configuration should be provided via nmstateconfig.yaml")
@@ -228,7 +231,10 @@ def _check_host(host: Host, path: str, roles: list[str], macs: set[str], rendezv
 
 
 def static_ips(state: object) -> list[str]:
-    """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each."""
+    """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each.
+
+    state: the document as parsed, of any type; what has not the form of an nmstate document is passed over.
+    """
     found = []
     for nic in (state or {}).get("interfaces") or [] if isinstance(state, dict) else []:
         for family in ("ipv4", "ipv6"):
@@ -264,7 +270,11 @@ def rendezvous_ip(config: AgentConfig | None, hosts: list[Host], nmstate_configs
 
 
 def check_host_counts(hosts: list[Host], replicas: dict[str, int], log: Log) -> None:
-    """Compare hosts with `replicas` ({master, arbiter, worker}): more is an error, fewer a warning."""
+    """Compare hosts with `replicas` ({master, arbiter, worker}): more is an error, fewer a warning.
+
+    Hosts without a role fill up masters, then arbiters, and count as workers after that. No hosts at all are right.
+    Raises `InstallerError` for the first role that has too many.
+    """
     if not hosts:
         return
     counts = {role: sum(host.get("role") == role for host in hosts) for role in ("master", "arbiter", "worker")}

@@ -171,7 +171,10 @@ def _load_password(_build: Build, texts: Texts) -> dict[str, str] | None:
 
 
 def signers_of(build: Build) -> dict[str, dict[str, str]]:
-    """The four signers by name."""
+    """The four signers by name.
+
+    Each is {"key", "crt"} in PEM, under its name in `credentials.SIGNERS`. They must have been fetched.
+    """
     return {name: build[f"Certificate ({name})"] for name in credentials.SIGNERS}
 
 

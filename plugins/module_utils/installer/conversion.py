@@ -17,7 +17,11 @@ _LEGACY = ("vCenter", "username", "password", *_LEGACY_TOPOLOGY)
 
 
 def upconvert(config: InstallConfig, platform: str, log: Log) -> None:
-    """Bring a decoded install-config to v1, in place; `platform` is the one that counts. Raises `InstallerError`."""
+    """Bring a decoded install-config to v1, in place.
+
+    platform: the one that is set, "" for none; its section and `networking` get the fields of today. Old forms of
+    vSphere are logged as deprecated. Raises `InstallerError` with the first thing that cannot be converted.
+    """
     errors = FieldErrors()
     version = config.get("apiVersion", "")
     if not version:

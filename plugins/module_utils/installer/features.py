@@ -40,7 +40,10 @@ def protected(gate: str) -> str:
 
 
 def enabled(config: InstallConfig, profile: ReleaseProfile, gate: str) -> bool:
-    """Return whether `gate` is on with this feature set and release."""
+    """Return whether `gate` is on with this feature set and release.
+
+    A valid `featureGates` entry decides, the last one first; without one, the release's default or the feature set.
+    """
     for entry in reversed(config.get("featureGates") or []):
         name, __, value = entry.partition("=")
         if name == gate and _BOOLEAN.fullmatch(value):
@@ -70,7 +73,10 @@ def _protected_fields(config: InstallConfig, profile: ReleaseProfile) -> Iterato
 
 
 def validate(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
-    """Check everything of this module's title."""
+    """Check feature set and gates, fields that a gate protects, capabilities, CPU partitioning and OS image stream.
+
+    config: an install-config with defaults. Problems are added to `errors` with the texts of the installer.
+    """
     chosen = config.get("featureSet", "")
     if chosen == "OKD":
         errors.forbidden("featureSet", "OKD featureset is not supported on OpenShift clusters")
@@ -104,7 +110,10 @@ def validate(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors
 
 
 def capability_names(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check that the capabilities and their set exist."""
+    """Check that the capabilities and their set exist.
+
+    The names are those of openshift/api (`config/v1`); a baseline that is not given is vCurrent.
+    """
     capabilities = config.get("capabilities") or {}
     baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
     if baseline not in _ADDED:

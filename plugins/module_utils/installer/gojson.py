@@ -22,7 +22,11 @@ class JsonError(ValueError):
 
 
 def loads(text: str) -> Any:
-    """Parse one JSON value. Raises `JsonError`."""
+    """Parse one JSON value.
+
+    Raises `JsonError` with encoding/json's message, also for depths and numbers of values beyond the limits of
+    `documents`.
+    """
     try:
         return load_json(text, name="JSON")
     except DocumentError as error:
@@ -50,7 +54,10 @@ def dumps(value: object, *, indent: bool = False) -> str:
 
 
 def kind(value: object) -> str:
-    """What an error calls the value."""
+    """What an error calls the value.
+
+    One of encoding/json's words: null, bool, number, string, array, object.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -37,12 +37,20 @@ _ENABLED = (
 
 
 def missing_infra_env() -> Any:
-    """The InfraEnv manifest can't be made up without a cluster."""
+    """The InfraEnv manifest can't be made up without a cluster.
+
+    Always raises `InstallerError`, with upstream's text.
+    """
     raise InstallerError("configuration file not found: cluster-manifests/infraenv.yaml")
 
 
 def install(build: Build) -> dict[str, Any]:
-    """The live config of a cluster's hosts: {"Config", "RendezvousIP", "CPUArch", "Minimal"}."""
+    """The live config of a cluster's hosts: {"Config", "RendezvousIP", "CPUArch", "Minimal"}.
+
+    Config: the Ignition document; RendezvousIP: the address of node zero; CPUArch: RPM's name of the architecture;
+    Minimal: whether the image is to fetch its root file system. Raises `InstallerError`, for example without a
+    rendezvous IP.
+    """
     infra = build["InfraEnv Config"]["Config"]
     aci = build["AgentClusterInstall Config"]["Config"]
     deployment = build["ClusterDeployment Config"]["Config"]["spec"]
@@ -106,7 +114,11 @@ def _warn_of_rendezvous(build: Build, ip: str) -> None:
 
 
 def unconfigured(build: Build) -> dict[str, Any]:
-    """The live config of hosts that get their cluster later, from a config image or from users."""
+    """The live config of hosts that get their cluster later, from a config image or from users.
+
+    Returns {"Config": Ignition document, "CPUArch": RPM's name of the architecture}. Raises `InstallerError` for
+    agent-config fields that this image cannot use, and for `--interactive` with a release that lacks it.
+    """
     settings: AgentConfig = (build["Agent Config"] or {}).get("Config") or AgentConfig()
     if settings:
         if build.profile.unconfigured_from_install_config:

@@ -74,7 +74,11 @@ def hosts(build: Build) -> list[Host]:
 
 
 def load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
-    """Each YAML document as a file of its own: <name>-<number>.<extension>; the last one ends without a newline."""
+    """Each YAML document as a file of its own: <name>-<number>.<extension>; the last one ends without a newline.
+
+    texts: file name -> content of `openshift/*`; other extensions than yaml and yml are passed over. Raises
+    `InstallerError` for a file that is not YAML.
+    """
     found: dict[str, str] = {}
     for name, data in texts.items():
         path = PurePosixPath(name)

@@ -48,7 +48,11 @@ def parse(text: str, log: Log, *, lenient: bool = False) -> InstallConfig:
 
 
 def set_defaults(config: InstallConfig, profile: ReleaseProfile, version: str) -> None:
-    """Fill in what was left out, in place."""
+    """Fill in what was left out, in place.
+
+    version: that of the release, for its OS image stream. VIPs of baremetal are looked up in DNS, with five seconds for
+    each. The defaults are those of the installer's pkg/types/defaults.
+    """
     networking = config.setdefault("networking", {})
     networking.setdefault("networkType", "OVNKubernetes")
     if not networking.get("machineNetwork"):
@@ -88,7 +92,10 @@ def set_defaults(config: InstallConfig, profile: ReleaseProfile, version: str) -
 
 
 def default_stream(version: str) -> str:
-    """The OS image stream that a release installs when none is asked for."""
+    """The OS image stream that a release installs when none is asked for.
+
+    version: as `4.21.3`; from 5 on it is rhel-10.
+    """
     major = version.lstrip("v").partition(".")[0]
     return "rhel-10" if major.isdigit() and int(major) >= 5 else "rhel-9"
 
@@ -135,12 +142,18 @@ def _lookup(name: str, seconds: float = 5.0) -> str:
 
 
 def platform_name(config: InstallConfig) -> str:
-    """The platform that is set; "" when none is."""
+    """The platform that is set; "" when none is.
+
+    A section that is null counts as not set; of several the first one counts.
+    """
     return next((name for name, value in config.get("platform", {}).items() if value is not None), "")
 
 
 def replicas(config: InstallConfig) -> dict[str, int]:
-    """Replicas by role: master, arbiter, worker."""
+    """Replicas by role: master, arbiter, worker.
+
+    config: an install-config with defaults. Workers are those of all compute pools together.
+    """
     return {
         "master": config["controlPlane"].get("replicas", 0),
         "arbiter": (config.get("arbiter") or {}).get("replicas", 0),
@@ -149,7 +162,10 @@ def replicas(config: InstallConfig) -> dict[str, int]:
 
 
 def machine_network_of(config: InstallConfig, ip: str) -> str:
-    """The machine network that `ip` belongs to, as CIDR text; "" when none."""
+    """The machine network that `ip` belongs to, as CIDR text; "" when none.
+
+    ip: a valid address. The text is as `cidr` returns it.
+    """
     for entry in config["networking"]["machineNetwork"]:
         net = check.network(entry.get("cidr"))
         if net is not None and ipaddress.ip_address(ip) in net:
@@ -158,6 +174,9 @@ def machine_network_of(config: InstallConfig, ip: str) -> str:
 
 
 def cidr(text: str) -> str:
-    """A CIDR as Go prints it: host bits are masked, IPv6 is compressed."""
+    """A CIDR as Go prints it: host bits are masked, IPv6 is compressed.
+
+    What is not a CIDR comes back as it is.
+    """
     net = check.network(text)
     return str(net) if net is not None else text

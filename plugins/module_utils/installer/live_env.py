@@ -51,7 +51,11 @@ INTERACTIVE_ENV = "\n".join(
 
 
 def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
-    """rendezvous-host.env: where node zero is and the tokens to talk to it."""
+    """rendezvous-host.env: where node zero is and the tokens to talk to it.
+
+    ip: the address of node zero; tokens: as `credentials.tokens` returns them. Which names it has depends on the
+    release's way to authenticate; those that begin with AIUI are for releases with the web interface.
+    """
     host = in_url(ip)
     values = {
         "NODE_ZERO_IP": ip,
@@ -150,7 +154,10 @@ def _release_images(release: str, arch: str, version: str) -> str:
 
 
 def add_common(build: Build, config: Config, data: Section, registries: list[Mirrored] | None) -> None:
-    """The text assets, and the environment of the assisted service; registries: None when the mirrors come later."""
+    """Add the text assets, and the environment of the assisted service and of its OS images.
+
+    data: as `template_data` returns it; registries: the mirrors, None when they come later with a config image.
+    """
     absent = [*build.profile.files_absent, *(() if registries is None else (RENDEZVOUS_TEMPLATE,))]
     add_files(config, build.options.assets, data, absent)
     tokens = data["tokens"]

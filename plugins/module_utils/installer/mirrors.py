@@ -31,7 +31,10 @@ unqualified-search-registries = []
 
 
 def merge(sources: Iterable[ImageSource]) -> list[dict[str, Any]]:
-    """Join image sources that share source and policy; mirrors keep their order, each stands once."""
+    """Join image sources that share source and policy; mirrors keep their order, each stands once.
+
+    Returns {"source", "sourcePolicy", "mirrors"} in the order of first mention.
+    """
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for source in sources:
         key = (source.get("source", ""), source.get("sourcePolicy", ""))
@@ -41,7 +44,11 @@ def merge(sources: Iterable[ImageSource]) -> list[dict[str, Any]]:
 
 
 def render(sources: list[ImageSource], *, blocked: bool) -> str:
-    """registries.conf for `imageDigestSources`; `blocked` is whether the release knows NeverContactSource."""
+    """registries.conf for `imageDigestSources`; `blocked` is whether the release knows NeverContactSource.
+
+    The format is that of containers-registries.conf(5), version 2, with the installer's indentation; without sources it
+    is DEFAULT.
+    """
     if not sources:
         return DEFAULT
     entries = [source for source in merge(sources) if source["mirrors"]]
@@ -57,7 +64,11 @@ def render(sources: list[ImageSource], *, blocked: bool) -> str:
 
 
 def parse(text: str) -> list[Mirrored]:
-    """The registries of a registries.conf as `{"source", "mirrors", "blocked"}`; entries without any mirror stay in."""
+    """The registries of a registries.conf as `{"source", "mirrors", "blocked"}`; entries without any mirror stay in.
+
+    `located` is whether an entry has a `location`; else `source` is its prefix. Raises `InstallerError` for text that
+    is not TOML, and for values of other types.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -91,7 +102,10 @@ def _tables(data: Section, name: str) -> list[Section]:
 
 
 def mirrors_of(pullspec: str, registries: Iterable[ImageSource]) -> list[str]:
-    """Where else `pullspec` can be pulled from, best first: the longest matching source wins, ports and all."""
+    """Where else `pullspec` can be pulled from, best first: the longest matching source wins, ports and all.
+
+    registries: as `parse` returns them, or image sources. [] when no source matches.
+    """
     matching = [
         entry
         for entry in registries
@@ -104,5 +118,8 @@ def mirrors_of(pullspec: str, registries: Iterable[ImageSource]) -> list[str]:
 
 
 def public_registries(registries: Iterable[ImageSource]) -> str:
-    """PUBLIC_CONTAINER_REGISTRIES: the hosts of the mirrored sources, or quay.io without mirrors."""
+    """PUBLIC_CONTAINER_REGISTRIES: the hosts of the mirrored sources, or quay.io without mirrors.
+
+    A host has its port with it, and stands once.
+    """
     return ",".join(dict.fromkeys(entry["source"].partition("/")[0] for entry in registries)) or "quay.io"

@@ -41,7 +41,10 @@ class OvnConfig(TypedDict, total=False):
 
 
 class Networking(TypedDict, total=False):
-    """`networking`; the last four fields are of older forms, which `conversion` removes."""
+    """`networking`.
+
+    machineCIDR, type, serviceCIDR and clusterNetworks are of older forms, which `conversion` removes.
+    """
 
     networkType: str
     machineNetwork: list[NetworkEntry]
@@ -62,7 +65,10 @@ class Fencing(TypedDict, total=False):
 
 
 class Pool(TypedDict, total=False):
-    """A machine pool: `controlPlane`, `arbiter`, or one of `compute`."""
+    """A machine pool: `controlPlane`, `arbiter`, or one of `compute`.
+
+    `set_defaults` fills in replicas, hyperthreading and architecture (Go's name of it).
+    """
 
     name: str
     replicas: int
@@ -103,7 +109,10 @@ class BootstrapInPlace(TypedDict, total=False):
 
 
 class InstallConfig(TypedDict, total=False):
-    """install-config.yaml; `platform` has a section, or null, by the name of a platform."""
+    """install-config.yaml.
+
+    `platform` has a section, or null, by the name of a platform. `set_defaults` fills in networking, pools and publish.
+    """
 
     apiVersion: str
     kind: str
@@ -141,7 +150,10 @@ class Interface(TypedDict, total=False):
 
 
 class Host(TypedDict, total=False):
-    """A host of agent-config, or of the baremetal platform in that form; networkConfig is an nmstate document."""
+    """A host of agent-config, or of the baremetal platform in that form.
+
+    networkConfig is an nmstate document, which is read with care: users write anything there.
+    """
 
     hostname: str
     interfaces: list[Interface]
@@ -152,7 +164,10 @@ class Host(TypedDict, total=False):
 
 
 class AgentConfig(TypedDict, total=False):
-    """agent-config.yaml."""
+    """agent-config.yaml.
+
+    `load_agent_config` returns it; hosts have been decoded, but only `hosts_of` validates them.
+    """
 
     kind: str
     apiVersion: str
@@ -165,7 +180,10 @@ class AgentConfig(TypedDict, total=False):
 
 
 class Manifest(TypedDict, total=False):
-    """A ZTP manifest; what is in `spec` depends on the kind; a Secret has stringData in its place."""
+    """A ZTP manifest.
+
+    What is in `spec` depends on the kind; a Secret has stringData in its place.
+    """
 
     apiVersion: str
     kind: str

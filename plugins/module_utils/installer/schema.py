@@ -21,14 +21,20 @@ STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
 
 @dataclass(frozen=True)
 class Map:
-    """A free mapping of strings to `shape`."""
+    """A free mapping of strings to `shape`.
+
+    Keys come out as they are written; null values are dropped.
+    """
 
     shape: Any
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A Go struct: its name, its fields in order, and its package; errors mention name and package."""
+    """A Go struct: its name, its fields in order, and its package; errors mention name and package.
+
+    fields: name as in the document -> shape; package: what precedes the name in messages, as in `types.InstallConfig`.
+    """
 
     name: str
     fields: dict[str, Any]
@@ -55,7 +61,10 @@ def decode(
     strict: bool = True,
     unknown: list[str] | None = None,
 ) -> Any:
-    """Decode an already parsed document; see `decode_file`."""
+    """Decode an already parsed document; see `decode_file`.
+
+    value, position: as `yamlio.load` returns them; null counts as an empty document.
+    """
     errors: list[str] = []
     strays: list[str] = []
     result = _decode({} if value is None else value, shape, (), (shape.name, ""), position, errors, strays)
@@ -177,7 +186,10 @@ def _decode(
 
 
 def ordered(value: object, shape: Any) -> Any:
-    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last."""
+    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last.
+
+    Structs in lists are ordered, too; maps stay as they are.
+    """
     if isinstance(shape, Struct) and isinstance(value, dict):
         known = {name: ordered(value[name], inner) for name, inner in shape.fields.items() if name in value}
         return known | {name: item for name, item in value.items() if name not in known}

@@ -20,11 +20,17 @@ OWN = "agentlab"
 
 
 class StateError(InstallerError):
-    """The state file is missing or lacks what was asked for."""
+    """The state file is missing or lacks what was asked for.
+
+    The text names the file, or the directory that has none.
+    """
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse."""
+    """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse.
+
+    Keys are the assets' (Go types such as `*image.Ignition`), and `agentlab` for what upstream has not.
+    """
     path = directory / FILENAME
     where = f'failed to create asset store: failed to unmarshal state file "{path}"'
     try:
@@ -41,7 +47,10 @@ def load(directory: Path) -> dict[str, Any]:
 
 
 def save(directory: Path, state: Mapping[str, object]) -> None:
-    """Write the state (0600: it holds keys and tokens)."""
+    """Write the state (0600: it holds keys and tokens).
+
+    The file is replaced at once: after a crash there is the old state or the new one.
+    """
     write_atomic(directory / FILENAME, json.dumps(state).encode(), 0o600)
 
 
@@ -60,7 +69,11 @@ class WaitFor(NamedTuple):
 
 
 def load_wait_for(directory: Path) -> WaitFor:
-    """Read what `wait-for` needs of an installation's directory, ours or one of `openshift-install agent`. Raises `StateError`."""
+    """Read what `wait-for` needs of an installation's directory.
+
+    It may be ours or one of `openshift-install agent`. Raises `StateError` without a rendezvous IP, or without the
+    token that the release's service requires.
+    """
     nothing = "both AgentConfig and NMStateConfig are empty"
     if not directory.is_dir():
         raise StateError(f"{nothing}: {directory}: no such directory")

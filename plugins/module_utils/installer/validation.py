@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 def validate(config: InstallConfig, build: Build) -> None:
-    """Raise `InstallerError` with everything that is wrong in an install-config with defaults; warn of what is ignored."""
+    """Raise `InstallerError` with everything that is wrong in an install-config; warn of what is ignored.
+
+    config: with defaults; Nutanix' VIPs are put into order in it. The order of the rules is upstream's, since it is
+    that of the errors in the message.
+    """
     errors = FieldErrors()
     profile = build.profile
     check_general(config, errors)

@@ -29,7 +29,11 @@ def agent_cluster_install(
     version: str,
     profile: ReleaseProfile,
 ) -> Manifest:
-    """The AgentClusterInstall of an install-config with defaults filled in."""
+    """The AgentClusterInstall of an install-config with defaults filled in.
+
+    hosts: those of agent-config or install-config, whose BMCs travel in the overrides; version: that of the release,
+    which `imageSetRef` names.
+    """
     cluster, namespace = names(config)
     platform = platform_name(config)
     section = config["platform"][platform] or {}
@@ -85,7 +89,11 @@ def agent_cluster_install(
 
 
 def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> tuple[Manifest, str]:
-    """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image."""
+    """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image.
+
+    The network type defaults to OVNKubernetes, which is logged. The text has what Go prints for empty fields. Raises
+    `InstallerError` for wrong fields.
+    """
     name = f"{DIRECTORY}/agent-cluster-install.yaml"
     aci: Manifest = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
     spec = aci.setdefault("spec", {})
@@ -108,7 +116,11 @@ def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> 
 
 
 def check_agent_cluster_install(aci: Manifest, profile: ReleaseProfile) -> None:
-    """Raise `InstallerError` when the manifest, from wherever, contradicts itself."""
+    """Raise `InstallerError` when the manifest, from wherever, contradicts itself.
+
+    Network type against address families and prefixes, platform against networking, disk encryption: in this order, and
+    the first of the three that has errors raises them.
+    """
     spec = aci.get("spec", {})
     networking = spec.get("networking", {})
     errors = FieldErrors()

@@ -17,7 +17,10 @@ FENCING = "fencing-credentials.yaml"
 
 
 def cluster_deployment(config: InstallConfig, profile: ReleaseProfile) -> Manifest:
-    """The ClusterDeployment."""
+    """The ClusterDeployment.
+
+    config: an install-config with defaults. It refers to the AgentClusterInstall and the pull secret by name.
+    """
     cluster, namespace = names(config)
     return {
         "apiVersion": "hive.openshift.io/v1", "kind": "ClusterDeployment",
@@ -39,7 +42,10 @@ def cluster_deployment(config: InstallConfig, profile: ReleaseProfile) -> Manife
 
 
 def cluster_image_set(config: InstallConfig | None, release: str, version: str, profile: ReleaseProfile) -> Manifest:
-    """The ClusterImageSet of the installer's own release."""
+    """The ClusterImageSet of the installer's own release.
+
+    release: its pullspec; version: as in the name, `openshift-VERSION`; config: for the namespace alone.
+    """
     return {
         "apiVersion": "hive.openshift.io/v1", "kind": "ClusterImageSet",
         "metadata": metadata(f"openshift-{version}", names(config)[1], profile),
@@ -48,7 +54,10 @@ def cluster_image_set(config: InstallConfig | None, release: str, version: str, 
 
 
 def load_cluster_image_set(text: str, release: str) -> Manifest:
-    """Read cluster-image-set.yaml; it must name the release that this image is for."""
+    """Read cluster-image-set.yaml; it must name the release that this image is for.
+
+    release: the pullspec that `spec.releaseImage` must be. Raises `InstallerError` for another, and for wrong fields.
+    """
     found: Manifest = decode_file(text, f"{DIRECTORY}/cluster-image-set.yaml", shapes.CLUSTER_IMAGE_SET)
     given = found.get("spec", {}).get("releaseImage", "")
     errors = FieldErrors()
@@ -59,13 +68,19 @@ def load_cluster_image_set(text: str, release: str) -> Manifest:
 
 
 def load_cluster_deployment(text: str) -> Manifest:
-    """Read cluster-deployment.yaml."""
+    """Read cluster-deployment.yaml.
+
+    Returns the manifest as decoded. Raises `InstallerError` for unknown fields and wrong types.
+    """
     found: Manifest = decode_file(text, f"{DIRECTORY}/cluster-deployment.yaml", shapes.CLUSTER_DEPLOYMENT)
     return found
 
 
 def load_fencing_credentials(text: str) -> dict[str, str]:
-    """Return fencing-credentials.yaml as the user wrote it: it is for all hosts, and passed on unchanged."""
+    """Return fencing-credentials.yaml as the user wrote it: it is for all hosts, and passed on unchanged.
+
+    Returns {"": text}, as `fencing_credentials` does for hosts by name. Raises `InstallerError` for wrong fields.
+    """
     decode_file(text, FENCING, FENCING_FIELDS)
     return {"": text}
 

@@ -16,7 +16,10 @@ ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s
 
 
 def infra_env(config: InstallConfig, agent_config: AgentConfig | None, profile: ReleaseProfile) -> Manifest:
-    """The InfraEnv of an install-config with defaults filled in."""
+    """The InfraEnv of an install-config with defaults filled in.
+
+    NTP sources are those of agent-config, or else of the baremetal platform; a proxy gets the machine network as well.
+    """
     cluster, namespace = names(config)
     spec: dict[str, Any] = {
         "clusterRef": {"name": cluster, "namespace": namespace},
@@ -49,7 +52,10 @@ def infra_env(config: InstallConfig, agent_config: AgentConfig | None, profile: 
 
 
 def complete_infra_env(found: Manifest, profile: ReleaseProfile) -> Manifest:
-    """Add what Go's zero values print."""
+    """Add what Go's zero values print.
+
+    found is changed in place and returned. Which empty fields there are depends on the release.
+    """
     if profile.creation_timestamp:
         found.setdefault("metadata", {}).setdefault("creationTimestamp", None)
     found.setdefault("spec", {}).setdefault("ipxeScriptType", "")
@@ -62,7 +68,10 @@ def complete_infra_env(found: Manifest, profile: ReleaseProfile) -> Manifest:
 
 
 def load_infra_env(text: str) -> Manifest:
-    """Read infraenv.yaml; Go's architecture names become RPM's."""
+    """Read infraenv.yaml; Go's architecture names become RPM's.
+
+    Raises `InstallerError` for an unknown architecture, unknown fields and wrong types.
+    """
     found: Manifest = decode_file(text, f"{DIRECTORY}/infraenv.yaml", shapes.INFRA_ENV)
     spec = found.setdefault("spec", {})
     arch = spec.get("cpuArchitecture", "")
@@ -75,7 +84,10 @@ def load_infra_env(text: str) -> Manifest:
 
 
 def nmstate_configs(config: InstallConfig | None, hosts: list[Host], profile: ReleaseProfile) -> list[Manifest]:
-    """One NMStateConfig for each host that has a networkConfig."""
+    """One NMStateConfig for each host that has a networkConfig.
+
+    Names are the cluster's with the host's number, from 0; the label is the one that the InfraEnv selects by.
+    """
     cluster, namespace = names(config)
     found: list[Manifest] = []
     for index, host in enumerate(hosts):
@@ -103,7 +115,10 @@ def dump_nmstate_configs(configs: list[Manifest]) -> str:
 
 
 def load_nmstate_configs(text: str) -> list[Manifest]:
-    """Read the documents of nmstateconfig.yaml; unknown fields are let pass."""
+    """Read the documents of nmstateconfig.yaml; unknown fields are let pass.
+
+    Raises `InstallerError` for text that is not YAML, wrong types, and a document without labels.
+    """
     name = f"{DIRECTORY}/nmstateconfig.yaml"
     try:
         found = [
@@ -121,7 +136,10 @@ def load_nmstate_configs(text: str) -> list[Manifest]:
 
 
 def check_labels(infra: Manifest, configs: list[Manifest]) -> None:
-    """Every NMStateConfig must carry the labels that the InfraEnv selects by."""
+    """Every NMStateConfig must carry the labels that the InfraEnv selects by.
+
+    Raises `InstallerError` with each that has others; labels are printed as Go prints a map.
+    """
     selector = infra["spec"].get("nmStateConfigLabelSelector", {}).get("matchLabels") or {}
     errors = FieldErrors()
 

@@ -21,7 +21,10 @@ def metadata(name: str, namespace: str, profile: ReleaseProfile, extra: Meta | N
 
 
 def names(install_config: InstallConfig | None) -> tuple[str, str]:
-    """Cluster name and namespace."""
+    """Cluster name and namespace.
+
+    Without an install-config, or a name in it: `agent-cluster` and "".
+    """
     meta = (install_config or {}).get("metadata", {})
     return meta.get("name") or DEFAULT_NAME, meta.get("namespace", "")
 
@@ -29,7 +32,10 @@ def names(install_config: InstallConfig | None) -> tuple[str, str]:
 def proxy_of(
     install_config: InstallConfig, agent_config: AgentConfig | None, profile: ReleaseProfile
 ) -> dict[str, str]:
-    """The proxy settings; noProxy gets the machine network of the rendezvous IP."""
+    """The proxy settings; noProxy gets the machine network of the rendezvous IP.
+
+    Keys: httpProxy, httpsProxy, noProxy; only those with a value. Which releases add the network is in their profile.
+    """
     proxy = {key: value for key, value in (install_config.get("proxy") or {}).items() if value}
     ip = (agent_config or {}).get("rendezvousIP", "")
     if profile.no_proxy_machine_network and ip and (proxy.get("httpProxy") or proxy.get("httpsProxy")):

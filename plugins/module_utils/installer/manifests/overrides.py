@@ -18,7 +18,11 @@ OVERRIDES = "agent-install.openshift.io/install-config-overrides"
 def install_config_overrides(
     config: InstallConfig, hosts: list[Host], version: str, profile: ReleaseProfile
 ) -> dict[str, Any]:
-    """What the assisted service doesn't model and so travels as an annotation; {} when there is none."""
+    """What the assisted service doesn't model and so travels as an annotation; {} when there is none.
+
+    hosts: for their BMCs; version: of the release, for its OS image stream. Keys are install-config's; their order is
+    that of the annotation's JSON.
+    """
     found: dict[str, Any] = {}
     if config.get("fips"):
         found["fips"] = True
@@ -107,7 +111,10 @@ _PLATFORM_OVERRIDES: dict[str, Any] = {
 
 
 def overrides_of(aci: Manifest | None) -> dict[str, Any]:
-    """The parsed overrides annotation; {} without one. Raises `InstallerError` when it is not a JSON object."""
+    """The parsed overrides annotation; {} without one. Raises `InstallerError` when it is not a JSON object.
+
+    aci: the AgentClusterInstall, made or loaded. JSON that is not an object counts as none.
+    """
     text = ((aci or {}).get("metadata", {}).get("annotations") or {}).get(OVERRIDES)
     if not text:
         return {}

@@ -18,7 +18,10 @@ def _normal(text: str) -> str:
 
 
 def pull_secret(install_config: InstallConfig, profile: ReleaseProfile) -> Manifest:
-    """The Secret that holds the pull secret, in normal form."""
+    """The Secret that holds the pull secret, in normal form.
+
+    Its name is the cluster's with `-pull-secret`; the secret is in stringData under `.dockerconfigjson`.
+    """
     cluster, namespace = names(install_config)
     return {
         "apiVersion": "v1", "kind": "Secret", "metadata": metadata(f"{cluster}-pull-secret", namespace, profile),
@@ -27,7 +30,10 @@ def pull_secret(install_config: InstallConfig, profile: ReleaseProfile) -> Manif
 
 
 def load_pull_secret(text: str, profile: ReleaseProfile) -> Manifest:
-    """Read pull-secret.yaml; only stringData counts, and its JSON comes out in normal form."""
+    """Read pull-secret.yaml; only stringData counts, and its JSON comes out in normal form.
+
+    Raises `InstallerError` when `.dockerconfigjson` is absent or not a pull secret; its text never shows the value.
+    """
     secret: Manifest = decode_file(text, f"{DIRECTORY}/pull-secret.yaml", shapes.SECRET)
     errors = FieldErrors()
     data = secret.get("stringData") or {}

@@ -64,7 +64,10 @@ def check_pull_secret_field(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_publish(config: InstallConfig, errors: FieldErrors) -> None:
-    """What a known strategy needs."""
+    """Check what a known strategy needs.
+
+    `sources.check_image_sources` reports strategies that are not known.
+    """
     publish, platform = config["publish"], platform_name(config)
     if publish == "Internal":
         errors.invalid("publish", publish, f'Internal publish strategy is not supported on "{platform}" platform')
@@ -86,7 +89,10 @@ def check_credentials_mode(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def ssh_key_type(text: str) -> str:
-    """The type of the first public key in authorized_keys text; "" when there is none."""
+    """The type of the first public key in authorized_keys text; "" when there is none.
+
+    text: lines of options, type, base64 and comment. A type counts only when the key itself repeats it.
+    """
     for line in text.splitlines():
         for kind, blob in pairwise(line.split()):
             if not re.fullmatch(r"(sk-)?(ssh|ecdsa)-[a-z0-9@.-]+", kind):

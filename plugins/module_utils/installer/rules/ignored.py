@@ -47,7 +47,10 @@ def _shown(field: str, value: object) -> str:
 
 
 def ignored(config: InstallConfig) -> Iterator[tuple[str, str]]:
-    """(level, text) for every field that is given and not used."""
+    """(level, text) for every field that is given and not used.
+
+    config: with defaults. level is `debug` or `warning`; a value that is the default is not reported. Pools come first.
+    """
     pools = [("controlPlane", config["controlPlane"])]
     pools = [*((f"compute[{index}]", pool) for index, pool in enumerate(config.get("compute", []))), *pools]
     for path, pool in pools:

@@ -130,7 +130,10 @@ def _touch(one: check.Network | None, other: check.Network | None) -> bool:
 
 
 def join_subnet(networking: Networking) -> str:
-    """OVN-Kubernetes' internal join subnet for IPv4, if it is given."""
+    """OVN-Kubernetes' internal join subnet for IPv4, if it is given.
+
+    networking: of an install-config; "" when it has none. The field is ovnKubernetesConfig.ipv4.internalJoinSubnet.
+    """
     found: str = ((networking.get("ovnKubernetesConfig") or {}).get("ipv4") or {}).get("internalJoinSubnet") or ""
     return found
 
@@ -204,7 +207,10 @@ def _host_prefix(networking: Networking, index: int, cluster: list[_Entry], erro
 
 
 def families_of(texts: Iterable[str]) -> list[int]:
-    """The IP versions of networks, each once, the first one's first."""
+    """The IP versions of networks, each once, the first one's first.
+
+    texts: CIDRs; others are passed over. [4, 6] is IPv4 before IPv6.
+    """
     return list(dict.fromkeys(net.version for net in map(check.network, texts) if net is not None))
 
 

@@ -17,7 +17,10 @@ _WITH_VIPS = ("baremetal", "vsphere", "nutanix")
 
 
 def check_platform(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check `platform` as for every way to install."""
+    """Check `platform` as for every way to install.
+
+    Exactly one must be given; its section, load balancer and DNS records are checked, with the installer's texts.
+    """
     given = [name for name, value in config["platform"].items() if value is not None]
     if not given:
         errors.invalid("platform", "", f"must specify one of the platforms ({', '.join(_KNOWN)})")
@@ -50,7 +53,10 @@ def check_platform(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_agent_section(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check what the agent-based installer wants of `platform` in addition."""
+    """Check what the agent-based installer wants of `platform` in addition.
+
+    That is the provisioning network of baremetal when a host has a BMC, and complete credentials of vSphere.
+    """
     platform = platform_name(config)
     section = config["platform"].get(platform) or {}
     if platform == "baremetal":
@@ -60,7 +66,10 @@ def check_agent_section(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_vips(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check the VIPs of a platform that has some; Nutanix' are put into order."""
+    """Check the VIPs of a platform that has some; Nutanix' are put into order.
+
+    API and ingress need one or two each, of different families, in a machine network unless the user has the balancer.
+    """
     platform = platform_name(config)
     if platform not in _WITH_VIPS:
         return

@@ -99,7 +99,10 @@ def _mixed_architecture(path: str, platform: str, control: str, compute: str, er
 
 
 def check_payload_architecture(config: InstallConfig, build: Build, errors: FieldErrors) -> None:
-    """A payload of one architecture serves nodes of that one."""
+    """Check that the nodes have the architecture of the payload.
+
+    A payload of several architectures takes all; one that cannot be read is warned of if the pools differ.
+    """
     pools = [("controlPlane", config["controlPlane"])]
     pools += [(f"compute[{index}]", pool) for index, pool in enumerate(config["compute"])]
     release = build.release_facts.get("architecture", "")

@@ -13,7 +13,10 @@ _CREDENTIALS = ("server", "user", "password", "datacenters")
 
 
 def has_credentials(center: Section) -> bool:
-    """Return whether any credential of a vCenter is given; then all of them must be."""
+    """Return whether any credential of a vCenter is given; then all of them must be.
+
+    center: an entry of `vcenters`; credentials are server, user, password and datacenters.
+    """
     return any(center.get(field) for field in _CREDENTIALS)
 
 
