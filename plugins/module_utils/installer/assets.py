@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,18 +38,19 @@ from .manifests.infra_env import (
 )
 from .manifests.meta import DIRECTORY
 from .manifests.pull_secret import load_pull_secret, pull_secret
-from .store import Asset
+from .models import InstallConfig
+from .store import Asset, Peek
 from .yamlio import dump
 
 SECRET = 0o600
 PUBLIC = 0o640
 
 
-def _has_install_config(peek: Any) -> bool:
+def _has_install_config(peek: Peek) -> bool:
     return peek("Install Config") is not None
 
 
-def _has_networks(peek: Any) -> bool:
+def _has_networks(peek: Peek) -> bool:
     config = (peek("Agent Config") or {}).get("Config", {})
     return peek("Install Config") is not None or any(
         host.get("networkConfig") is not None for host in config.get("hosts", [])
@@ -61,8 +63,8 @@ def _infra_env_file(build: Build) -> dict[str, Any]:
     return _made(infra_env(_needs_install_config(build), agent_settings(build), build.profile))
 
 
-def _needs_install_config(build: Build) -> dict[str, Any]:
-    found: dict[str, Any] | None = build["Install Config"]
+def _needs_install_config(build: Build) -> InstallConfig:
+    found: InstallConfig | None = build["Install Config"]
     if found is None:
         place = build.options.directory
         raise InstallerError(
@@ -86,7 +88,7 @@ def _load_aci(build: Build, texts: Texts) -> dict[str, Any]:
     return {"Config": aci, "File": text}
 
 
-def _made(value: dict[str, Any]) -> dict[str, Any]:
+def _made(value: Mapping[str, object]) -> dict[str, Any]:
     return {"Config": value, "File": dump(value)}
 
 
@@ -123,18 +125,18 @@ def _agent_manifests(build: Build) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _secret(value: dict[str, Any]) -> dict[str, Any]:
+def _secret(value: Mapping[str, object]) -> dict[str, Any]:
     return {**value, "File": dump(value)}
 
 
 def _file(name: str, mode: int = PUBLIC) -> Any:
-    def files(value: dict[str, Any]) -> dict[str, tuple[bytes, int]]:
+    def files(value: Mapping[str, str]) -> dict[str, tuple[bytes, int]]:
         return {name: (value["File"].encode(), mode)} if value["File"] else {}
 
     return files
 
 
-def _bundle_files(value: dict[str, Any]) -> dict[str, tuple[bytes, int]]:
+def _bundle_files(value: Mapping[str, str]) -> dict[str, tuple[bytes, int]]:
     return {mirrors.CA_FILENAME: (value["File"].encode(), PUBLIC)}
 
 
@@ -169,7 +171,10 @@ def _load_password(_build: Build, texts: Texts) -> dict[str, str] | None:
 
 
 def signers_of(build: Build) -> dict[str, dict[str, str]]:
-    """The four signers by name."""
+    """The four signers by name.
+
+    Each is {"key", "crt"} in PEM, under its name in `credentials.SIGNERS`. They must have been fetched.
+    """
     return {name: build[f"Certificate ({name})"] for name in credentials.SIGNERS}
 
 

@@ -17,7 +17,11 @@ from .errors import InstallerError
 
 
 def base_iso(build: Build) -> dict[str, str]:
-    """{"path", "identity"} of the live ISO to start from; path is "" when nothing may be fetched."""
+    """{"path", "identity"} of the live ISO to start from; path is "" when nothing may be fetched.
+
+    path: the file, "" in a dry run that would have to fetch it first; identity: what represents its content in an
+    image's fingerprint. An override for the architecture comes before the release payload. Raises `InstallerError`.
+    """
     arch = build["InfraEnv Config"]["Config"]["spec"].get("cpuArchitecture") or "x86_64"
     images = build.options.os_image
     override = images.get(arch) or images.get("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..ignition.config import Config, check
@@ -22,6 +23,7 @@ from .live_env import (
     rendezvous_env,
     template_data,
 )
+from .models import AgentConfig, Host, Manifest
 from .yamlio import dump
 
 _ENABLED = (
@@ -35,17 +37,25 @@ _ENABLED = (
 
 
 def missing_infra_env() -> Any:
-    """The InfraEnv manifest can't be made up without a cluster."""
+    """The InfraEnv manifest can't be made up without a cluster.
+
+    Always raises `InstallerError`, with upstream's text.
+    """
     raise InstallerError("configuration file not found: cluster-manifests/infraenv.yaml")
 
 
 def install(build: Build) -> dict[str, Any]:
-    """The live config of a cluster's hosts: {"Config", "RendezvousIP", "CPUArch", "Minimal"}."""
+    """The live config of a cluster's hosts: {"Config", "RendezvousIP", "CPUArch", "Minimal"}.
+
+    Config: the Ignition document; RendezvousIP: the address of node zero; CPUArch: RPM's name of the architecture;
+    Minimal: whether the image is to fetch its root file system. Raises `InstallerError`, for example without a
+    rendezvous IP.
+    """
     infra = build["InfraEnv Config"]["Config"]
     aci = build["AgentClusterInstall Config"]["Config"]
     deployment = build["ClusterDeployment Config"]["Config"]["spec"]
     agent = build["Agent Config"]
-    settings = (agent or {}).get("Config") or {}
+    settings: AgentConfig = (agent or {}).get("Config") or AgentConfig()
     hosts = build["Agent Hosts"]
     ip = agent_config.rendezvous_ip(settings, hosts, build["NMState Config"]["Config"])
     build.log.info(f"The rendezvous host IP (node0 IP) is {ip}")
@@ -104,8 +114,12 @@ def _warn_of_rendezvous(build: Build, ip: str) -> None:
 
 
 def unconfigured(build: Build) -> dict[str, Any]:
-    """The live config of hosts that get their cluster later, from a config image or from users."""
-    settings = (build["Agent Config"] or {}).get("Config") or {}
+    """The live config of hosts that get their cluster later, from a config image or from users.
+
+    Returns {"Config": Ignition document, "CPUArch": RPM's name of the architecture}. Raises `InstallerError` for
+    agent-config fields that this image cannot use, and for `--interactive` with a release that lacks it.
+    """
+    settings: AgentConfig = (build["Agent Config"] or {}).get("Config") or AgentConfig()
     if settings:
         if build.profile.unconfigured_from_install_config:
             settings = {}  # all that it has is in the manifests
@@ -158,13 +172,13 @@ def unconfigured(build: Build) -> dict[str, Any]:
     return _finished(config, {"CPUArch": data["arch"]})
 
 
-def _finished(config: Config, extra: dict[str, Any]) -> dict[str, Any]:
+def _finished(config: Config, extra: Mapping[str, object]) -> dict[str, Any]:
     document = config.to_dict()
     check(document)
     return {"Config": document, **extra}
 
 
-def _add_units(build: Build, config: Config, data: dict[str, Any], enabled: list[str]) -> None:
+def _add_units(build: Build, config: Config, data: Mapping[str, object], enabled: list[str]) -> None:
     disabled = build.profile.units_disabled
     add_units(
         config, build.options.assets, data, [name for name in enabled if name not in disabled],
@@ -181,7 +195,7 @@ def _add_networks(build: Build, config: Config, networks: list[dict[str, str]], 
         config.file("/usr/local/bin/pre-network-manager-config.sh", script.read_bytes(), 0o755)
 
 
-def _folders(hosts: list[dict[str, Any]]) -> list[str]:
+def _folders(hosts: list[Host]) -> list[str]:
     """Names of the hosts' folders: the host name, or `host-N`; with the number behind it when an earlier host has that name."""
     found: list[str] = []
     for index, host in enumerate(hosts):
@@ -192,7 +206,7 @@ def _folders(hosts: list[dict[str, Any]]) -> list[str]:
     return found
 
 
-def _add_hosts(config: Config, hosts: list[dict[str, Any]]) -> None:
+def _add_hosts(config: Config, hosts: list[Host]) -> None:
     for host, own in zip(hosts, _folders(hosts), strict=True):
         macs = [nic["macAddress"].lower() for nic in host["interfaces"]]
         name = host.get("hostname", "")
@@ -206,7 +220,7 @@ def _add_hosts(config: Config, hosts: list[dict[str, Any]]) -> None:
             config.file(f"{folder}/role", host["role"], 0o644)
 
 
-def _add_chrony(config: Config, infra: dict[str, Any]) -> None:
+def _add_chrony(config: Config, infra: Manifest) -> None:
     sources = infra["spec"].get("additionalNTPSources") or []
     if sources:
         lines = [*(f"server {source} iburst" for source in sources), "makestep 1.0 3", "rtcsync"]

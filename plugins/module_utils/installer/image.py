@@ -22,7 +22,10 @@ _FORMAT = 2
 
 
 def kernel_arguments(build: Build) -> list[str]:
-    """What the live system is booted with in addition."""
+    """What the live system is booted with in addition.
+
+    A serial console for the external platform `oci`, and `fips=1` when the cluster has that mode.
+    """
     aci = build["AgentClusterInstall Config"]["Config"]
     found = []
     if (aci["spec"].get("external") or {}).get("platformName") == "oci":
@@ -33,7 +36,11 @@ def kernel_arguments(build: Build) -> list[str]:
 
 
 def artifacts(build: Build) -> dict[str, Any]:
-    """All that an image is made of, and its fingerprint."""
+    """All that an image is made of, and its fingerprint.
+
+    Keys: arch, ignition (JSON text), kargs, base and agent_files ({"path", "identity"}), base_url, minimal, external,
+    rootfs_url, fingerprint. Images are written again only when the fingerprint is another, or a file was touched.
+    """
     aci = build["AgentClusterInstall Config"]["Config"]
     agent = (build["Agent Config"] or {}).get("Config")
     ignition = build["Agent Installer Ignition"]
@@ -125,7 +132,11 @@ def _record(build: Build, kind: str, fingerprint: str, paths: list[Path]) -> Non
 
 
 def agent_iso(build: Build) -> None:
-    """Write `agent.<arch>.iso`, and the rootfs of a minimal one."""
+    """Write `agent.<arch>.iso`, and the rootfs of a minimal one.
+
+    The rootfs is for `bootArtifactsBaseURL`, in `boot-artifacts/`; without that URL the minimal ISO fetches the
+    published one. An ISO that is up to date is left alone; a dry run only notes what would change.
+    """
     parts = build["Agent Installer Artifacts"]
     arch, directory = parts["arch"], build.options.directory
     target = directory / f"agent.{arch}.iso"
@@ -230,7 +241,11 @@ def published_rootfs(volume_id: str, arch: str) -> str:
 
 
 def pxe_files(build: Build) -> None:
-    """Write `boot-artifacts/agent.<arch>-{initrd.img,rootfs.img,vmlinuz}`, the iPXE script, and what s390x needs."""
+    """Write `boot-artifacts/agent.<arch>-{initrd.img,rootfs.img,vmlinuz}`, the iPXE script, and what s390x needs.
+
+    They go to `boot-artifacts/`, which is emptied first; the script needs `bootArtifactsBaseURL`. Files that are up to
+    date are left alone; a dry run only notes what would change.
+    """
     from ..coreos import cpio, pxe
     from ..coreos.iso import LiveIso
 

@@ -10,6 +10,7 @@ from ..documents import DocumentError, decoded
 from . import advice, agent_config, install_config, mirrors, pem, validation
 from .build import Build
 from .errors import InstallerError
+from .models import AgentConfig, Host, ImageSource, InstallConfig
 from .schema import ordered
 from .shapes import INSTALL_CONFIG
 from .yamlio import dump, load_all
@@ -32,11 +33,11 @@ def _decoded(data: bytes, name: str) -> str:
         ) from None
 
 
-def load_install_config(build: Build, texts: Texts) -> dict[str, Any]:
+def load_install_config(build: Build, texts: Texts) -> InstallConfig:
     config = install_config.parse(one_text(texts), build.log, lenient=build.options.lenient)
     build.hint = config
     install_config.set_defaults(config, build.profile, build.version)
-    result: dict[str, Any] = ordered(config, INSTALL_CONFIG)
+    result: InstallConfig = ordered(config, INSTALL_CONFIG)
     validation.validate(result, build)
     _advise(build, advice.of_pull_secret(result.get("pullSecret") or ""))
     return result
@@ -59,12 +60,12 @@ def load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
     return {"Config": config, "File": text}
 
 
-def agent_settings(build: Build) -> dict[str, Any] | None:
+def agent_settings(build: Build) -> AgentConfig | None:
     found = build["Agent Config"]
     return found["Config"] if found else None
 
 
-def hosts(build: Build) -> list[dict[str, Any]]:
+def hosts(build: Build) -> list[Host]:
     config, cluster = agent_settings(build), build["Install Config"]
     hosts = agent_config.hosts_of(config, cluster, build.profile, build.log)
     expected = sum(install_config.replicas(cluster).values()) if cluster else 0
@@ -73,7 +74,11 @@ def hosts(build: Build) -> list[dict[str, Any]]:
 
 
 def load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
-    """Each YAML document as a file of its own: <name>-<number>.<extension>; the last one ends without a newline."""
+    """Each YAML document as a file of its own: <name>-<number>.<extension>; the last one ends without a newline.
+
+    texts: file name -> content of `openshift/*`; other extensions than yaml and yml are passed over. Raises
+    `InstallerError` for a file that is not YAML.
+    """
     found: dict[str, str] = {}
     for name, data in texts.items():
         path = PurePosixPath(name)
@@ -90,7 +95,7 @@ def load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
     return found
 
 
-def _sources(config: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _sources(config: InstallConfig | None) -> list[ImageSource]:
     return (config or {}).get("imageDigestSources") or (config or {}).get("imageContentSources") or []
 
 
@@ -116,7 +121,9 @@ def load_registries(build: Build, texts: Texts) -> dict[str, Any]:
     if registries:
         if not all(entry["located"] for entry in registries):
             build.log.warning(f"Location key not found in {mirrors.FILENAME}")
-        if not mirrors.mirrors_of(build.release_image, [{**entry, "mirrors": [""]} for entry in registries]):
+        if not mirrors.mirrors_of(
+            build.release_image, [{"source": entry["source"], "mirrors": [""]} for entry in registries]
+        ):
             build.log.warning(
                 f"{mirrors.FILENAME} should have an entry matching the releaseImage {build.release_image}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..addresses import in_url
@@ -14,6 +15,7 @@ from . import mirrors
 from .build import Build
 from .errors import InstallerError
 from .hardware import requirements
+from .models import Manifest, Mirrored, Section
 
 ASSISTED = "/etc/assisted"
 _SHARE = "/usr/local/share/assisted-service"
@@ -49,7 +51,11 @@ INTERACTIVE_ENV = "\n".join(
 
 
 def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
-    """rendezvous-host.env: where node zero is and the tokens to talk to it."""
+    """rendezvous-host.env: where node zero is and the tokens to talk to it.
+
+    ip: the address of node zero; tokens: as `credentials.tokens` returns them. Which names it has depends on the
+    release's way to authenticate; those that begin with AIUI are for releases with the web interface.
+    """
     host = in_url(ip)
     values = {
         "NODE_ZERO_IP": ip,
@@ -72,8 +78,8 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
 
 def template_data(
     build: Build,
-    infra: dict[str, Any],
-    pull_secret: dict[str, Any],
+    infra: Manifest,
+    pull_secret: Manifest,
     release: str,
     *,
     mirrored: bool,
@@ -147,8 +153,11 @@ def _release_images(release: str, arch: str, version: str) -> str:
     return json.dumps([entry], separators=(",", ":"))
 
 
-def add_common(build: Build, config: Config, data: dict[str, Any], registries: list[dict[str, Any]] | None) -> None:
-    """The text assets, and the environment of the assisted service; registries: None when the mirrors come later."""
+def add_common(build: Build, config: Config, data: Section, registries: list[Mirrored] | None) -> None:
+    """Add the text assets, and the environment of the assisted service and of its OS images.
+
+    data: as `template_data` returns it; registries: the mirrors, None when they come later with a config image.
+    """
     absent = [*build.profile.files_absent, *(() if registries is None else (RENDEZVOUS_TEMPLATE,))]
     add_files(config, build.options.assets, data, absent)
     tokens = data["tokens"]
@@ -204,7 +213,7 @@ def add_common(build: Build, config: Config, data: dict[str, Any], registries: l
     )
 
 
-def add_counts(build: Build, config: Config, needs: dict[str, Any]) -> None:
+def add_counts(build: Build, config: Config, needs: Mapping[str, int]) -> None:
     counts = {"REQUIRED_MASTER_NODES": str(needs.get("controlPlaneAgents", 0))}
     if build.profile.arbiter_nodes:
         counts["REQUIRED_ARBITER_NODES"] = str(needs.get("arbiterAgents", 0))

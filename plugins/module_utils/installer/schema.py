@@ -21,14 +21,20 @@ STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
 
 @dataclass(frozen=True)
 class Map:
-    """A free mapping of strings to `shape`."""
+    """A free mapping of strings to `shape`.
+
+    Keys come out as they are written; null values are dropped.
+    """
 
     shape: Any
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A Go struct: its name, its fields in order, and its package; errors mention name and package."""
+    """A Go struct: its name, its fields in order, and its package; errors mention name and package.
+
+    fields: name as in the document -> shape; package: what precedes the name in messages, as in `types.InstallConfig`.
+    """
 
     name: str
     fields: dict[str, Any]
@@ -47,9 +53,18 @@ def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unk
 
 
 def decode(
-    value: Any, name: str, shape: Struct, position: Positions, *, strict: bool = True, unknown: list[str] | None = None
+    value: object,
+    name: str,
+    shape: Struct,
+    position: Positions,
+    *,
+    strict: bool = True,
+    unknown: list[str] | None = None,
 ) -> Any:
-    """Decode an already parsed document; see `decode_file`."""
+    """Decode an already parsed document; see `decode_file`.
+
+    value, position: as `yamlio.load` returns them; null counts as an empty document.
+    """
     errors: list[str] = []
     strays: list[str] = []
     result = _decode({} if value is None else value, shape, (), (shape.name, ""), position, errors, strays)
@@ -93,7 +108,7 @@ def _zero(shape: Any) -> Any:
 _GO = {STR: str, INT: int, BOOL: bool}
 
 
-def _scalar(value: Any, shape: str) -> Any:
+def _scalar(value: object, shape: str) -> Any:
     """`value` as sigs.k8s.io/yaml hands it to the JSON decoder of a field of this shape."""
     if shape == STR and isinstance(value, bool):
         return "true" if value else "false"
@@ -121,7 +136,7 @@ def _float(value: float) -> str:
 
 
 def _decode(
-    value: Any,
+    value: object,
     shape: Any,
     path: tuple[str | int, ...],
     owner: tuple[str, str],
@@ -170,8 +185,11 @@ def _decode(
     return None
 
 
-def ordered(value: Any, shape: Any) -> Any:
-    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last."""
+def ordered(value: object, shape: Any) -> Any:
+    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last.
+
+    Structs in lists are ordered, too; maps stay as they are.
+    """
     if isinstance(shape, Struct) and isinstance(value, dict):
         known = {name: ordered(value[name], inner) for name, inner in shape.fields.items() if name in value}
         return known | {name: item for name, item in value.items() if name not in known}

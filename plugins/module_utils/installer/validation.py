@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import features
 from .errors import FieldErrors
 from .install_config import replicas
+from .models import InstallConfig
 from .rules.general import check_credentials_mode, check_general, check_names, check_publish, check_pull_secret_field
 from .rules.go_paths import go_notice, go_path
 from .rules.ignored import ignored
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from .build import Build
 
 
-def validate(config: dict[str, Any], build: Build) -> None:
-    """Raise `InstallerError` with everything that is wrong in an install-config with defaults; warn of what is ignored."""
+def validate(config: InstallConfig, build: Build) -> None:
+    """Raise `InstallerError` with everything that is wrong in an install-config; warn of what is ignored.
+
+    config: with defaults; Nutanix' VIPs are put into order in it. The order of the rules is upstream's, since it is
+    that of the errors in the message.
+    """
     errors = FieldErrors()
     profile = build.profile
     check_general(config, errors)

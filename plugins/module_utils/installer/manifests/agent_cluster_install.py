@@ -9,6 +9,7 @@ from ...releases import ReleaseProfile
 from .. import check, gojson
 from ..errors import FieldErrors
 from ..install_config import cidr, platform_name, replicas
+from ..models import AgentConfig, Host, InstallConfig, Manifest, Meta
 from ..schema import decode_file
 from ..yamlio import dump
 from . import shapes
@@ -22,13 +23,17 @@ _ACI_STATUS = {"debugInfo": {"eventsURL": "", "logsURL": ""}, "progress": {"tota
 
 
 def agent_cluster_install(
-    config: dict[str, Any],
-    agent_config: dict[str, Any] | None,
-    hosts: list[dict[str, Any]],
+    config: InstallConfig,
+    agent_config: AgentConfig | None,
+    hosts: list[Host],
     version: str,
     profile: ReleaseProfile,
-) -> dict[str, Any]:
-    """The AgentClusterInstall of an install-config with defaults filled in."""
+) -> Manifest:
+    """The AgentClusterInstall of an install-config with defaults filled in.
+
+    hosts: those of agent-config or install-config, whose BMCs travel in the overrides; version: that of the release,
+    which `imageSetRef` names.
+    """
     cluster, namespace = names(config)
     platform = platform_name(config)
     section = config["platform"][platform] or {}
@@ -74,19 +79,23 @@ def agent_cluster_install(
     if proxy:
         spec["proxy"] = proxy
     overrides = install_config_overrides(config, hosts, version, profile)
-    extra = {}
+    extra: Meta = {}
     if overrides:
         extra["annotations"] = {OVERRIDES: gojson.dumps(overrides)}
     return {
         "apiVersion": "extensions.hive.openshift.io/v1beta1", "kind": "AgentClusterInstall",
-        "metadata": metadata(cluster, namespace, profile, **extra), "spec": spec, "status": _ACI_STATUS,
+        "metadata": metadata(cluster, namespace, profile, extra), "spec": spec, "status": _ACI_STATUS,
     }  # fmt: skip
 
 
-def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> tuple[dict[str, Any], str]:
-    """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image."""
+def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> tuple[Manifest, str]:
+    """Read agent-cluster-install.yaml; returns the manifest with defaults, and the text to put into the image.
+
+    The network type defaults to OVNKubernetes, which is logged. The text has what Go prints for empty fields. Raises
+    `InstallerError` for wrong fields.
+    """
     name = f"{DIRECTORY}/agent-cluster-install.yaml"
-    aci: dict[str, Any] = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
+    aci: Manifest = decode_file(text, name, shapes.AGENT_CLUSTER_INSTALL)
     spec = aci.setdefault("spec", {})
     spec["platformType"] = PLATFORMS.get(spec.get("platformType", ""), spec.get("platformType", ""))
     networking = spec.setdefault("networking", {})
@@ -106,8 +115,12 @@ def load_agent_cluster_install(text: str, profile: ReleaseProfile, log: Log) -> 
     return aci, dump(aci)
 
 
-def check_agent_cluster_install(aci: dict[str, Any], profile: ReleaseProfile) -> None:
-    """Raise `InstallerError` when the manifest, from wherever, contradicts itself."""
+def check_agent_cluster_install(aci: Manifest, profile: ReleaseProfile) -> None:
+    """Raise `InstallerError` when the manifest, from wherever, contradicts itself.
+
+    Network type against address families and prefixes, platform against networking, disk encryption: in this order, and
+    the first of the three that has errors raises them.
+    """
     spec = aci.get("spec", {})
     networking = spec.get("networking", {})
     errors = FieldErrors()

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...releases import ReleaseProfile
 from ..errors import FieldErrors
+from ..models import Host, InstallConfig, Manifest
 from ..schema import decode_file
 from ..shapes import FENCING as FENCING_FIELDS
 from ..yamlio import dump
@@ -15,8 +16,11 @@ from .meta import DIRECTORY, metadata, names
 FENCING = "fencing-credentials.yaml"
 
 
-def cluster_deployment(config: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
-    """The ClusterDeployment."""
+def cluster_deployment(config: InstallConfig, profile: ReleaseProfile) -> Manifest:
+    """The ClusterDeployment.
+
+    config: an install-config with defaults. It refers to the AgentClusterInstall and the pull secret by name.
+    """
     cluster, namespace = names(config)
     return {
         "apiVersion": "hive.openshift.io/v1", "kind": "ClusterDeployment",
@@ -37,10 +41,11 @@ def cluster_deployment(config: dict[str, Any], profile: ReleaseProfile) -> dict[
     }  # fmt: skip
 
 
-def cluster_image_set(
-    config: dict[str, Any] | None, release: str, version: str, profile: ReleaseProfile
-) -> dict[str, Any]:
-    """The ClusterImageSet of the installer's own release."""
+def cluster_image_set(config: InstallConfig | None, release: str, version: str, profile: ReleaseProfile) -> Manifest:
+    """The ClusterImageSet of the installer's own release.
+
+    release: its pullspec; version: as in the name, `openshift-VERSION`; config: for the namespace alone.
+    """
     return {
         "apiVersion": "hive.openshift.io/v1", "kind": "ClusterImageSet",
         "metadata": metadata(f"openshift-{version}", names(config)[1], profile),
@@ -48,9 +53,12 @@ def cluster_image_set(
     }  # fmt: skip
 
 
-def load_cluster_image_set(text: str, release: str) -> dict[str, Any]:
-    """Read cluster-image-set.yaml; it must name the release that this image is for."""
-    found: dict[str, Any] = decode_file(text, f"{DIRECTORY}/cluster-image-set.yaml", shapes.CLUSTER_IMAGE_SET)
+def load_cluster_image_set(text: str, release: str) -> Manifest:
+    """Read cluster-image-set.yaml; it must name the release that this image is for.
+
+    release: the pullspec that `spec.releaseImage` must be. Raises `InstallerError` for another, and for wrong fields.
+    """
+    found: Manifest = decode_file(text, f"{DIRECTORY}/cluster-image-set.yaml", shapes.CLUSTER_IMAGE_SET)
     given = found.get("spec", {}).get("releaseImage", "")
     errors = FieldErrors()
     if given != release:
@@ -59,19 +67,25 @@ def load_cluster_image_set(text: str, release: str) -> dict[str, Any]:
     return found
 
 
-def load_cluster_deployment(text: str) -> dict[str, Any]:
-    """Read cluster-deployment.yaml."""
-    found: dict[str, Any] = decode_file(text, f"{DIRECTORY}/cluster-deployment.yaml", shapes.CLUSTER_DEPLOYMENT)
+def load_cluster_deployment(text: str) -> Manifest:
+    """Read cluster-deployment.yaml.
+
+    Returns the manifest as decoded. Raises `InstallerError` for unknown fields and wrong types.
+    """
+    found: Manifest = decode_file(text, f"{DIRECTORY}/cluster-deployment.yaml", shapes.CLUSTER_DEPLOYMENT)
     return found
 
 
 def load_fencing_credentials(text: str) -> dict[str, str]:
-    """Return fencing-credentials.yaml as the user wrote it: it is for all hosts, and passed on unchanged."""
+    """Return fencing-credentials.yaml as the user wrote it: it is for all hosts, and passed on unchanged.
+
+    Returns {"": text}, as `fencing_credentials` does for hosts by name. Raises `InstallerError` for wrong fields.
+    """
     decode_file(text, FENCING, FENCING_FIELDS)
     return {"": text}
 
 
-def fencing_credentials(config: dict[str, Any], hosts: list[dict[str, Any]]) -> dict[str, str]:
+def fencing_credentials(config: InstallConfig, hosts: list[Host]) -> dict[str, str]:
     """fencing-credentials.yaml of two nodes with fencing, by the number of the host that it is for.
 
     Credentials for a MAC address are their host's; "" has those that name a host, which the service matches.

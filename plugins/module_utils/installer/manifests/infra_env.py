@@ -6,6 +6,7 @@ from typing import Any
 
 from ...releases import ReleaseProfile
 from ..errors import FieldErrors, InstallerError
+from ..models import AgentConfig, Host, InstallConfig, Manifest
 from ..schema import decode, decode_file
 from ..yamlio import dump, load_all
 from . import shapes
@@ -14,8 +15,11 @@ from .meta import DIRECTORY, SELECTOR, metadata, names, proxy_of
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s390x": "s390x"}
 
 
-def infra_env(config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile) -> dict[str, Any]:
-    """The InfraEnv of an install-config with defaults filled in."""
+def infra_env(config: InstallConfig, agent_config: AgentConfig | None, profile: ReleaseProfile) -> Manifest:
+    """The InfraEnv of an install-config with defaults filled in.
+
+    NTP sources are those of agent-config, or else of the baremetal platform; a proxy gets the machine network as well.
+    """
     cluster, namespace = names(config)
     spec: dict[str, Any] = {
         "clusterRef": {"name": cluster, "namespace": namespace},
@@ -47,8 +51,11 @@ def infra_env(config: dict[str, Any], agent_config: dict[str, Any] | None, profi
     )  # fmt: skip
 
 
-def complete_infra_env(found: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
-    """Add what Go's zero values print."""
+def complete_infra_env(found: Manifest, profile: ReleaseProfile) -> Manifest:
+    """Add what Go's zero values print.
+
+    found is changed in place and returned. Which empty fields there are depends on the release.
+    """
     if profile.creation_timestamp:
         found.setdefault("metadata", {}).setdefault("creationTimestamp", None)
     found.setdefault("spec", {}).setdefault("ipxeScriptType", "")
@@ -60,9 +67,12 @@ def complete_infra_env(found: dict[str, Any], profile: ReleaseProfile) -> dict[s
     return found
 
 
-def load_infra_env(text: str) -> dict[str, Any]:
-    """Read infraenv.yaml; Go's architecture names become RPM's."""
-    found: dict[str, Any] = decode_file(text, f"{DIRECTORY}/infraenv.yaml", shapes.INFRA_ENV)
+def load_infra_env(text: str) -> Manifest:
+    """Read infraenv.yaml; Go's architecture names become RPM's.
+
+    Raises `InstallerError` for an unknown architecture, unknown fields and wrong types.
+    """
+    found: Manifest = decode_file(text, f"{DIRECTORY}/infraenv.yaml", shapes.INFRA_ENV)
     spec = found.setdefault("spec", {})
     arch = spec.get("cpuArchitecture", "")
     if arch:
@@ -73,16 +83,17 @@ def load_infra_env(text: str) -> dict[str, Any]:
     return found
 
 
-def nmstate_configs(
-    config: dict[str, Any] | None, hosts: list[dict[str, Any]], profile: ReleaseProfile
-) -> list[dict[str, Any]]:
-    """One NMStateConfig for each host that has a networkConfig."""
+def nmstate_configs(config: InstallConfig | None, hosts: list[Host], profile: ReleaseProfile) -> list[Manifest]:
+    """One NMStateConfig for each host that has a networkConfig.
+
+    Names are the cluster's with the host's number, from 0; the label is the one that the InfraEnv selects by.
+    """
     cluster, namespace = names(config)
-    found = []
+    found: list[Manifest] = []
     for index, host in enumerate(hosts):
         if host.get("networkConfig") is None:
             continue
-        meta = metadata(f"{cluster}-{index}", namespace, profile, labels={SELECTOR: cluster})
+        meta = metadata(f"{cluster}-{index}", namespace, profile, {"labels": {SELECTOR: cluster}})
         found.append(
             {
                 "apiVersion": "agent-install.openshift.io/v1beta1", "kind": "NMStateConfig", "metadata": meta,
@@ -98,13 +109,16 @@ def nmstate_configs(
     return found
 
 
-def dump_nmstate_configs(configs: list[dict[str, Any]]) -> str:
+def dump_nmstate_configs(configs: list[Manifest]) -> str:
     """nmstateconfig.yaml: every document is followed by a separator."""
     return "".join(dump(doc) + "---\n" for doc in configs)
 
 
-def load_nmstate_configs(text: str) -> list[dict[str, Any]]:
-    """Read the documents of nmstateconfig.yaml; unknown fields are let pass."""
+def load_nmstate_configs(text: str) -> list[Manifest]:
+    """Read the documents of nmstateconfig.yaml; unknown fields are let pass.
+
+    Raises `InstallerError` for text that is not YAML, wrong types, and a document without labels.
+    """
     name = f"{DIRECTORY}/nmstateconfig.yaml"
     try:
         found = [
@@ -121,8 +135,11 @@ def load_nmstate_configs(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def check_labels(infra: dict[str, Any], configs: list[dict[str, Any]]) -> None:
-    """Every NMStateConfig must carry the labels that the InfraEnv selects by."""
+def check_labels(infra: Manifest, configs: list[Manifest]) -> None:
+    """Every NMStateConfig must carry the labels that the InfraEnv selects by.
+
+    Raises `InstallerError` with each that has others; labels are printed as Go prints a map.
+    """
     selector = infra["spec"].get("nmStateConfigLabelSelector", {}).get("matchLabels") or {}
     errors = FieldErrors()
 

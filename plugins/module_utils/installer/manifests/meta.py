@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...releases import ReleaseProfile
 from ..install_config import machine_network_of
+from ..models import AgentConfig, InstallConfig, Meta
 
 DIRECTORY = "cluster-manifests"
 SELECTOR = "infraenvs.agent-install.openshift.io"
 DEFAULT_NAME = "agent-cluster"
 
 
-def metadata(name: str, namespace: str, profile: ReleaseProfile, **extra: Any) -> dict[str, Any]:
-    meta: dict[str, Any] = {"name": name, **extra}
+def metadata(name: str, namespace: str, profile: ReleaseProfile, extra: Meta | None = None) -> Meta:
+    meta: Meta = {"name": name, **(extra or {})}
     if namespace:
         meta["namespace"] = namespace
     if profile.creation_timestamp:
@@ -21,16 +20,22 @@ def metadata(name: str, namespace: str, profile: ReleaseProfile, **extra: Any) -
     return meta
 
 
-def names(install_config: dict[str, Any] | None) -> tuple[str, str]:
-    """Cluster name and namespace."""
+def names(install_config: InstallConfig | None) -> tuple[str, str]:
+    """Cluster name and namespace.
+
+    Without an install-config, or a name in it: `agent-cluster` and "".
+    """
     meta = (install_config or {}).get("metadata", {})
     return meta.get("name") or DEFAULT_NAME, meta.get("namespace", "")
 
 
 def proxy_of(
-    install_config: dict[str, Any], agent_config: dict[str, Any] | None, profile: ReleaseProfile
+    install_config: InstallConfig, agent_config: AgentConfig | None, profile: ReleaseProfile
 ) -> dict[str, str]:
-    """The proxy settings; noProxy gets the machine network of the rendezvous IP."""
+    """The proxy settings; noProxy gets the machine network of the rendezvous IP.
+
+    Keys: httpProxy, httpsProxy, noProxy; only those with a value. Which releases add the network is in their profile.
+    """
     proxy = {key: value for key, value in (install_config.get("proxy") or {}).items() if value}
     ip = (agent_config or {}).get("rendezvousIP", "")
     if profile.no_proxy_machine_network and ip and (proxy.get("httpProxy") or proxy.get("httpsProxy")):

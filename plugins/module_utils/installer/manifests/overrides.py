@@ -8,6 +8,7 @@ from ...releases import ReleaseProfile
 from .. import gojson
 from ..errors import InstallerError
 from ..install_config import default_stream, platform_name
+from ..models import Host, InstallConfig, Manifest, Section
 from ..rules.vsphere import has_credentials
 from .meta import DIRECTORY
 
@@ -15,9 +16,13 @@ OVERRIDES = "agent-install.openshift.io/install-config-overrides"
 
 
 def install_config_overrides(
-    config: dict[str, Any], hosts: list[dict[str, Any]], version: str, profile: ReleaseProfile
+    config: InstallConfig, hosts: list[Host], version: str, profile: ReleaseProfile
 ) -> dict[str, Any]:
-    """What the assisted service doesn't model and so travels as an annotation; {} when there is none."""
+    """What the assisted service doesn't model and so travels as an annotation; {} when there is none.
+
+    hosts: for their BMCs; version: of the release, for its OS image stream. Keys are install-config's; their order is
+    that of the annotation's JSON.
+    """
     found: dict[str, Any] = {}
     if config.get("fips"):
         found["fips"] = True
@@ -43,9 +48,7 @@ def install_config_overrides(
     return found
 
 
-def _baremetal_overrides(
-    section: dict[str, Any], hosts: list[dict[str, Any]], profile: ReleaseProfile
-) -> dict[str, Any]:
+def _baremetal_overrides(section: Section, hosts: list[Host], profile: ReleaseProfile) -> dict[str, Any]:
     entries = []
     for host in hosts:
         bmc = host.get("BMC") or {}
@@ -71,7 +74,7 @@ def _baremetal_overrides(
     return {"hosts": entries, **{name: section[name] for name in fields if section.get(name)}}
 
 
-def _vsphere_overrides(section: dict[str, Any], _hosts: list[Any], _profile: ReleaseProfile) -> dict[str, Any]:
+def _vsphere_overrides(section: Section, _hosts: list[Host], _profile: ReleaseProfile) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if len(section.get("apiVIPs", [])) > 1:
         found["apiVIPs"] = section["apiVIPs"]
@@ -88,14 +91,14 @@ _NUTANIX_DROPPED = ("clusterOSImage", "preloadedOSImageName", "defaultMachinePla
                     "failureDomains", "prismAPICallTimeout")  # fmt: skip
 
 
-def _nutanix_overrides(section: dict[str, Any], _hosts: list[Any], profile: ReleaseProfile) -> dict[str, Any]:
+def _nutanix_overrides(section: Section, _hosts: list[Host], profile: ReleaseProfile) -> dict[str, Any]:
     found = {key: value for key, value in section.items() if key not in _NUTANIX_DROPPED}
     if not profile.nutanix_dns_records_type:
         found.pop("dnsRecordsType", None)
     return found
 
 
-def _external_overrides(section: dict[str, Any], _hosts: list[Any], _profile: ReleaseProfile) -> dict[str, Any]:
+def _external_overrides(section: Section, _hosts: list[Host], _profile: ReleaseProfile) -> dict[str, Any]:
     return {key: section[key] for key in ("platformName", "cloudControllerManager") if section.get(key)}
 
 
@@ -107,8 +110,11 @@ _PLATFORM_OVERRIDES: dict[str, Any] = {
 }
 
 
-def overrides_of(aci: dict[str, Any] | None) -> dict[str, Any]:
-    """The parsed overrides annotation; {} without one. Raises `InstallerError` when it is not a JSON object."""
+def overrides_of(aci: Manifest | None) -> dict[str, Any]:
+    """The parsed overrides annotation; {} without one. Raises `InstallerError` when it is not a JSON object.
+
+    aci: the AgentClusterInstall, made or loaded. JSON that is not an object counts as none.
+    """
     text = ((aci or {}).get("metadata", {}).get("annotations") or {}).get(OVERRIDES)
     if not text:
         return {}

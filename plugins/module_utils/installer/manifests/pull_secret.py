@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...releases import ReleaseProfile
 from .. import gojson
 from ..errors import FieldErrors
+from ..models import InstallConfig, Manifest
 from ..rules.pull_secret import check_pull_secret
 from ..schema import decode_file
 from . import shapes
@@ -18,8 +17,11 @@ def _normal(text: str) -> str:
     return gojson.dumps(gojson.loads(text), indent=True)
 
 
-def pull_secret(install_config: dict[str, Any], profile: ReleaseProfile) -> dict[str, Any]:
-    """The Secret that holds the pull secret, in normal form."""
+def pull_secret(install_config: InstallConfig, profile: ReleaseProfile) -> Manifest:
+    """The Secret that holds the pull secret, in normal form.
+
+    Its name is the cluster's with `-pull-secret`; the secret is in stringData under `.dockerconfigjson`.
+    """
     cluster, namespace = names(install_config)
     return {
         "apiVersion": "v1", "kind": "Secret", "metadata": metadata(f"{cluster}-pull-secret", namespace, profile),
@@ -27,9 +29,12 @@ def pull_secret(install_config: dict[str, Any], profile: ReleaseProfile) -> dict
     }  # fmt: skip
 
 
-def load_pull_secret(text: str, profile: ReleaseProfile) -> dict[str, Any]:
-    """Read pull-secret.yaml; only stringData counts, and its JSON comes out in normal form."""
-    secret: dict[str, Any] = decode_file(text, f"{DIRECTORY}/pull-secret.yaml", shapes.SECRET)
+def load_pull_secret(text: str, profile: ReleaseProfile) -> Manifest:
+    """Read pull-secret.yaml; only stringData counts, and its JSON comes out in normal form.
+
+    Raises `InstallerError` when `.dockerconfigjson` is absent or not a pull secret; its text never shows the value.
+    """
+    secret: Manifest = decode_file(text, f"{DIRECTORY}/pull-secret.yaml", shapes.SECRET)
     errors = FieldErrors()
     data = secret.get("stringData") or {}
     if not data:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import check
 from ..errors import FieldErrors
+from ..models import InstallConfig, Section
 
 
-def check_baremetal(section: dict[str, Any], errors: FieldErrors) -> None:
+def check_baremetal(section: Section, errors: FieldErrors) -> None:
     path = "platform.baremetal"
     kind = section["provisioningNetwork"]
     if kind not in ("Disabled", "Managed", "Unmanaged"):
@@ -19,7 +18,7 @@ def check_baremetal(section: dict[str, Any], errors: FieldErrors) -> None:
             errors.invalid(f"{path}.{name}", ip, f'"{ip}" is not a valid IP')
 
 
-def check_provisioning(config: dict[str, Any], section: dict[str, Any], errors: FieldErrors) -> None:
+def check_provisioning(config: InstallConfig, section: Section, errors: FieldErrors) -> None:
     """Checks of the provisioning network: only when a BMC is given, as otherwise nothing uses it."""
     hosts = section.get("hosts") or []
     if not any((host.get("bmc") or {}).get("address") for host in hosts):
@@ -57,7 +56,7 @@ _NETWORK_BOOT = {
 }  # fmt: skip
 
 
-def _no_provisioning_network(config: dict[str, Any], section: dict[str, Any], path: str, errors: FieldErrors) -> None:
+def _no_provisioning_network(config: InstallConfig, section: Section, path: str, errors: FieldErrors) -> None:
     for index, host in enumerate(section["hosts"]):
         address = (host.get("bmc") or {}).get("address", "")
         scheme = address.partition("://")[0].partition("+")[0] if "://" in address else "ipmi"
@@ -75,7 +74,7 @@ def _no_provisioning_network(config: dict[str, Any], section: dict[str, Any], pa
         )  # fmt: skip
 
 
-def _provisioning_network(config: dict[str, Any], section: dict[str, Any], path: str, errors: FieldErrors) -> None:
+def _provisioning_network(config: InstallConfig, section: Section, path: str, errors: FieldErrors) -> None:
     text = section.get("provisioningNetworkCIDR", "")
     at = f"{path}.provisioningNetworkCIDR"
     net = check.network(text)

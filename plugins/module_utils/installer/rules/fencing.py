@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from ...releases import ReleaseProfile
 from .. import check
 from ..errors import FieldErrors, quote
+from ..models import InstallConfig, Section
 
 
 def check_fencing(
-    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
+    config: InstallConfig, profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
 ) -> None:
     path = "controlPlane.fencing"
     fencing = config["controlPlane"].get("fencing")
@@ -42,7 +42,7 @@ def check_fencing(
         )
 
 
-def _credential(at: str, entry: dict[str, Any], seen: dict[str, set[str]], errors: FieldErrors) -> None:
+def _credential(at: str, entry: Section, seen: dict[str, set[str]], errors: FieldErrors) -> None:
     if not entry.get("hostName") and not entry.get("macAddress"):
         errors.required(at, "at least one of hostname or macaddress must be provided")
     mac = entry.get("macAddress", "")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from itertools import pairwise
-from typing import Any
 
 from .. import check, pem
 from ..errors import FieldErrors
 from ..install_config import platform_name
+from ..models import InstallConfig
 from .pull_secret import check_pull_secret
 
 
-def check_general(config: dict[str, Any], errors: FieldErrors) -> None:
+def check_general(config: InstallConfig, errors: FieldErrors) -> None:
     key = config.get("sshKey", "")
     if config.get("fips"):
         kind = ssh_key_type(key)
@@ -37,7 +37,7 @@ def check_general(config: dict[str, Any], errors: FieldErrors) -> None:
         errors.invalid("additionalTrustBundlePolicy", policy, 'supported values "Proxyonly", "Always"')
 
 
-def check_names(config: dict[str, Any], errors: FieldErrors) -> None:
+def check_names(config: InstallConfig, errors: FieldErrors) -> None:
     name, domain = config.get("metadata", {}).get("name", ""), config.get("baseDomain", "")
     if "." in name and platform_name(config) in ("baremetal", "vsphere", "nutanix"):
         why: str | None = "cluster name must not contain '.'"
@@ -56,15 +56,18 @@ def check_names(config: dict[str, Any], errors: FieldErrors) -> None:
             errors.invalid("baseDomain", f"{name}.{domain}", why)
 
 
-def check_pull_secret_field(config: dict[str, Any], errors: FieldErrors) -> None:
+def check_pull_secret_field(config: InstallConfig, errors: FieldErrors) -> None:
     secret = config.get("pullSecret", "")
     why = check_pull_secret(secret)
     if why:
         errors.invalid("pullSecret", "<hidden>" if secret else "", why)
 
 
-def check_publish(config: dict[str, Any], errors: FieldErrors) -> None:
-    """What a known strategy needs."""
+def check_publish(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check what a known strategy needs.
+
+    `sources.check_image_sources` reports strategies that are not known.
+    """
     publish, platform = config["publish"], platform_name(config)
     if publish == "Internal":
         errors.invalid("publish", publish, f'Internal publish strategy is not supported on "{platform}" platform')
@@ -77,7 +80,7 @@ def check_publish(config: dict[str, Any], errors: FieldErrors) -> None:
         )  # fmt: skip
 
 
-def check_credentials_mode(config: dict[str, Any], errors: FieldErrors) -> None:
+def check_credentials_mode(config: InstallConfig, errors: FieldErrors) -> None:
     mode, platform = config.get("credentialsMode", ""), platform_name(config)
     if mode and platform == "nutanix" and mode != "Manual":
         errors.unsupported("credentialsMode", mode, ("Manual",))
@@ -86,7 +89,10 @@ def check_credentials_mode(config: dict[str, Any], errors: FieldErrors) -> None:
 
 
 def ssh_key_type(text: str) -> str:
-    """The type of the first public key in authorized_keys text; "" when there is none."""
+    """The type of the first public key in authorized_keys text; "" when there is none.
+
+    text: lines of options, type, base64 and comment. A type counts only when the key itself repeats it.
+    """
     for line in text.splitlines():
         for kind, blob in pairwise(line.split()):
             if not re.fullmatch(r"(sk-)?(ssh|ecdsa)-[a-z0-9@.-]+", kind):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ..errors import quote
 from ..install_config import platform_name
+from ..models import InstallConfig
 
 _IGNORED = {
     "baremetal": (
@@ -37,17 +37,20 @@ _IGNORED = {
 _POINTERS = ("defaultMachinePlatform", "loadBalancer", "prismAPICallTimeout")
 
 
-def _shown(field: str, value: Any) -> str:
+def _shown(field: str, value: object) -> str:
     """A value as Go prints it; larger structs, for which that has no names, as JSON."""
-    if field == "loadBalancer":
+    if field == "loadBalancer" and isinstance(value, dict):
         return f"&{{{value.get('type', '')}}}"
     if value == {}:
         return "&{}"
     return value if isinstance(value, str) else quote(value)
 
 
-def ignored(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(level, text) for every field that is given and not used."""
+def ignored(config: InstallConfig) -> Iterator[tuple[str, str]]:
+    """(level, text) for every field that is given and not used.
+
+    config: with defaults. level is `debug` or `warning`; a value that is the default is not reported. Pools come first.
+    """
     pools = [("controlPlane", config["controlPlane"])]
     pools = [*((f"compute[{index}]", pool) for index, pool in enumerate(config.get("compute", []))), *pools]
     for path, pool in pools:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...releases import ReleaseProfile
 from .. import check
 from ..errors import FieldErrors
 from ..install_config import platform_name
+from ..models import InstallConfig, Networking
 
 if TYPE_CHECKING:
     from ...log import Log
@@ -22,7 +23,7 @@ _OVN_SUBNETS = {
 _DOCKER_BRIDGE = check.network("172.17.0.0/16")
 
 
-def check_networking(config: dict[str, Any], profile: ReleaseProfile, log: Log, errors: FieldErrors) -> None:
+def check_networking(config: InstallConfig, profile: ReleaseProfile, log: Log, errors: FieldErrors) -> None:
     networking = config["networking"]
     kind = networking["networkType"]
     path = "networking.networkType"
@@ -65,7 +66,7 @@ class _Entry:
     text: str
     net: check.Network | None
 
-    def usable(self, log: Log, networking: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> bool:
+    def usable(self, log: Log, networking: Networking, profile: ReleaseProfile, errors: FieldErrors) -> bool:
         """Return whether the network is one, so that more checks apply to it."""
         net = self.net
         if net is None:
@@ -94,7 +95,7 @@ class _Entry:
         return True
 
     def _reserved(
-        self, networking: dict[str, Any], net: check.Network, profile: ReleaseProfile, errors: FieldErrors
+        self, networking: Networking, net: check.Network, profile: ReleaseProfile, errors: FieldErrors
     ) -> None:
         masquerade = profile.masquerade[net.version == 6]
         for name, reserved in (*_OVN_SUBNETS[net.version], ("masquerade subnet", masquerade)):
@@ -128,13 +129,16 @@ def _touch(one: check.Network | None, other: check.Network | None) -> bool:
     return one is not None and other is not None and one.version == other.version and one.overlaps(other)
 
 
-def join_subnet(networking: dict[str, Any]) -> str:
-    """OVN-Kubernetes' internal join subnet for IPv4, if it is given."""
+def join_subnet(networking: Networking) -> str:
+    """OVN-Kubernetes' internal join subnet for IPv4, if it is given.
+
+    networking: of an install-config; "" when it has none. The field is ovnKubernetesConfig.ipv4.internalJoinSubnet.
+    """
     found: str = ((networking.get("ovnKubernetesConfig") or {}).get("ipv4") or {}).get("internalJoinSubnet") or ""
     return found
 
 
-def check_ovn_config(networking: dict[str, Any], errors: FieldErrors) -> None:
+def check_ovn_config(networking: Networking, errors: FieldErrors) -> None:
     if networking.get("ovnKubernetesConfig") is None:
         return
     kind = networking["networkType"]
@@ -179,7 +183,7 @@ def check_ovn_config(networking: dict[str, Any], errors: FieldErrors) -> None:
         )  # fmt: skip
 
 
-def _host_prefix(networking: dict[str, Any], index: int, cluster: list[_Entry], errors: FieldErrors) -> None:
+def _host_prefix(networking: Networking, index: int, cluster: list[_Entry], errors: FieldErrors) -> None:
     entries, net = networking["clusterNetwork"], cluster[index].net
     path, prefix = f"networking.clusterNetwork[{index}].hostPrefix", entries[index].get("hostPrefix", 0)
     if net is None or (networking["networkType"] != "OVNKubernetes" and prefix == 0):
@@ -203,11 +207,14 @@ def _host_prefix(networking: dict[str, Any], index: int, cluster: list[_Entry], 
 
 
 def families_of(texts: Iterable[str]) -> list[int]:
-    """The IP versions of networks, each once, the first one's first."""
+    """The IP versions of networks, each once, the first one's first.
+
+    texts: CIDRs; others are passed over. [4, 6] is IPv4 before IPv6.
+    """
     return list(dict.fromkeys(net.version for net in map(check.network, texts) if net is not None))
 
 
-def _families(config: dict[str, Any], lists: dict[str, list[_Entry]], errors: FieldErrors) -> None:
+def _families(config: InstallConfig, lists: dict[str, list[_Entry]], errors: FieldErrors) -> None:
     """What the service networks say, one family or two, all lists must keep to."""
     texts = {name: [entry.text for entry in entries] for name, entries in lists.items()}
     families = {name: families_of(found) for name, found in texts.items()}

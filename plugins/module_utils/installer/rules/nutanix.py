@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import check
 from ..errors import FieldErrors
+from ..models import Section
 
 
-def check_nutanix(section: dict[str, Any], errors: FieldErrors) -> None:
+def check_nutanix(section: Section, errors: FieldErrors) -> None:
     path = "platform.nutanix"
     central = section.get("prismCentral") or {}
     at = f"{path}.prismCentral"
@@ -50,7 +49,7 @@ def check_nutanix(section: dict[str, Any], errors: FieldErrors) -> None:
         errors.invalid(f"{path}.prismAPICallTimeout", timeout, "must be a positive integer value")
 
 
-def _address(path: str, endpoint: dict[str, Any], what: str, more: str, errors: FieldErrors) -> None:
+def _address(path: str, endpoint: Section, what: str, more: str, errors: FieldErrors) -> None:
     address = endpoint.get("address", "")
     if not address:
         errors.required(path, f"must specify the {what} endpoint address")

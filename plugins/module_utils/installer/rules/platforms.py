@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...addresses import version
 from .. import check
 from ..errors import FieldErrors
 from ..install_config import platform_name
+from ..models import InstallConfig, Section
 from .baremetal import check_baremetal, check_provisioning
 from .nutanix import check_nutanix
 from .vsphere import check_vsphere, check_vsphere_credentials
@@ -17,8 +16,11 @@ _KNOWN = ("aws", "azure", "baremetal", "external", "gcp", "ibmcloud", "none", "n
 _WITH_VIPS = ("baremetal", "vsphere", "nutanix")
 
 
-def check_platform(config: dict[str, Any], errors: FieldErrors) -> None:
-    """Check `platform` as for every way to install."""
+def check_platform(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check `platform` as for every way to install.
+
+    Exactly one must be given; its section, load balancer and DNS records are checked, with the installer's texts.
+    """
     given = [name for name, value in config["platform"].items() if value is not None]
     if not given:
         errors.invalid("platform", "", f"must specify one of the platforms ({', '.join(_KNOWN)})")
@@ -50,8 +52,11 @@ def check_platform(config: dict[str, Any], errors: FieldErrors) -> None:
             )  # fmt: skip
 
 
-def check_agent_section(config: dict[str, Any], errors: FieldErrors) -> None:
-    """Check what the agent-based installer wants of `platform` in addition."""
+def check_agent_section(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check what the agent-based installer wants of `platform` in addition.
+
+    That is the provisioning network of baremetal when a host has a BMC, and complete credentials of vSphere.
+    """
     platform = platform_name(config)
     section = config["platform"].get(platform) or {}
     if platform == "baremetal":
@@ -60,8 +65,11 @@ def check_agent_section(config: dict[str, Any], errors: FieldErrors) -> None:
         check_vsphere_credentials(section, errors)
 
 
-def check_vips(config: dict[str, Any], errors: FieldErrors) -> None:
-    """Check the VIPs of a platform that has some; Nutanix' are put into order."""
+def check_vips(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check the VIPs of a platform that has some; Nutanix' are put into order.
+
+    API and ingress need one or two each, of different families, in a machine network unless the user has the balancer.
+    """
     platform = platform_name(config)
     if platform not in _WITH_VIPS:
         return
@@ -87,7 +95,7 @@ def check_vips(config: dict[str, Any], errors: FieldErrors) -> None:
                 errors.required(fields[other], lacking[label])
 
 
-def _ipv4_first(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
+def _ipv4_first(section: Section, path: str, errors: FieldErrors) -> None:
     """Bring VIPs of two families into the order that Nutanix wants."""
     for field in ("apiVIPs", "ingressVIPs"):
         found = section.get(field) or []
@@ -101,7 +109,7 @@ def _ipv4_first(section: dict[str, Any], path: str, errors: FieldErrors) -> None
 
 
 def _vip_list(
-    config: dict[str, Any],
+    config: InstallConfig,
     found: list[str],
     at: str,
     label: str,

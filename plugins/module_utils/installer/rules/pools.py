@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...releases import ReleaseProfile
 from .. import features
 from ..errors import FieldErrors
 from ..install_config import platform_name, replicas
+from ..models import InstallConfig, Pool
 from .fencing import check_fencing
 from .go_paths import go_path
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..build import Build
 
 
-def check_pools(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
+def check_pools(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
     control = config["controlPlane"]
     platform = platform_name(config)
     counts = replicas(config)
@@ -42,7 +43,7 @@ def check_pools(config: dict[str, Any], profile: ReleaseProfile, errors: FieldEr
 
 
 def _arbiter(
-    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
+    config: InstallConfig, profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
 ) -> None:
     arbiter = config["arbiter"]
     if not profile.arbiter:
@@ -63,7 +64,7 @@ def _arbiter(
     _pool("arbiter", arbiter, profile, platform, errors)
 
 
-def _pool(path: str, pool: dict[str, Any], profile: ReleaseProfile, platform: str, errors: FieldErrors) -> None:
+def _pool(path: str, pool: Pool, profile: ReleaseProfile, platform: str, errors: FieldErrors) -> None:
     if pool["replicas"] < 0:
         errors.invalid(f"{path}.replicas", pool["replicas"], "number of replicas must not be negative")
     if pool["hyperthreading"] not in ("Enabled", "Disabled"):
@@ -97,8 +98,11 @@ def _mixed_architecture(path: str, platform: str, control: str, compute: str, er
         errors.invalid(at, compute, "on baremetal with amd64 control plane, compute must be amd64 or arm64")
 
 
-def check_payload_architecture(config: dict[str, Any], build: Build, errors: FieldErrors) -> None:
-    """A payload of one architecture serves nodes of that one."""
+def check_payload_architecture(config: InstallConfig, build: Build, errors: FieldErrors) -> None:
+    """Check that the nodes have the architecture of the payload.
+
+    A payload of several architectures takes all; one that cannot be read is warned of if the pools differ.
+    """
     pools = [("controlPlane", config["controlPlane"])]
     pools += [(f"compute[{index}]", pool) for index, pool in enumerate(config["compute"])]
     release = build.release_facts.get("architecture", "")
@@ -119,7 +123,7 @@ def check_payload_architecture(config: dict[str, Any], build: Build, errors: Fie
             )  # fmt: skip
 
 
-def check_release_architecture(config: dict[str, Any], build: Build, errors: FieldErrors) -> None:
+def check_release_architecture(config: InstallConfig, build: Build, errors: FieldErrors) -> None:
     facts = build.release_facts
     if "error" in facts:
         build.log.warning("Unable to validate the release image architecture, skipping validation")

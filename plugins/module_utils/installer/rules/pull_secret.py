@@ -7,7 +7,10 @@ from ..errors import quote
 
 
 def check_pull_secret(text: str) -> str | None:
-    """Return why `text` is not a pull secret, or None."""
+    """Return why `text` is not a pull secret, or None.
+
+    The reason is the installer's text (`validate.ImagePullSecret`): JSON with `auths`, each with auth or credsStore.
+    """
     try:
         secret = gojson.loads(text)
     except gojson.JsonError as error:

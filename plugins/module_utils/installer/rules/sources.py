@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import check, gojson
 from ..errors import FieldErrors
+from ..models import ImageSource, InstallConfig
 from .networks import join_subnet
 from .pull_secret import check_pull_secret
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _PUBLISH = ("External", "Internal", "Mixed")
 
 
-def check_proxy(config: dict[str, Any], errors: FieldErrors) -> None:
+def check_proxy(config: InstallConfig, errors: FieldErrors) -> None:
     proxy = config.get("proxy")
     if proxy is None:
         return
@@ -56,7 +57,7 @@ def check_proxy(config: dict[str, Any], errors: FieldErrors) -> None:
                 )  # fmt: skip
 
 
-def _proxy_address(config: dict[str, Any], path: str, text: str, ip: check.Address, errors: FieldErrors) -> None:
+def _proxy_address(config: InstallConfig, path: str, text: str, ip: check.Address, errors: FieldErrors) -> None:
     networking = config["networking"]
 
     def within(nets: Iterable[str]) -> bool:
@@ -93,7 +94,7 @@ def _repository(text: str) -> str | None:
     return f"the repository provided is invalid: {why}" if why else None
 
 
-def check_image_sources(config: dict[str, Any], log: Log, errors: FieldErrors) -> None:
+def check_image_sources(config: InstallConfig, log: Log, errors: FieldErrors) -> None:
     contents, digests = config.get("imageContentSources"), config.get("imageDigestSources")
     for kind, sources in (("imageContentSources", contents), ("imageDigestSources", digests)):
         for index, entry in enumerate(sources or []):
@@ -126,7 +127,7 @@ def check_image_sources(config: dict[str, Any], log: Log, errors: FieldErrors) -
     _mirrors_in_pull_secret(config, [*(contents or []), *(digests or [])], log)
 
 
-def _mirrors_in_pull_secret(config: dict[str, Any], sources: list[dict[str, Any]], log: Log) -> None:
+def _mirrors_in_pull_secret(config: InstallConfig, sources: list[ImageSource], log: Log) -> None:
     secret = config.get("pullSecret", "")
     if not sources or check_pull_secret(secret):
         return

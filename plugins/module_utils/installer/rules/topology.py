@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...releases import ReleaseProfile
 from .. import features
 from ..errors import FieldErrors
 from ..install_config import platform_name
+from ..models import InstallConfig
 
 
-def check_agent_platform(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
+def check_agent_platform(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
     platform = platform_name(config)
     allowed = ("baremetal", "vsphere", *(("nutanix",) if profile.nutanix else ()), "none", "external")
     if platform and platform not in allowed:
@@ -28,9 +27,7 @@ def check_agent_platform(config: dict[str, Any], profile: ReleaseProfile, errors
         errors.unsupported("platform.external.platformName", name, profile.external_platforms)
 
 
-def check_topology(
-    config: dict[str, Any], profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors
-) -> None:
+def check_topology(config: InstallConfig, profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors) -> None:
     masters, arbiters = counts["master"], counts["arbiter"]
     platform = platform_name(config)
     dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")
@@ -64,7 +61,7 @@ def check_topology(
 
 
 def _single_node(
-    config: dict[str, Any], profile: ReleaseProfile, platform: str, counts: dict[str, int], errors: FieldErrors
+    config: InstallConfig, profile: ReleaseProfile, platform: str, counts: dict[str, int], errors: FieldErrors
 ) -> None:
     kind = config["networking"]["networkType"]
     arbiters, workers = counts["arbiter"], counts["worker"]

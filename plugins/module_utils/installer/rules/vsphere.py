@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from .. import check
 from ..errors import FieldErrors
+from ..models import Section
 
 GENERATED = {"name": "generated-failure-domain", "region": "generated-region", "zone": "generated-zone"}
 _CREDENTIALS = ("server", "user", "password", "datacenters")
 
 
-def has_credentials(center: dict[str, Any]) -> bool:
-    """Return whether any credential of a vCenter is given; then all of them must be."""
+def has_credentials(center: Section) -> bool:
+    """Return whether any credential of a vCenter is given; then all of them must be.
+
+    center: an entry of `vcenters`; credentials are server, user, password and datacenters.
+    """
     return any(center.get(field) for field in _CREDENTIALS)
 
 
-def check_vsphere_credentials(section: dict[str, Any], errors: FieldErrors) -> None:
+def check_vsphere_credentials(section: Section, errors: FieldErrors) -> None:
     centers = section.get("vcenters") or []
     path = "platform.vsphere"
     for index, center in enumerate(centers):
@@ -36,7 +39,7 @@ def check_vsphere_credentials(section: dict[str, Any], errors: FieldErrors) -> N
             )
 
 
-def check_vsphere(section: dict[str, Any], errors: FieldErrors) -> None:
+def check_vsphere(section: Section, errors: FieldErrors) -> None:
     path = "platform.vsphere"
     disk = section.get("diskType", "")
     if disk and disk not in ("eagerZeroedThick", "thick", "thin"):
@@ -59,7 +62,7 @@ def check_vsphere(section: dict[str, Any], errors: FieldErrors) -> None:
             return
 
 
-def _vcenter(path: str, center: dict[str, Any], errors: FieldErrors) -> None:
+def _vcenter(path: str, center: Section, errors: FieldErrors) -> None:
     server = center.get("server", "")
     text = "must be the domain name or IP address of the vCenter"
     if not server:
@@ -90,7 +93,7 @@ _PATHS = (
 )  # fmt: skip
 
 
-def _failure_domain(path: str, domain: dict[str, Any], servers: list[str], errors: FieldErrors) -> bool:
+def _failure_domain(path: str, domain: Section, servers: list[str], errors: FieldErrors) -> bool:
     """Check one failure domain; False when a path in it is so wrong that upstream looks no further."""
     topology = domain.get("topology") or {}
     server, datacenter = domain.get("server", ""), topology.get("datacenter", "")
