@@ -13,9 +13,10 @@ from ..addresses import family
 from . import build, names
 from .faults import KINDS, ProfileFault, complete
 from .fields import Bridge, Cidr, Domain, Host, Ip, Label, Mac, Name, Size
+from .machine_options import Bus
 from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
 from .model import Plan
-from .options import Bus, ServicesOptions
+from .options import ServicesOptions
 from .presets import DEFAULTS
 from .problems import Finding, Problem, ProfileError
 from .stored import part
