@@ -37,7 +37,8 @@ class HostError(Exception):
 class Host:
     """`enter` is the command prefix that runs something on the host, `root` where its files are.
 
-    The defaults are those of a privileged container with the host's PID namespace. One command at a time may write the disk.
+    The defaults are those of a privileged container with the host's PID namespace. One command at a time may write
+    the disk.
     """
 
     def __init__(self, enter: str = NSENTER, root: Path = Path("/proc/1/root")) -> None:
