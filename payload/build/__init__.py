@@ -38,7 +38,11 @@ _IMAGES = _HERE.parents[1] / "images"
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> what replaces it (`plan.overrides`)."""
+    """One build. `overrides`: component -> what replaces it (`plan.overrides`).
+
+    cache: as `cache_root` returns it; say: gets lines of progress; force: build every step again. Use one for one
+    build.
+    """
 
     cache: Path
     overrides: Mapping[str, str]
@@ -54,7 +58,11 @@ class Builder:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Return step -> hash; the last one, "payload", is the payload's."""
+        """Return step -> hash; the last one, "payload", is the payload's.
+
+        Keys of inputs that did not change stay the same on every host of a distribution's release. Raises `OSError` for
+        a missing replacement.
+        """
         distro, scripts = self.distro, digest_files(_MACHINE_OS)
         made_of: dict[str, object] = {
             "packages": (
@@ -88,7 +96,11 @@ class Builder:
         return keys
 
     def ensure(self) -> tuple[Path, bool]:
-        """The directory of the payload, and whether it had to be built."""
+        """The directory of the payload, and whether it had to be built.
+
+        It waits for another build in the same cache. Raises `BuildError` for a wrong override, a missing program or a
+        step that fails.
+        """
         self._check_overrides()
         with lock(self.cache / "lock", self.say):
             keys = self.keys
@@ -365,7 +377,10 @@ def ensure(
 
 
 def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = None) -> dict[str, Any] | None:
-    """Return what `ensure` would return without building; None if it would have to build."""
+    """Return what `ensure` would return without building; None if it would have to build.
+
+    overrides, cache: as for `ensure`. Nothing is downloaded or written. Raises `BuildError` for a wrong override.
+    """
     builder = Builder(cache or cache_root(), dict(overrides or {}), lambda text: None, host())
     builder._check_overrides()
     directory = builder.cache / "payload" / builder.keys["payload"]
@@ -373,7 +388,11 @@ def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = N
 
 
 def describe(directory: Path) -> dict[str, Any]:
-    """payload.json of a payload's directory, with the directory itself and `iso` as full paths."""
+    """payload.json of a payload's directory, with the directory itself and `iso` as full paths.
+
+    The keys are `hash`, `version`, `release`, `images`, `iso`, `iso_sha256` and `directory`. Raises `BuildError`
+    without a payload.
+    """
     try:
         value: dict[str, Any] = load_json(read_file(directory / "payload.json"), name=str(directory / "payload.json"))
     except FileNotFoundError:

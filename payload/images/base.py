@@ -161,7 +161,11 @@ def build(distro: Distro, apt: debs.Apt, out: Path) -> dict[str, oci.Descriptor]
 
 
 def provision(distro: Distro, apt: debs.Apt, out: Path, wanted: Provision, tree: Path) -> oci.Descriptor:
-    """Build the layer `<wanted.layer>.tar` with its packages on top of the base layer that is unpacked in `tree`."""
+    """Build the layer `<wanted.layer>.tar` with its packages on top of the base layer that is unpacked in `tree`.
+
+    out: where `<wanted.layer>.tar` is written, compressed with zstd. Raises `BuildError` when a program that it should
+    bring is missing.
+    """
     exclude = (*sorted({*EXCLUDE} - _NEEDED), *_JIT)
     return _top(distro, apt, out, wanted.layer, wanted.packages, tree, exclude, wanted.alternatives)
 
@@ -224,7 +228,11 @@ def _compile(distro: Distro, tree: Path) -> None:
 
 
 def python(distro: Distro, tree: Path, *arguments: str | Path) -> str:
-    """Runs the Python of an unpacked tree, with its own libraries."""
+    """Runs the Python of an unpacked tree, with its own libraries.
+
+    arguments: for that interpreter, such as `-c` and a text. Returns its stdout. Raises `BuildError` with the end of
+    its error output.
+    """
     libraries = tree / "usr/lib" / distro.triplet
     environment = {"PYTHONHOME": str(tree / "usr"), "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", "")}
     done = subprocess.run(

@@ -32,7 +32,10 @@ sys.exit(main())
 
 
 def sources(root: Path = ROOT) -> list[Path]:
-    """Return the files of the images' code, relative to the checkout."""
+    """Return the files of the images' code, relative to the checkout.
+
+    root: of the checkout. Byte code, and what only the controller needs (`LEFT_OUT`), are left out.
+    """
     found = [Path(name) for name in FILES]
     for tree in TREES:
         for path in sorted((root / tree).rglob("*")):
@@ -47,7 +50,11 @@ def sources(root: Path = ROOT) -> list[Path]:
 
 
 def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with the code of all components, byte-compiled by the images' Python."""
+    """The layer with the code of all components, byte-compiled by the images' Python.
+
+    python_tree: the base layer, unpacked; work: directory for the copy, which is removed first and stays for
+    `node_agent`.
+    """
     package = work / PREFIX / PACKAGE.replace(".", "/")
     shutil.rmtree(work, ignore_errors=True)
     for relative in sources(root):
@@ -71,7 +78,10 @@ def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> 
 
 
 def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with a component's programs."""
+    """The layer with a component's programs.
+
+    The result is path -> node, without leading slashes. Raises `OSError` for a file that does not exist below payload/.
+    """
     nodes = {}
     for path, module in component.programs.items():
         text = _PROGRAM.format(prefix=PREFIX, module=f"{PACKAGE}.{module}")
@@ -90,7 +100,10 @@ def failing(path: str) -> Node:
 
 
 def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:
-    """Return /usr/bin/agent, one self-contained executable, and a link to it for each of its programs."""
+    """Return /usr/bin/agent, one self-contained executable, and a link to it for each of its programs.
+
+    python_tree and work: as of `shared`, which must have run. The executable needs only the image's Python.
+    """
     out = work / "agent"
     package = work / PREFIX
     script = (

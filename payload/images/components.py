@@ -103,6 +103,9 @@ ENVIRONMENT: dict[str, dict[str, str]] = {Name.API_SERVER: {"ENABLE_SKIP_MCO_REB
 
 
 def provision(component: str, brought: Container[str]) -> Provision | None:
-    """Return what a replaced component needs and does not bring. `brought`: paths of its replacement, relative to the root."""
+    """Return what a replaced component needs and does not bring. `brought`: paths of its replacement, relative to the root.
+
+    brought: any container of paths without leading slashes. None also for a component that needs nothing.
+    """
     found = PROVISIONS.get(component)
     return None if found is None or found.path in brought else found

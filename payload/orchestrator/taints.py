@@ -25,7 +25,10 @@ def platform_of(cluster: Mapping[str, Any]) -> str:
 
 
 def platform_in(install_config: str) -> str:
-    """Return the type of the platform in an install-config, empty if it has none."""
+    """Return the type of the platform in an install-config, empty if it has none.
+
+    install_config: YAML, may be empty. Raises `ValueError` for one that is not YAML.
+    """
     return next(iter((load_yaml(install_config, name="install-config") or {}).get("platform") or ()), "")
 
 
@@ -50,7 +53,10 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def remove(kube: KubeClient, node: Mapping[str, Any]) -> None:
-    """Remove the taint from a node that has it."""
+    """Remove the taint from a node that has it.
+
+    node: of the API, as read last. The patch fails with a `KubeError` if the taints have changed since.
+    """
     name = node["metadata"]["name"]
     found = [
         index

@@ -31,7 +31,10 @@ class Schema(NamedTuple):
 
 
 class Twice(NamedTuple):
-    """A duplicate key of a mapping; only the first ones are recorded."""
+    """A duplicate key of a mapping; only the first ones are recorded.
+
+    path: keys and indices from the top to it, itself last; line and column are from 1.
+    """
 
     path: Path
     line: int
@@ -39,13 +42,19 @@ class Twice(NamedTuple):
 
 
 class Positions:
-    """Positions of a document's fields."""
+    """Positions of a document's fields.
+
+    They are of one document, without its values; those that were read without positions have none.
+    """
 
     def __init__(self, root: Any) -> None:
         self._root = root
 
     def get(self, path: Path, default: Any = None) -> Any:
-        """Return line and column, both from 1, of the key or list item at `path`, or `default` when there is none."""
+        """Return line and column, both from 1, of the key or list item at `path`, or `default` when there is none.
+
+        path: keys and indices from the top. The root itself, with the path (), has one, too.
+        """
         mark: Any
         inner: Any
         mark, inner = self._root or (None, None)
@@ -58,7 +67,10 @@ class Positions:
         return (mark.line + 1, mark.column + 1) if mark else default
 
     def raised(self, key: str) -> Positions:
-        """Return the positions after moving the fields of the mapping at `key` to the top."""
+        """Return the positions after moving the fields of the mapping at `key` to the top.
+
+        Use it with a value that was changed in the same way. Without such a mapping only the key itself is left out.
+        """
         if not self._root or not isinstance(self._root[1], dict):
             return self
         mark, inner = self._root
@@ -68,7 +80,10 @@ class Positions:
 
 
 class Document(NamedTuple):
-    """One document: its value, its start, positions of its fields, and duplicate keys (the last one counts)."""
+    """One document: its value, its start, positions of its fields, and duplicate keys (the last one counts).
+
+    line and column are from 1. A document that has only a comment is left out by the reader.
+    """
 
     value: Any
     line: int
@@ -165,7 +180,11 @@ class _Frame:
 
 
 class Composer:
-    """Constructs the values of one stream. Raises `DocumentError`."""
+    """Constructs the values of one stream. Raises `DocumentError`.
+
+    name: of the stream in messages; text: all of it; positions: False makes `Positions` empty, and reading faster. Use
+    one for one text.
+    """
 
     def __init__(self, name: str, text: str, schema: Schema, limits: Limits, *, positions: bool) -> None:
         self._name, self._text, self._schema, self._limits, self._positions = name, text, schema, limits, positions
@@ -175,7 +194,10 @@ class Composer:
         self._twice: list[Twice] = []
 
     def documents(self) -> list[Document]:
-        """Return all documents that are not empty."""
+        """Return all documents that are not empty.
+
+        Each document has anchors of its own; the limits hold for all together.
+        """
         if self._text.startswith("%") + self._text.count("\n%") > _DIRECTIVES:
             raise DocumentError(self._name, 1, 1, f"has more than {_DIRECTIVES} directives")
         try:

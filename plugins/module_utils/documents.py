@@ -78,13 +78,19 @@ def read_yaml_all(
 
 
 def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
-    """Return the content of a file, up to one byte more than the limit of a document."""
+    """Return the content of a file, up to one byte more than the limit of a document.
+
+    A reader refuses what is longer, so no file is read in full for that. Raises `OSError`.
+    """
     with path.open("rb") as stream:
         return stream.read(limits.size + 1)
 
 
 def read_reply(answer: Any, *, limits: Limits = LIMITS) -> bytes:
-    """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document."""
+    """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document.
+
+    answer: made with `stream=True`. Raises what `requests` does while it arrives.
+    """
     body = bytearray()
     for piece in answer.iter_content(1 << 16):
         body += piece

@@ -38,7 +38,10 @@ _TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 @dataclass(frozen=True)
 class Reference:
-    """A pullspec in parts; `version` is the digest, or else the tag (`latest` without one)."""
+    """A pullspec in parts; `version` is the digest, or else the tag (`latest` without one).
+
+    host: with a port if there is one; path: the repository. `str` gives the pullspec again.
+    """
 
     host: str
     path: str
@@ -49,7 +52,10 @@ class Reference:
 
 
 def parse(pullspec: str) -> Reference:
-    """Take a pullspec apart. Raises `RegistryError`."""
+    """Take a pullspec apart. Raises `RegistryError`.
+
+    A digest wins over a tag. The host may be an IPv6 address in brackets.
+    """
     match = _PULLSPEC.fullmatch(pullspec)
     if not match:
         raise RegistryError(f"{pullspec!r} is not a pullspec: use HOST[:PORT]/REPOSITORY[:TAG][@DIGEST]")
@@ -120,7 +126,10 @@ class Registry:
         raise RegistryError(f"{pullspec} has no image for architecture {arch}")
 
     def layers(self, pullspec: str, arch: str = "") -> list[Descriptor]:
-        """The layers of the image, lowest first."""
+        """The layers of the image, lowest first.
+
+        arch: Go's name, empty for the first image of an index. Raises `RegistryError`.
+        """
         manifest, digest = self.manifest(pullspec, arch)
         found = manifest.get("layers")
         if not isinstance(found, list):
@@ -128,7 +137,10 @@ class Registry:
         return [Descriptor.of(layer, f"{pullspec}: layers[{nth}]") for nth, layer in enumerate(found)]
 
     def config(self, pullspec: str, arch: str = "") -> dict[str, Any]:
-        """The image configuration (`architecture`, `config`, `rootfs`, ...)."""
+        """The image configuration (`architecture`, `config`, `rootfs`, ...).
+
+        arch: as for `layers`. It is compared with the digest in the manifest. Raises `RegistryError`.
+        """
         manifest, __ = self.manifest(pullspec, arch)
         expected = Descriptor.of(manifest.get("config"), f"{pullspec}: config")
         return parsed(self._content(self._chosen[pullspec], "blobs", expected), pullspec)
@@ -244,5 +256,8 @@ def _reason(error: Exception) -> str:
 
 
 def basic_auth(user: str, password: str) -> str:
-    """The `auth` value of a pull secret entry."""
+    """The `auth` value of a pull secret entry.
+
+    It is base64 of `user:password` (RFC 7617).
+    """
     return base64.b64encode(f"{user}:{password}".encode()).decode()

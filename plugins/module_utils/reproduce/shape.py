@@ -26,7 +26,10 @@ _NOT_TAKEN = {
 
 
 class Shape(NamedTuple):
-    """A profile that was derived. names: host name in the run -> name of the lab's node; unknown: what could not be taken, and why."""
+    """A profile that was derived. names: host name in the run -> name of the lab's node; unknown: what could not be taken, and why.
+
+    raw: the profile as plain data; cluster: its name, empty if unknown.
+    """
 
     raw: dict[str, Any]
     cluster: str
@@ -35,7 +38,11 @@ class Shape(NamedTuple):
 
 
 def derive(install: Mapping[str, Any], agent: Mapping[str, Any]) -> Shape:
-    """Return the profile for the content of install-config.yaml and agent-config.yaml; fields of a wrong type count as missing."""
+    """Return the profile for the content of install-config.yaml and agent-config.yaml; fields of a wrong type count as missing.
+
+    install, agent: decoded documents, {} for none. The topology with the same masters and arbiters is taken, and the
+    lab's own names; `unknown` has a sentence for each field that has no counterpart.
+    """
     unknown = [f"install-config.yaml: {name}: {why}" for name, why in _NOT_TAKEN.items() if install.get(name)]
     others = sorted(install.keys() - _DERIVED - {*_KEPT} - _NOT_TAKEN.keys())
     unknown += [f"install-config.yaml: {name}: has no counterpart in a profile" for name in others]

@@ -15,7 +15,11 @@ HOST = r"(?:[Hh]ost|VM \S+ \()\s*(?P<host>[\w.-]+)\b"
 
 
 class Suspect(NamedTuple):
-    """What a profile needs so that a cause shows again: faults, and fields of its nodes by the node's name."""
+    """What a profile needs so that a cause shows again: faults, and fields of its nodes by the node's name.
+
+    faults: as in a profile, with all fields that their kinds need; fields: node -> path of a field, such as
+    `memory_mib` -> value.
+    """
 
     faults: list[dict[str, Any]]
     fields: dict[str, dict[str, int]]
