@@ -69,7 +69,7 @@ NEEDED = {
     ("method", "template", "good"), BODIES, ids=lambda value: value if isinstance(value, str) else ""
 )
 async def test_texts_that_are_nearly_right(tmp_path: Path, method: str, template: str, good: dict[str, Any]) -> None:
-    """A VIP of 48 characters held the service for a second, and one of 100 for ever: `(a*:a*){2,}` fits a text in many ways."""
+    """A VIP of 48 characters held the service for a second, and one of 100 indefinitely: `(a*:a*){2,}` fits a text in many ways."""
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
         infra_env = await lab.infra_env(cluster["id"])
