@@ -227,7 +227,7 @@ class Registry:
         scheme, __, rest = challenge.partition(" ")
         if scheme.lower() == "basic":
             return f"Basic {basic}"
-        fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        fields = dict(re.findall(r'\b(\w+)="([^"]*)"', rest))
         query = {"service": fields.get("service", ""), "scope": f"repository:{reference.path}:pull"}
         realm = fields.get("realm", "")
         if urllib.parse.urlsplit(realm).scheme != "https":
