@@ -41,7 +41,7 @@ _TEN_YEARS = timedelta(days=3650)
 _ALPHABET = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
 
 
-def _key_pem(key: Any) -> str:
+def _key_pem(key: rsa.RSAPrivateKey) -> str:
     return str(
         key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
@@ -50,7 +50,7 @@ def _key_pem(key: Any) -> str:
     )
 
 
-def _key_id(key: Any) -> Any:
+def _key_id(key: rsa.RSAPrivateKey) -> Any:
     public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
     return x509.SubjectKeyIdentifier(hashlib.sha1(public, usedforsecurity=False).digest())
 

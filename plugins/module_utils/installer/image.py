@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from .. import files
 from ..ignition.config import dumps, files_of
@@ -16,6 +16,9 @@ from ..state import write_atomic
 from .build import Build
 from .live_env import CONFIG_IMAGE_PATHS
 from .manifests.overrides import overrides_of
+
+if TYPE_CHECKING:
+    from ..coreos.iso import LiveIso
 
 # Part of an image's fingerprint: raise it when the same inputs give other bytes.
 _FORMAT = 2
@@ -35,11 +38,29 @@ def kernel_arguments(build: Build) -> list[str]:
     return found
 
 
-def artifacts(build: Build) -> dict[str, Any]:
+class Artifacts(TypedDict):
+    """All that an image is made of.
+
+    arch: RPM's name; ignition: JSON text; base, agent_files: {"path", "identity"}; base_url: bootArtifactsBaseURL;
+    rootfs_url: where the payload's root file system is published. "" is what is absent.
+    """
+
+    arch: str
+    ignition: str
+    kargs: list[str]
+    base: dict[str, str]
+    agent_files: dict[str, str]
+    base_url: str
+    minimal: bool
+    external: bool
+    rootfs_url: str
+    fingerprint: str
+
+
+def artifacts(build: Build) -> Artifacts:
     """All that an image is made of, and its fingerprint.
 
-    Keys: arch, ignition (JSON text), kargs, base and agent_files ({"path", "identity"}), base_url, minimal, external,
-    rootfs_url, fingerprint. Images are written again only when the fingerprint is another, or a file was touched.
+    Images are written again only when the fingerprint is another, or a file was touched.
     """
     aci = build["AgentClusterInstall Config"]["Config"]
     agent = (build["Agent Config"] or {}).get("Config")
@@ -47,7 +68,7 @@ def artifacts(build: Build) -> dict[str, Any]:
     external = aci["spec"].get("platformType") == "External"
     minimal = ignition["Minimal"]
     base_url = ((agent or {}).get("bootArtifactsBaseURL") or "").strip("/")
-    found: dict[str, Any] = {
+    found: Artifacts = {
         "arch": ignition["CPUArch"],
         "ignition": dumps(ignition["Config"]).decode(),
         "kargs": build["Agent ISO/PXE files Kernel Arguments"],
@@ -57,6 +78,7 @@ def artifacts(build: Build) -> dict[str, Any]:
         "minimal": minimal,
         "external": external,
         "rootfs_url": build.os_image_metadata(ignition["CPUArch"]).get("rootfs_url", "") if minimal else "",
+        "fingerprint": "",  # of the rest, below
     }
     identity = [
         _FORMAT, found["ignition"], found["kargs"], found["base"]["identity"], found["agent_files"]["identity"], base_url,
@@ -137,7 +159,7 @@ def agent_iso(build: Build) -> None:
     The rootfs is for `bootArtifactsBaseURL`, in `boot-artifacts/`; without that URL the minimal ISO fetches the
     published one. An ISO that is up to date is left alone; a dry run only notes what would change.
     """
-    parts = build["Agent Installer Artifacts"]
+    parts: Artifacts = build["Agent Installer Artifacts"]
     arch, directory = parts["arch"], build.options.directory
     target = directory / f"agent.{arch}.iso"
     if parts["minimal"]:
@@ -166,7 +188,7 @@ def agent_iso(build: Build) -> None:
     build.save_rendezvous_ip()
 
 
-def _write_full(build: Build, parts: dict[str, Any], target: Path, _rootfs: Path) -> None:
+def _write_full(build: Build, parts: Artifacts, target: Path, _rootfs: Path) -> None:
     from ..coreos.iso import LiveIso
 
     with LiveIso(Path(parts["base"]["path"])) as iso:
@@ -181,7 +203,7 @@ def _write_full(build: Build, parts: dict[str, Any], target: Path, _rootfs: Path
             )
 
 
-def _embed(iso: Any, parts: dict[str, Any]) -> None:
+def _embed(iso: LiveIso, parts: Artifacts) -> None:
     iso.ignition = parts["ignition"].encode()
     if parts["kargs"]:
         iso.edit_kargs(append=parts["kargs"])
@@ -189,7 +211,7 @@ def _embed(iso: Any, parts: dict[str, Any]) -> None:
         iso.append_to_initrd(Path(parts["agent_files"]["path"]).read_bytes())
 
 
-def _write_minimal(build: Build, parts: dict[str, Any], target: Path, rootfs: Path) -> None:
+def _write_minimal(build: Build, parts: Artifacts, target: Path, rootfs: Path) -> None:
     from ..coreos import minimal
     from ..coreos.iso import ROOTFS_PATH, LiveIso
 
@@ -249,7 +271,7 @@ def pxe_files(build: Build) -> None:
     from ..coreos import cpio, pxe
     from ..coreos.iso import LiveIso
 
-    parts = build["Agent Installer Artifacts"]
+    parts: Artifacts = build["Agent Installer Artifacts"]
     directory = build.options.directory
     folder, prefix = directory / "boot-artifacts", f"agent.{parts['arch']}"
     s390x = parts["arch"] == "s390x"

@@ -19,6 +19,7 @@ Texts = dict[str, bytes]
 
 
 def one_text(texts: Texts) -> str:
+    """The text of an asset's only file. Raises `InstallerError` when it cannot be decoded."""
     name, data = next(iter(texts.items()))
     return _decoded(data, name)
 
@@ -34,6 +35,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def load_install_config(build: Build, texts: Texts) -> InstallConfig:
+    """install-config.yaml with defaults, validated, in the order of its shape; warnings go to the log."""
     config = install_config.parse(one_text(texts), build.log, lenient=build.options.lenient)
     build.hint = config
     install_config.set_defaults(config, build.profile, build.version)
@@ -49,6 +51,7 @@ def _advise(build: Build, texts: list[str]) -> None:
 
 
 def load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
+    """{"Config": agent-config as decoded, "File": its text}; `hosts` validates what it has of hosts."""
     text = one_text(texts)
     config = agent_config.load_agent_config(text, build.log)
     if "minimalISO" in config and not build.profile.minimal_iso:
@@ -61,11 +64,13 @@ def load_agent_config(build: Build, texts: Texts) -> dict[str, Any]:
 
 
 def agent_settings(build: Build) -> AgentConfig | None:
+    """agent-config as decoded; None when there is none."""
     found = build["Agent Config"]
     return found["Config"] if found else None
 
 
 def hosts(build: Build) -> list[Host]:
+    """The validated hosts of agent-config, or else of install-config; warnings go to the log."""
     config, cluster = agent_settings(build), build["Install Config"]
     hosts = agent_config.hosts_of(config, cluster, build.profile, build.log)
     expected = sum(install_config.replicas(cluster).values()) if cluster else 0
@@ -100,6 +105,7 @@ def _sources(config: InstallConfig | None) -> list[ImageSource]:
 
 
 def make_registries(build: Build) -> dict[str, Any]:
+    """{"File": registries.conf for the image sources of install-config}; warns when none is for the release."""
     config = build["Install Config"]
     sources = _sources(config)
     repository = re.sub(r"(@|:(?=[^/]*$)).*", "", build.release_image)
@@ -116,6 +122,7 @@ def make_registries(build: Build) -> dict[str, Any]:
 
 
 def load_registries(build: Build, texts: Texts) -> dict[str, Any]:
+    """{"File": the user's registries.conf}; warns when it has no mirror of the release."""
     text = one_text(texts)
     registries = mirrors.parse(text)
     if registries:
@@ -131,6 +138,7 @@ def load_registries(build: Build, texts: Texts) -> dict[str, Any]:
 
 
 def make_bundle(build: Build) -> dict[str, Any]:
+    """{"File": the certificates of additionalTrustBundle}; warns of those that are not of a CA."""
     text = (build["Install Config"] or {}).get("additionalTrustBundle", "")
     found, warnings = pem.bundle(text)
     for warning in warnings:
@@ -139,6 +147,7 @@ def make_bundle(build: Build) -> dict[str, Any]:
 
 
 def load_bundle(_build: Build, texts: Texts) -> dict[str, Any]:
+    """{"File": the user's ca-bundle.crt}. Raises `InstallerError` when it is not a bundle of certificates."""
     text = one_text(texts)
     if text.strip():
         why = pem.problem(text)

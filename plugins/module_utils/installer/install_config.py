@@ -16,7 +16,6 @@ from .schema import decode_file
 from .shapes import INSTALL_CONFIG
 
 FILENAME = "install-config.yaml"
-ON_PREM = ("baremetal", "vsphere", "nutanix", "none", "external")
 _ROLE_ORDER = {"master": 0, "arbiter": 1, "worker": 2}
 
 

@@ -87,6 +87,11 @@ def template_data(
     cluster: str,
     minimal: bool,
 ) -> dict[str, Any]:
+    """The variables of text assets.
+
+    mirrored: registries.conf has mirrors; bundle: additional CA certificates, PEM; cluster: its domain name, "" for one
+    that comes later, and then the release image is not asked for its architecture; minimal: the image fetches its rootfs.
+    """
     arch = infra["spec"].get("cpuArchitecture") or "x86_64"
     release_arch = arch
     facts = build.release_facts
@@ -214,6 +219,7 @@ def add_common(build: Build, config: Config, data: Section, registries: list[Mir
 
 
 def add_counts(build: Build, config: Config, needs: Mapping[str, int]) -> None:
+    """Add the environment of start-cluster.service; needs: `provisionRequirements` of the AgentClusterInstall."""
     counts = {"REQUIRED_MASTER_NODES": str(needs.get("controlPlaneAgents", 0))}
     if build.profile.arbiter_nodes:
         counts["REQUIRED_ARBITER_NODES"] = str(needs.get("arbiterAgents", 0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 from ..documents import Positions
 from .errors import InstallerError
@@ -26,7 +26,7 @@ class Map:
     Keys come out as they are written; null values are dropped.
     """
 
-    shape: Any
+    shape: Shape
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,11 @@ class Struct:
     """
 
     name: str
-    fields: dict[str, Any]
+    fields: dict[str, Shape]
     package: str = "types"
+
+
+Shape = Union[str, "list[Any]", Map, Struct]
 
 
 def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unknown: list[str] | None = None) -> Any:
@@ -87,7 +90,7 @@ def _where(path: tuple[str | int, ...], position: Positions) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _type(shape: Any) -> str:
+def _type(shape: Shape) -> str:
     """What Go calls the type of a shape."""
     if isinstance(shape, list):
         return f"[]{_type(shape[0])}"
@@ -96,7 +99,7 @@ def _type(shape: Any) -> str:
     return f"{shape.package}.{shape.name}" if isinstance(shape, Struct) else str(shape)
 
 
-def _zero(shape: Any) -> Any:
+def _zero(shape: Shape) -> Any:
     """What Go's encoding/json makes of a null in a list: the element's zero value."""
     if isinstance(shape, list):
         return []
@@ -137,7 +140,7 @@ def _float(value: float) -> str:
 
 def _decode(
     value: object,
-    shape: Any,
+    shape: Shape,
     path: tuple[str | int, ...],
     owner: tuple[str, str],
     position: Positions,
@@ -185,7 +188,7 @@ def _decode(
     return None
 
 
-def ordered(value: object, shape: Any) -> Any:
+def ordered(value: object, shape: Shape) -> Any:
     """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last.
 
     Structs in lists are ordered, too; maps stay as they are.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .schema import BOOL, INT, RAW, STR, Map, Struct
+from .schema import BOOL, INT, RAW, STR, Map, Shape, Struct
 
 OBJECT_META = Struct(
     "ObjectMeta",
@@ -25,7 +25,7 @@ OBJECT_META = Struct(
     },
     "v1",
 )
-TYPE_META = {"kind": STR, "apiVersion": STR, "metadata": OBJECT_META}
+TYPE_META: dict[str, Shape] = {"kind": STR, "apiVersion": STR, "metadata": OBJECT_META}
 PROXY = Struct("Proxy", {"httpProxy": STR, "httpsProxy": STR, "noProxy": STR})
 ROOT_DEVICE_HINTS = Struct(
     "RootDeviceHints",

@@ -12,6 +12,7 @@ DEFAULT_NAME = "agent-cluster"
 
 
 def metadata(name: str, namespace: str, profile: ReleaseProfile, extra: Meta | None = None) -> Meta:
+    """`metadata` of a manifest, with the fields of `extra`; namespace: "" for none."""
     meta: Meta = {"name": name, **(extra or {})}
     if namespace:
         meta["namespace"] = namespace

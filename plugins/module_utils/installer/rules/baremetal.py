@@ -8,6 +8,7 @@ from ..models import InstallConfig, Section
 
 
 def check_baremetal(section: Section, errors: FieldErrors) -> None:
+    """Check the kind of provisioning network and its addresses, as for every way to install."""
     path = "platform.baremetal"
     kind = section["provisioningNetwork"]
     if kind not in ("Disabled", "Managed", "Unmanaged"):

@@ -14,6 +14,7 @@ from ..models import InstallConfig, Section
 def check_fencing(
     config: InstallConfig, profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
 ) -> None:
+    """Check the credentials, and that two nodes have two of them, and others none."""
     path = "controlPlane.fencing"
     fencing = config["controlPlane"].get("fencing")
     credentials = (fencing or {}).get("credentials") or []

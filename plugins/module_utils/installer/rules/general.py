@@ -14,6 +14,7 @@ from .pull_secret import check_pull_secret
 
 
 def check_general(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check SSH keys, the additional trust bundle and its policy."""
     key = config.get("sshKey", "")
     if config.get("fips"):
         kind = ssh_key_type(key)
@@ -38,6 +39,7 @@ def check_general(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_names(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check the name of the cluster, its base domain, and both together."""
     name, domain = config.get("metadata", {}).get("name", ""), config.get("baseDomain", "")
     if "." in name and platform_name(config) in ("baremetal", "vsphere", "nutanix"):
         why: str | None = "cluster name must not contain '.'"
@@ -57,6 +59,7 @@ def check_names(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_pull_secret_field(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check the pull secret; the error hides its value."""
     secret = config.get("pullSecret", "")
     why = check_pull_secret(secret)
     if why:
@@ -81,6 +84,7 @@ def check_publish(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_credentials_mode(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check the credentials mode, which only Nutanix has."""
     mode, platform = config.get("credentialsMode", ""), platform_name(config)
     if mode and platform == "nutanix" and mode != "Manual":
         errors.unsupported("credentialsMode", mode, ("Manual",))

@@ -8,6 +8,7 @@ from ..models import Section
 
 
 def check_nutanix(section: Section, errors: FieldErrors) -> None:
+    """Check the Prism Central, the one Prism Element, the subnets and the timeout."""
     path = "platform.nutanix"
     central = section.get("prismCentral") or {}
     at = f"{path}.prismCentral"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_pools(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
+    """Check control plane, arbiter and compute pools: names, numbers, architectures, fencing."""
     control = config["controlPlane"]
     platform = platform_name(config)
     counts = replicas(config)
@@ -124,6 +125,7 @@ def check_payload_architecture(config: InstallConfig, build: Build, errors: Fiel
 
 
 def check_release_architecture(config: InstallConfig, build: Build, errors: FieldErrors) -> None:
+    """Check that the control plane has an architecture of the release; warn when that cannot be read."""
     facts = build.release_facts
     if "error" in facts:
         build.log.warning("Unable to validate the release image architecture, skipping validation")

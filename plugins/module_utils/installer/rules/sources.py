@@ -19,6 +19,7 @@ _PUBLISH = ("External", "Internal", "Mixed")
 
 
 def check_proxy(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check the proxies' URLs and noProxy; a proxy must not have an address of the cluster's networks."""
     proxy = config.get("proxy")
     if proxy is None:
         return
@@ -95,6 +96,7 @@ def _repository(text: str) -> str | None:
 
 
 def check_image_sources(config: InstallConfig, log: Log, errors: FieldErrors) -> None:
+    """Check mirrors of images, and that `publish` is known; warn of mirrors that the pull secret lacks."""
     contents, digests = config.get("imageContentSources"), config.get("imageDigestSources")
     for kind, sources in (("imageContentSources", contents), ("imageDigestSources", digests)):
         for index, entry in enumerate(sources or []):

@@ -21,6 +21,7 @@ def has_credentials(center: Section) -> bool:
 
 
 def check_vsphere_credentials(section: Section, errors: FieldErrors) -> None:
+    """Check that credentials are complete, and that failure domains have a folder when there are any."""
     centers = section.get("vcenters") or []
     path = "platform.vsphere"
     for index, center in enumerate(centers):
@@ -40,6 +41,7 @@ def check_vsphere_credentials(section: Section, errors: FieldErrors) -> None:
 
 
 def check_vsphere(section: Section, errors: FieldErrors) -> None:
+    """Check the disk type, vCenters and failure domains, as for every way to install."""
     path = "platform.vsphere"
     disk = section.get("diskType", "")
     if disk and disk not in ("eagerZeroedThick", "thick", "thin"):
