@@ -46,7 +46,11 @@ class Machine:
 
 
 def blank(connection: Any, pool: str, node: Node) -> None:
-    """Reset `node`, which is off, to a new machine: empty disks, default firmware variables."""
+    """Reset `node`, which is off, to a new machine: empty disks, default firmware variables.
+
+    `pool` is the name of the storage pool. Without its file of variables UEFI starts from the defaults, as on a new
+    machine.
+    """
     found = connection.storagePoolLookupByName(pool)
     for disk in node["disks"]:
         storage.blank(found, disk)

@@ -25,7 +25,10 @@ _HEADERS = (
 
 
 class BootOrderStays:
-    """What is laid over sushy-tools' LibvirtDriver, which is not imported before the program runs."""
+    """What is laid over sushy-tools' LibvirtDriver, which is not imported before the program runs.
+
+    The methods take the machine's UUID as `identity`; they have the names and the results that sushy-tools expects.
+    """
 
     DEVICE_TYPE_MAP: dict[str, str]
     STORAGE_POOL: str
@@ -38,15 +41,25 @@ class BootOrderStays:
         return look_up(self, identity, readonly=readonly)
 
     def set_boot_device(self, identity: str, boot_source: str) -> None:
-        """Accept, do nothing."""
+        """Accept, do nothing.
+
+        The domain has the order disk, CD, so that an empty disk boots from the CD and
+        an installed one by itself.
+        """
         self._logger.info("boot device of %s stays as defined, %s was asked for", identity, boot_source)
 
     def get_boot_device(self, identity: str) -> str:
-        """Say what was accepted: clients look whether it was."""
+        """Say what was accepted: clients look whether it was.
+
+        `Cd` while a medium is inserted, else `Hdd`.
+        """
         return "Cd" if self.get_boot_image(identity, "Cd")[0] else "Hdd"
 
     def get_boot_image(self, identity: str, device: str) -> tuple[str, bool, bool]:
-        """Return (path, read-only, inserted) of the medium in the definition."""
+        """Return (path, read-only, inserted) of the medium in the definition.
+
+        `device` is a name of Redfish (`Cd`). Without a medium: an empty path, and twice False.
+        """
         tree = ET.fromstring(self._get_domain(identity, readonly=True).XMLDesc(2))
         for disk in tree.findall("devices/disk"):
             source = disk.find("source")
@@ -57,7 +70,10 @@ class BootOrderStays:
     def set_boot_image(
         self, identity: str, device: str, boot_image: str | None = None, write_protected: bool = True
     ) -> None:
-        """Put the image into the definition, or take it out and delete it."""
+        """Put the image into the definition, or take it out and delete it.
+
+        Without `boot_image` the medium is taken out; its file is deleted unless a running machine uses it.
+        """
         before = self.get_boot_image(identity, device)[0]
         super().set_boot_image(  # type: ignore[misc]
             identity, device, boot_image=boot_image, write_protected=write_protected
@@ -87,7 +103,10 @@ class BootOrderStays:
 
 
 def refuse_strangers() -> None:
-    """Return 404 for unknown systems."""
+    """Return 404 for unknown systems.
+
+    Flask calls it before each request. Requests for a chassis are let through, because they name no system.
+    """
     import flask
     from sushy_tools import error
     from sushy_tools.emulator.main import app

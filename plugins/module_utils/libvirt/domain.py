@@ -123,7 +123,11 @@ def _devices(tree: ET.Element) -> ET.Element:
 
 
 def defined(domain: Any) -> ET.Element:
-    """Return the persistent definition without parts that are not compared: the CD, and the machine type's version."""
+    """Return the persistent definition without parts that are not compared: the CD, and the machine type's version.
+
+    `domain` is libvirt's object. The version of the machine type follows the QEMU of the day it was defined, and the CD
+    changes with each boot.
+    """
     tree = ET.fromstring(domain.XMLDesc(2))  # VIR_DOMAIN_XML_INACTIVE
     devices = _devices(tree)
     for disk in devices.findall("disk"):
@@ -142,7 +146,10 @@ def defined(domain: Any) -> ET.Element:
 
 
 def remove(connection: Any, name: str, mark: str) -> bool:
-    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM and TPM state; return whether it was there."""
+    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM and TPM state; return whether it was there.
+
+    Disks stay: they belong to the pool (`storage.remove`). A domain without this mark is left alone.
+    """
     domain = lookup(connection, "lookupByName", name)
     if domain is None or mark_of(domain) != mark:
         return False
@@ -154,7 +161,10 @@ def remove(connection: Any, name: str, mark: str) -> bool:
 
 
 def set_cdrom(connection: Any, name: str, image: str | None) -> bool:
-    """Put `image` (None: nothing) into the CD of domain `name`, for the next cold start; return whether that changed it."""
+    """Put `image` (None: nothing) into the CD of domain `name`, for the next cold start; return whether that changed it.
+
+    `image` is a path on the hypervisor. The running machine, if there is one, keeps what it has.
+    """
     tree = ET.fromstring(connection.lookupByName(name).XMLDesc(2))
     devices = _devices(tree)
     present = [disk for disk in devices.findall("disk") if disk.get("device") == "cdrom"]
@@ -182,7 +192,10 @@ def set_cdrom(connection: Any, name: str, image: str | None) -> bool:
 
 
 def mark_of(domain: Any) -> str | None:
-    """Return the mark of the cluster that made `domain` (`state.owner`), or None."""
+    """Return the mark of the cluster that made `domain` (`state.owner`), or None.
+
+    It is in the metadata of the persistent definition. None for a domain that agentlab has not made.
+    """
     return _mark(ET.fromstring(domain.XMLDesc(2)))
 
 

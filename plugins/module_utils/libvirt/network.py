@@ -127,7 +127,10 @@ def _serve(network: Any) -> None:
 
 
 def remove(connection: Any, name: str, mark: str) -> bool:
-    """Remove network `name` if it carries `mark`; return whether it was there."""
+    """Remove network `name` if it carries `mark`; return whether it was there.
+
+    The mark is in its UUID. A network of that name that another cluster or a user has made is left alone.
+    """
     network = lookup(connection, "networkLookupByName", name)
     if network is None or network.UUIDString() != identity(mark, "network", name):
         return False

@@ -16,7 +16,11 @@ GIB = 1024**3
 
 
 def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool = False) -> tuple[Any | None, bool]:
-    """Return the running pool `name` at `directory`, creating it with `mark` if necessary, and whether it was created or started."""
+    """Return the running pool `name` at `directory`, creating it with `mark` if necessary, and whether it was created or started.
+
+    With `check` nothing is created, and the pool is None if there is none. Raises `LabError` for a pool of that name
+    that is of another cluster, or at another path.
+    """
     found = lookup(connection, "storagePoolLookupByName", name)
     ours = identity(mark, "pool", name)
     if found is not None:
@@ -41,7 +45,10 @@ def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool =
 
 
 def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
-    """Return those of `disks` that are not in `pool`; `LabError` for one with a different size."""
+    """Return those of `disks` that are not in `pool`; `LabError` for one with a different size.
+
+    Sizes are compared in bytes. A pool that is None or not running has no disks.
+    """
     volumes = (
         {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
     )
@@ -58,7 +65,10 @@ def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
 
 
 def create(pool: Any, disk: Disk) -> None:
-    """Create an empty qcow2 disk."""
+    """Create an empty qcow2 disk.
+
+    Its size is the most that it may grow to: nothing is allocated. `pool` is libvirt's object, and runs.
+    """
     tree = element(
         "volume",
         None,
@@ -70,7 +80,10 @@ def create(pool: Any, disk: Disk) -> None:
 
 
 def blank(pool: Any, disk: Disk) -> None:
-    """Make a disk empty again."""
+    """Make a disk empty again.
+
+    It is deleted and created again, with its own size. The machine must be off.
+    """
     volume = lookup(pool, "storageVolLookupByName", disk["name"])
     if volume is not None:
         volume.delete()

@@ -112,7 +112,11 @@ def _bounded(state: object) -> None:
 
 
 def parse(state: Any) -> dict[str, Any]:
-    """Return a network state with every value in its proper type; raise `NmstateError` naming what is wrong."""
+    """Return a network state with every value in its proper type; raise `NmstateError` naming what is wrong.
+
+    `state` is the document as `load` returns it; null is an empty state. Every interface has `name`, `type` and `state`
+    afterwards; fields that were null are left out unless their kind refuses null.
+    """
     if state is None:
         state = {}
     _bounded(state)

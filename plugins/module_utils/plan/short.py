@@ -143,7 +143,10 @@ class ShortHost(TypedDict):
 
 
 def hosts(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the addresses of hosts by name. Raises `ProfileError` as `plan`."""
+    """Return the addresses of hosts by name. Raises `ProfileError` as `plan`.
+
+    Each of `given` has `name` and `address`, as `ShortHost`. Of two with one name the last counts.
+    """
     if found := part(given, list[ShortHost]):
         raise ProfileError([Problem.of("hosts", *finding) for finding in found])
     return {host["name"]: host["address"] for host in given}
@@ -185,7 +188,10 @@ def plan(given: Mapping[str, Any]) -> Plan:
 
 
 def directory(given: Mapping[str, Any]) -> str:
-    """Return the state directory that the options `cluster` and `state_dir` name."""
+    """Return the state directory that the options `cluster` and `state_dir` name.
+
+    `given` are the options of a module or a role; the directory is on the hypervisor.
+    """
     return str(given.get("state_dir") or names.state_dir(str(given["cluster"])))
 
 
