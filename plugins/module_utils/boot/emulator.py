@@ -15,8 +15,13 @@ import os
 import ssl
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    import libvirt
 
 _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -87,10 +92,10 @@ class BootOrderStays:
                     if volume.path() == before and not self._in_use(connection, before):
                         volume.delete()
 
-    def _in_use(self, connection: Any, path: str) -> bool:
+    def _in_use(self, connection: libvirt.virConnect, path: str) -> bool:
         return any(f"'{path}'" in domain.XMLDesc() for domain in connection.listAllDomains(1))
 
-    def _upload_image(self, domain: Any, conn: Any, boot_image: str) -> str:
+    def _upload_image(self, domain: libvirt.virDomain, conn: libvirt.virConnect, boot_image: str) -> str:
         pool = conn.storagePoolLookupByName(self.STORAGE_POOL)
         directory = ET.fromstring(pool.XMLDesc()).findtext("target/path") or ""
         name = f"{os.path.basename(boot_image).replace('.', '-')}-{domain.UUIDString()}.img"
@@ -124,10 +129,10 @@ class Guard:
     has the headers by which a browser neither guesses a type nor shows it in a frame.
     """
 
-    def __init__(self, application: Any, is_ours: Callable[[str], bool]) -> None:
+    def __init__(self, application: WSGIApplication, is_ours: Callable[[str], bool]) -> None:
         self._application, self._is_ours = application, is_ours
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             return start_response(status, [*headers, *_HEADERS], *error)
 

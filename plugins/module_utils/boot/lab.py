@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import LabError
 from ..installer import foreign
@@ -18,6 +18,9 @@ from ..plan.model import BootMode, Plan
 from . import bmc, domain, media, sequence
 from .machine import Machine
 from .modes import MODES
+
+if TYPE_CHECKING:
+    import libvirt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,7 @@ class Lab:
         return images
 
     @contextmanager
-    def _machines(self, connection: Any) -> Iterator[Callable[[Node], Machine]]:
+    def _machines(self, connection: libvirt.virConnect) -> Iterator[Callable[[Node], Machine]]:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:

@@ -156,7 +156,7 @@ class Builder:
             shown = f"{place}: {_shown(value)}"
             self.mapped[name] = f"{self.mapped[name]}, {shown}" if name in self.mapped else shown
 
-    def text(self, name: str, place: str, convert: Callable[[str], Any] = str) -> None:
+    def text(self, name: str, place: str, convert: Callable[[str], object] = str) -> None:
         """Map a variable to a field unless it is empty, which is dev-scripts' default.
 
         `name` is the variable, `place` the field's path with dots; `convert` makes the value of the text.
@@ -250,7 +250,7 @@ class Builder:
             else:
                 self.refused.append(Refusal("", "profile", f"{field}: {remedy}"))
 
-    def source(self, path: Sequence[Any]) -> str | None:
+    def source(self, path: Sequence[object]) -> str | None:
         """Return the variable that a field comes from, or one below or above it.
 
         `path` is the path of a field in the profile. None for one that no variable has set.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from . import rules
@@ -82,7 +83,7 @@ class Config:
         return config
 
 
-def dumps(config: dict[str, Any]) -> bytes:
+def dumps(config: Mapping[str, object]) -> bytes:
     """The config as the bytes that go into an image.
 
     Compact JSON in UTF-8, with keys in the order of `config`: the same bytes for the same config.
@@ -104,7 +105,7 @@ def files_of(config: dict[str, Any]) -> dict[str, bytes]:
     return found
 
 
-def merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> dict[str, Any]:
     """The config that Ignition makes of `parent` with `child` merged on top: the child wins, lists join by key.
 
     Lists of files, units and so on are joined by path, name or device, other lists by value. Neither argument is
@@ -118,7 +119,7 @@ _KEYS = {"files": "path", "directories": "path", "links": "path", "units": "name
          "dropins": "name", "disks": "device", "filesystems": "device", "raid": "name", "luks": "name"}  # fmt: skip
 
 
-def _merge(parent: Any, child: Any, field: str) -> Any:
+def _merge(parent: object, child: object, field: str) -> Any:
     if isinstance(parent, dict) and isinstance(child, dict):
         return {
             key: _merge(parent[key], child[key], key) if key in parent and key in child
@@ -162,7 +163,7 @@ def check(config: dict[str, Any]) -> None:
 _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool}
 
 
-def _shape(value: Any, rule: Any, minor: int, path: str, found: list[str]) -> None:
+def _shape(value: object, rule: object, minor: int, path: str, found: list[str]) -> None:
     if value is None:
         return
     if isinstance(rule, str):
@@ -179,11 +180,11 @@ def _shape(value: Any, rule: Any, minor: int, path: str, found: list[str]) -> No
             _shape(item, rule[0], minor, f"{path}[{index}]", found)
     elif not isinstance(value, dict):
         found.append(f"{path}: expected an object, found {type(value).__name__}")
-    else:
+    elif isinstance(rule, dict):
         _object(value, rule, minor, path, found)
 
 
-def _object(value: dict[str, Any], rule: dict[str, Any], minor: int, path: str, found: list[str]) -> None:
+def _object(value: dict[str, object], rule: dict[str, object], minor: int, path: str, found: list[str]) -> None:
     for key, item in value.items():
         inner = rule.get(key)
         if inner is None:

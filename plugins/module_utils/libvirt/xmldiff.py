@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import xml.etree.ElementTree as ET
-from typing import Any
+from collections.abc import Mapping
 
 
 def element(
-    tag: str, attributes: dict[str, Any] | None = None, *children: ET.Element | None, text: Any = None
+    tag: str, attributes: Mapping[str, object] | None = None, *children: ET.Element | None, text: object = None
 ) -> ET.Element:
     """Return an element; attributes and children that are None are omitted.
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from .errors import NmstateError
 
-Kind = Callable[[Any, str], Any]
+Kind = Callable[[object, str], Any]
 
 _TRUE = {"1", "true", "yes", "on", "y"}
 _FALSE = {"0", "false", "no", "off", "n"}
 
 
-def text(value: Any, where: str) -> str:
+def text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise NmstateError(f"{where}: expected a string, not {value!r}")
     if any(ord(c) < 32 and c != "\t" for c in value):
@@ -63,7 +63,7 @@ def integer(bits: int, signed: bool = False) -> Kind:
     """
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
-    def kind(value: Any, where: str) -> int:
+    def kind(value: object, where: str) -> int:
         number = value
         if isinstance(value, str) and len(value) <= 24 and "_" not in value:
             with contextlib.suppress(ValueError):
@@ -84,7 +84,7 @@ def optional(kind: Kind) -> Kind:
     For a kind that refuses null by itself, as integers and booleans do. `struct` then drops the field.
     """
 
-    def check(value: Any, where: str) -> Any:
+    def check(value: object, where: str) -> Any:
         return kind(value, where)
 
     return check  # an object of its own, which is not among those that refuse null
@@ -115,7 +115,7 @@ def one_of(*names: str, numbered: int | None = None, **aliases: str) -> Kind:
     if numbered is not None:
         known |= {str(numbered + index): name for index, name in enumerate(names)}
 
-    def kind(value: Any, where: str) -> str:
+    def kind(value: object, where: str) -> str:
         if isinstance(value, bool) or not isinstance(value, (str, int)) or str(value) not in known:
             expected = ", ".join(f"`{name}`" for name in names)
             raise NmstateError(f"{where}: unknown variant `{value}`, expected one of {expected}")
@@ -125,7 +125,7 @@ def one_of(*names: str, numbered: int | None = None, **aliases: str) -> Kind:
 
 
 def list_of(item: Kind) -> Kind:
-    def kind(value: Any, where: str) -> list[Any]:
+    def kind(value: object, where: str) -> list[Any]:
         if not isinstance(value, list):
             raise NmstateError(f"{where}: expected a list, not {value!r}")
         return [item(entry, f"{where}[{index}]") for index, entry in enumerate(value)]
@@ -143,7 +143,7 @@ def struct(
     """
     renamed = {alias.replace("_", "-"): name for alias, name in aliases.items()} | aliases
 
-    def kind(value: Any, where: str) -> dict[str, Any]:
+    def kind(value: object, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise NmstateError(f"{where}: expected a mapping, not {value!r}")
         given = {str(renamed.get(key, key)): content for key, content in value.items()}
@@ -163,7 +163,7 @@ def struct(
 
 
 def dictionary(item: Kind, nullable: bool = False) -> Kind:
-    def kind(value: Any, where: str) -> dict[str, Any]:
+    def kind(value: object, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise NmstateError(f"{where}: expected a mapping, not {value!r}")
         wanted = {k: v for k, v in value.items() if v is not None or not nullable}
@@ -172,16 +172,17 @@ def dictionary(item: Kind, nullable: bool = False) -> Kind:
     return kind
 
 
-def address(value: Any, where: str) -> str:
+def address(value: object, where: str) -> str:
     """An IP address in its canonical form.
 
     As nmstate writes it: compressed, in lower case, and `::ffff:` with dots. Raises `NmstateError` for anything else, a
     zone (`%eth0`) included.
     """
     try:
-        if "%" in text(value, where):
+        written = text(value, where)
+        if "%" in written:
             raise ValueError
-        return canonical(ipaddress.ip_address(value))
+        return canonical(ipaddress.ip_address(written))
     except ValueError:
         raise NmstateError(f"{where}: invalid IP address syntax: {value!r}") from None
 

@@ -111,7 +111,7 @@ def _bounded(state: object) -> None:
     raise NmstateError(f"the state has more than {_NODES} values")
 
 
-def parse(state: Any) -> dict[str, Any]:
+def parse(state: object) -> dict[str, Any]:
     """Return a network state with every value in its proper type; raise `NmstateError` naming what is wrong.
 
     `state` is the document as `load` returns it; null is an empty state. Every interface has `name`, `type` and `state`

@@ -17,7 +17,7 @@ def pick(conf: Mapping[str, Any], names: Iterable[str] = (), **renamed: str) -> 
     return {new: conf[old or new] for new, old in table.items() if (old or new) in conf}
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -14,7 +14,7 @@ from . import faults, names
 from .fields import Platform, Role
 from .host_network import network_config
 from .links import of_node
-from .machine_options import Bus
+from .machine_options import Bus, DiskOptions, NicOptions
 from .machines import Address, Disk, Network, Node
 from .model import (
     BmcService,
@@ -251,13 +251,13 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or names.node_uuid(cluster, name)
-        given: Mapping[str, Any] = override.get("nics", {})
+        given: Mapping[str, NicOptions] = override.get("nics", {})
 
-        def mac(nic: str, given: Mapping[str, Any] = given, index: int = index) -> str:
+        def mac(nic: str, given: Mapping[str, NicOptions] = given, index: int = index) -> str:
             return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
 
         def addresses(
-            interface: str, network: Network, given: Mapping[str, Any] = given, index: int = index
+            interface: str, network: Network, given: Mapping[str, NicOptions] = given, index: int = index
         ) -> list[Address]:
             own = given.get(interface, {}).get("addresses")
             return given_addresses(own, network) if own else addresses_of(network, profile, index)
@@ -290,7 +290,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
     return nodes
 
 
-def disks(domain: str, given: Sequence[Mapping[str, Any]], default_bus: Bus = "virtio") -> list[Disk]:
+def disks(domain: str, given: Sequence[DiskOptions], default_bus: Bus = "virtio") -> list[Disk]:
     """Return the disks of a machine; each given one has a size, and may have a bus of its own.
 
     `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the

@@ -237,7 +237,7 @@ def _replaced(raw: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, Any]:
     """Return `base` with `over` laid over it: mappings are merged, everything else is replaced. Shares nothing mutable.
 
     Neither argument is changed. Lists are replaced as a whole, as null is.
@@ -250,13 +250,13 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _renamed(raw: Mapping[str, Any], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
+def _renamed(raw: Mapping[str, object], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
     """Return a profile in which misspelled fields have their right names, and each of these with the path as it was written."""
     right, renamed = merge(raw, {}), {}
     for one in wrong:
@@ -282,7 +282,7 @@ def _alike(one: str, other: str) -> bool:
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _ALIKE
 
 
-def _without(raw: Mapping[str, Any], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
+def _without(raw: Mapping[str, object], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
     """Return a profile without its wrong fields, and the paths of all whose value is not known because of them."""
     sound, withheld = merge(raw, {}), list(twice)
     for one in wrong:
@@ -308,7 +308,7 @@ def _drop(raw: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def _put(raw: Any, path: Path, value: Any) -> None:
+def _put(raw: Any, path: Path, value: object) -> None:
     for key in path[:-1]:
         raw = raw[key]
     raw[path[-1]] = value

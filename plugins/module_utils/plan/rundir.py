@@ -253,7 +253,7 @@ def dump(data: object) -> str:
     return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, width=120))
 
 
-def _text_node(dumper: Any, value: str) -> Any:
+def _text_node(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
 
