@@ -70,7 +70,10 @@ class Redactor:
         self._data: tuple[int, bool] | None = None  # the indent of `data:`, and whether all below it is secret
 
     def feed(self, text: str) -> str:
-        """Return `text` (whole lines) without secrets."""
+        """Return `text` (whole lines) without secrets.
+
+        A secret may reach over several calls (a private key, a block scalar): the state is kept from one to the next.
+        """
         if self._literals:
             text = self._literals.sub(HIDDEN, text)
         if not self._pending and not triggered(text):
@@ -78,7 +81,10 @@ class Redactor:
         return "\n".join(self._line(line) for line in text.split("\n"))
 
     def document(self, text: str) -> str:
-        """Return a whole text without secrets; a Secret is known by its kind, wherever in its document that stands."""
+        """Return a whole text without secrets; a Secret is known by its kind, wherever in its document that stands.
+
+        Each document of a YAML stream is one by itself. Use `feed` for text of unknown length.
+        """
         parts, document, secret = [], list[str](), False
         for line in [*text.split("\n"), "---"]:
             if line.startswith("---") and not line.startswith("-----"):
@@ -263,12 +269,19 @@ _FLOW_PAIR = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """`text` without private keys, tokens, passwords, pull secrets, nor any of the literal `secrets`."""
+    """`text` without private keys, tokens, passwords, pull secrets, nor any of the literal `secrets`.
+
+    The whole text is in memory. What is hidden becomes `HIDDEN`; what has been redacted stays as it is.
+    """
     return Redactor(secrets).document(text)
 
 
 def redact_stream(source: IO[bytes], target: IO[bytes], secrets: Iterable[str] = ()) -> None:
-    """Copy text of any length without secrets, in bounded memory: lines over `MAX_LINE` bytes are cut."""
+    """Copy text of any length without secrets, in bounded memory: lines over `MAX_LINE` bytes are cut.
+
+    Bytes that are not UTF-8 become replacement characters. A Secret whose kind stands below its data is not known as
+    one here, unlike in `redact`.
+    """
     redactor = Redactor(secrets)
     for block in _blocks(source):
         target.write(redactor.feed(block.decode(errors="replace")).encode())

@@ -72,7 +72,10 @@ def hide_shapes(text: str) -> str:
 
 
 def is_encoded(value: str) -> bool:
-    """Return whether a value is base64 of a text, or of so much that it is not a word."""
+    """Return whether a value is base64 of a text, or of so much that it is not a word.
+
+    Text means printable UTF-8; from 40 characters on any base64 counts. Used for values below `data:` of a Secret.
+    """
     if len(value) < 4 or not _BASE64.match(value):
         return False
     try:

@@ -24,7 +24,10 @@ _HEAD = "# Configuration of dev-scripts, written by agentlab from a profile.\n"
 
 
 class Lost(NamedTuple):
-    """A field of a profile without a counterpart in dev-scripts."""
+    """A field of a profile without a counterpart in dev-scripts.
+
+    `field` is its path with dots, as in a profile; `str()` gives a line for a report.
+    """
 
     field: str
     reason: str
@@ -45,7 +48,10 @@ class Export(NamedTuple):
     files: tuple[str, ...]
 
     def text(self) -> str:
-        """Return the text of config_$USER.sh."""
+        """Return the text of config_$USER.sh.
+
+        An assignment for each variable, quoted for a shell, below comments with the fields that are lost.
+        """
         lines = [f"# No counterpart: {lost}" for lost in self.lost]
         for name, value in self.values.items():
             quoted = f'"$(cat {value})"' if name in self.files else _quoted(value)
@@ -54,11 +60,17 @@ class Export(NamedTuple):
 
 
 class ExportError(ValueError):
-    """A value that a shell file cannot have, or a file that must not be replaced."""
+    """A value that a shell file cannot have, or a file that must not be replaced.
+
+    One line: the field or the file, and what is wrong with it.
+    """
 
 
 def check_replaceable(path: Path, how: str) -> None:
-    """Raise `ExportError` for a file that agentlab has not written; `how` is the option that replaces it."""
+    """Raise `ExportError` for a file that agentlab has not written; `how` is the option that replaces it.
+
+    Files that agentlab writes begin with a comment about that. A file that does not exist may be written.
+    """
     if path.exists() and not files.read(str(path)).startswith(_HEAD):
         raise ExportError(f"{path}: was not written by agentlab, and may have settings of yours; {how} replaces it")
 

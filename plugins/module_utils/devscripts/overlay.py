@@ -10,7 +10,11 @@ _LIST = re.compile(r"[^\s,;]+")
 
 
 def leaves(value: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the path and value of everything in a mapping that is not a mapping."""
+    """Yield the path and value of everything in a mapping that is not a mapping.
+
+    `path` is that of `value` itself. Keys come in their order, but for `baselineCapabilitySet`, which comes first:
+    additional capabilities need it. An empty mapping counts as a value.
+    """
     for key in sorted(value, key=lambda key: key != "baselineCapabilitySet"):
         item = value[key]
         if isinstance(item, dict) and item:
@@ -20,7 +24,11 @@ def leaves(value: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[
 
 
 def overlaid(path: tuple[str, ...], value: object) -> tuple[str | None, str]:
-    """Return the variable for a field of install-config.yaml with its text; None where dev-scripts has none for it."""
+    """Return the variable for a field of install-config.yaml with its text; None where dev-scripts has none for it.
+
+    `path` is that in install-config.yaml. A list must have items without blanks, commas and semicolons, because
+    dev-scripts joins them with commas.
+    """
     texts = {
         ("featureSet",): "FEATURE_SET",
         ("osImageStream",): "OS_IMAGE_STREAM",

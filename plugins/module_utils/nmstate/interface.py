@@ -84,7 +84,10 @@ class Interface:
         return bool(ip and ip.get("enabled"))
 
     def usable(self, family: int) -> Ip:
-        """Return what routes, rules and name servers go by: the given configuration, nothing for a port."""
+        """Return what routes, rules and name servers go by: the given configuration, nothing for a port.
+
+        For `family` 4 or 6. Empty where the interface has no addresses of its own, as a port of a bond has none.
+        """
         port = self.controller_type is not None and not self.can_have_ip
         return (None if port else self.given[family]) or {}
 
@@ -127,7 +130,10 @@ _PORTS: dict[str, Callable[[dict[str, Any]], list[str] | None]] = {
 
 
 def ports(interface: Interface) -> list[str] | None:
-    """Return the names of an interface's ports, None when it names none."""
+    """Return the names of an interface's ports, None when it names none.
+
+    In the order of the state. None also for a type that has no ports; an empty list for a controller that is `absent`.
+    """
     if interface.type not in _PORTS:
         return None
     return [] if interface.absent else _PORTS[interface.type](interface.conf)
@@ -138,7 +144,10 @@ def is_controller(interface: Interface) -> bool:
 
 
 def ovs_port_of(bridge: Interface, name: str) -> str:
-    """Return the name of the OVS port that carries interface `name`: its own, or that of the bond it is in."""
+    """Return the name of the OVS port that carries interface `name`: its own, or that of the bond it is in.
+
+    In Open vSwitch a port is between bridge and interface; a bond is one port with several interfaces.
+    """
     for port in bridge.conf.get("bridge", {}).get("port") or []:
         if name in (_names(port.get("link-aggregation", {}).get("port")) or []):
             return str(port["name"])

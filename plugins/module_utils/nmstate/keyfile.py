@@ -60,7 +60,11 @@ def _connection(interface: Interface, nm_type: str, slave_type: str | None, cont
 
 
 def profile_id(interface: Interface) -> str:
-    """Return the name of a profile, which is also that of its file."""
+    """Return the name of a profile, which is also that of its file.
+
+    The field `profile-name` of the interface, else its name; those of Open vSwitch have a suffix (`-br`, `-if`,
+    `-port`), because a bridge and its interface may have one name.
+    """
     return str(interface.conf.get("profile-name") or interface.name + _SUFFIX.get(interface.type, ""))
 
 
@@ -191,7 +195,11 @@ def _nm_type(interface: Interface) -> str:
 
 
 def files(network: Network, interface: Interface) -> list[tuple[str, str]]:
-    """Return the keyfiles that one interface needs: its own, and those of OVS ports or a veth peer of no other interface."""
+    """Return the keyfiles that one interface needs: its own, and those of OVS ports or a veth peer of no other interface.
+
+    Pairs of file name and text, in the format of nm-settings-keyfile(5). Raises `NmstateError` for what NetworkManager
+    cannot have.
+    """
     conf = interface.conf
     slave_type, controller_name = interface.controller_type, interface.controller
     sections: dict[str, Section] = {}

@@ -13,13 +13,13 @@ from typing import Any
 
 from .errors import NmstateError
 
-Kind = Callable[[Any, str], Any]
+Kind = Callable[[object, str], Any]
 
 _TRUE = {"1", "true", "yes", "on", "y"}
 _FALSE = {"0", "false", "no", "off", "n"}
 
 
-def text(value: Any, where: str) -> str:
+def text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise NmstateError(f"{where}: expected a string, not {value!r}")
     if any(ord(c) < 32 and c != "\t" for c in value):
@@ -28,14 +28,21 @@ def text(value: Any, where: str) -> str:
 
 
 def flag(value: object, where: str) -> bool:
-    """A boolean proper."""
+    """A boolean proper.
+
+    No other spelling is accepted, unlike `boolean`. Raises `NmstateError` naming `where`.
+    """
     if not isinstance(value, bool):
         raise NmstateError(f"{where}: expected a boolean, not {value!r}")
     return value
 
 
 def boolean(value: object, where: str) -> bool:
-    """A boolean, or a word or number for one; not null."""
+    """A boolean, or a word or number for one; not null.
+
+    Words are those of nmstate (`yes`, `on`, `y`, `1` and their opposites) in any case. Raises `NmstateError` naming
+    `where`.
+    """
     if isinstance(value, bool):
         return value
     word = str(value).lower() if isinstance(value, (str, int)) else ""
@@ -49,10 +56,14 @@ _NEVER_NULL: set[Kind] = {boolean}
 
 
 def integer(bits: int, signed: bool = False) -> Kind:
-    """An integer that fits, or a decimal or hexadecimal string of one; not null."""
+    """An integer that fits, or a decimal or hexadecimal string of one; not null.
+
+    `bits` and `signed` give the range, 0 to 2^bits - 1 or -2^(bits-1) to 2^(bits-1) - 1. The kind raises `NmstateError`
+    for what is not an integer, or out of range.
+    """
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
-    def kind(value: Any, where: str) -> int:
+    def kind(value: object, where: str) -> int:
         number = value
         if isinstance(value, str) and len(value) <= 24 and "_" not in value:
             with contextlib.suppress(ValueError):
@@ -68,16 +79,22 @@ def integer(bits: int, signed: bool = False) -> Kind:
 
 
 def optional(kind: Kind) -> Kind:
-    """`kind`, but null is the same as nothing."""
+    """`kind`, but null is the same as nothing.
 
-    def check(value: Any, where: str) -> Any:
+    For a kind that refuses null by itself, as integers and booleans do. `struct` then drops the field.
+    """
+
+    def check(value: object, where: str) -> Any:
         return kind(value, where)
 
     return check  # an object of its own, which is not among those that refuse null
 
 
 def mandatory(kind: Kind) -> Kind:
-    """`kind`, but null is refused."""
+    """`kind`, but null is refused.
+
+    For a kind for which null would be the same as nothing: `struct` passes null on to it, which raises `NmstateError`.
+    """
 
     def never_null(value: object, where: str) -> Any:
         if value is None:
@@ -89,12 +106,16 @@ def mandatory(kind: Kind) -> Kind:
 
 
 def one_of(*names: str, numbered: int | None = None, **aliases: str) -> Kind:
-    """One of `names`; with `numbered` also the number of one of them, counted from that."""
+    """One of `names`; with `numbered` also the number of one of them, counted from that.
+
+    An alias (alias=name) is accepted too. The kind returns the name, also for a number or an alias, and raises
+    `NmstateError` with the names otherwise.
+    """
     known = {name: name for name in names} | aliases
     if numbered is not None:
         known |= {str(numbered + index): name for index, name in enumerate(names)}
 
-    def kind(value: Any, where: str) -> str:
+    def kind(value: object, where: str) -> str:
         if isinstance(value, bool) or not isinstance(value, (str, int)) or str(value) not in known:
             expected = ", ".join(f"`{name}`" for name in names)
             raise NmstateError(f"{where}: unknown variant `{value}`, expected one of {expected}")
@@ -104,7 +125,7 @@ def one_of(*names: str, numbered: int | None = None, **aliases: str) -> Kind:
 
 
 def list_of(item: Kind) -> Kind:
-    def kind(value: Any, where: str) -> list[Any]:
+    def kind(value: object, where: str) -> list[Any]:
         if not isinstance(value, list):
             raise NmstateError(f"{where}: expected a list, not {value!r}")
         return [item(entry, f"{where}[{index}]") for index, entry in enumerate(value)]
@@ -115,10 +136,14 @@ def list_of(item: Kind) -> Kind:
 def struct(
     fields: Mapping[str, Kind], required: tuple[str, ...] = (), open_ended: bool = False, **aliases: str
 ) -> Kind:
-    """A mapping with these fields. `open_ended` drops unknown ones, otherwise an error."""
+    """A mapping with these fields. `open_ended` drops unknown ones, otherwise an error.
+
+    `required` are fields that must be there and not null; an alias (alias=name, dashes for underscores) is another
+    spelling of a field. The kind returns the fields that were given, by their right names, each in its own type.
+    """
     renamed = {alias.replace("_", "-"): name for alias, name in aliases.items()} | aliases
 
-    def kind(value: Any, where: str) -> dict[str, Any]:
+    def kind(value: object, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise NmstateError(f"{where}: expected a mapping, not {value!r}")
         given = {str(renamed.get(key, key)): content for key, content in value.items()}
@@ -138,7 +163,7 @@ def struct(
 
 
 def dictionary(item: Kind, nullable: bool = False) -> Kind:
-    def kind(value: Any, where: str) -> dict[str, Any]:
+    def kind(value: object, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise NmstateError(f"{where}: expected a mapping, not {value!r}")
         wanted = {k: v for k, v in value.items() if v is not None or not nullable}
@@ -147,12 +172,17 @@ def dictionary(item: Kind, nullable: bool = False) -> Kind:
     return kind
 
 
-def address(value: Any, where: str) -> str:
-    """An IP address in its canonical form."""
+def address(value: object, where: str) -> str:
+    """An IP address in its canonical form.
+
+    As nmstate writes it: compressed, in lower case, and `::ffff:` with dots. Raises `NmstateError` for anything else, a
+    zone (`%eth0`) included.
+    """
     try:
-        if "%" in text(value, where):
+        written = text(value, where)
+        if "%" in written:
             raise ValueError
-        return canonical(ipaddress.ip_address(value))
+        return canonical(ipaddress.ip_address(written))
     except ValueError:
         raise NmstateError(f"{where}: invalid IP address syntax: {value!r}") from None
 
@@ -163,7 +193,10 @@ def canonical(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
 
 
 def scalar(value: object, where: str) -> str:
-    """A string, also when it was written as a number or boolean, as nmstate takes it outside of interfaces and for OVS."""
+    """A string, also when it was written as a number or boolean, as nmstate takes it outside of interfaces and for OVS.
+
+    A boolean becomes `true` or `false`. Raises `NmstateError` for null, lists and mappings, and for control characters.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     return text(str(value) if isinstance(value, (int, float)) else value, where)

@@ -30,7 +30,11 @@ def _server(value: str) -> str:
 
 
 def store_dns(network: Network, config: dict[str, Any]) -> None:
-    """Give name servers, search domains and options to interfaces with addresses of their family."""
+    """Give name servers, search domains and options to interfaces with addresses of their family.
+
+    `config` is `dns-resolver.config` of a parsed state. Fills `Interface.dns` by family, with priority 40 for the
+    family of the first server and 50 for the other. Raises `NmstateError` when no interface can hold them.
+    """
     servers = [_server(server) for server in config.get("server", [])]
     for option in config.get("options", []):
         name, colon, __ = option.partition(":")

@@ -111,8 +111,12 @@ def _bounded(state: object) -> None:
     raise NmstateError(f"the state has more than {_NODES} values")
 
 
-def parse(state: Any) -> dict[str, Any]:
-    """Return a network state with every value in its proper type; raise `NmstateError` naming what is wrong."""
+def parse(state: object) -> dict[str, Any]:
+    """Return a network state with every value in its proper type; raise `NmstateError` naming what is wrong.
+
+    `state` is the document as `load` returns it; null is an empty state. Every interface has `name`, `type` and `state`
+    afterwards; fields that were null are left out unless their kind refuses null.
+    """
     if state is None:
         state = {}
     _bounded(state)

@@ -26,7 +26,11 @@ _COPIES_MAC = {"bond", "linux-bridge", "ovs-interface"}
 
 
 class Network:
-    """All interfaces of a state. Kernel interfaces have unique names; OVS bridges are in addition to them."""
+    """All interfaces of a state. Kernel interfaces have unique names; OVS bridges are in addition to them.
+
+    `kernel` is by name, `user` by name and type; `order` is that of the document. Interfaces that are only named as
+    ports are made (ethernet, up), and those with state `ignore` removed, also from lists of ports.
+    """
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.kernel: dict[str, Interface] = {}
@@ -58,7 +62,10 @@ class Network:
         return self.kernel.get(name)
 
     def ordered(self) -> Iterator[Interface]:
-        """Yield the interfaces in the order in which the state names them."""
+        """Yield the interfaces in the order in which the state names them.
+
+        Those that are only ports of others, and the loopback interface unless the state names it, are left out.
+        """
         for name, kind in self.order:
             interface = self.get(name, kind)
             if interface:
@@ -93,7 +100,11 @@ class Network:
     # --- controllers ---
 
     def link(self) -> None:
-        """Find controllers and ports for each other, the order of activation, and what cannot be."""
+        """Find controllers and ports for each other, the order of activation, and what cannot be.
+
+        Sets `controller`, `controller_type` and `priority` of each interface. Raises `NmstateError` for unknown
+        controllers, ports of two controllers, parents that are absent, and nesting deeper than four levels.
+        """
         for interface in list(self.user.values()):
             if interface.type == "ovs-bridge" and interface.up and not ports(interface):
                 interface.conf.setdefault("bridge", {})["port"] = [{"name": interface.name}]
@@ -225,7 +236,11 @@ class Network:
         return interface
 
     def store_routes(self, routes: list[dict[str, Any]]) -> None:
-        """Give every route to the interface that it leaves by."""
+        """Give every route to the interface that it leaves by.
+
+        `routes` is `routes.config` of a parsed state. Of routes that are the same the first one counts; each interface
+        gets its own sorted. Raises `NmstateError` for one that cannot be, or whose interface is absent.
+        """
         for route in routes:
             check_hop(route)
         checked = [normal_route(route) for route in routes]
@@ -260,7 +275,11 @@ class Network:
         self.route_interfaces = touched
 
     def store_rules(self, rules: list[dict[str, Any]]) -> None:
-        """Give every routing rule to an interface that has a route of its table, or any address at all."""
+        """Give every routing rule to an interface that has a route of its table, or any address at all.
+
+        `rules` is `route-rules.config` of a parsed state; call it after `store_routes`. Rules without a priority get
+        the next ones from 30000. Raises `NmstateError` for one that cannot be.
+        """
         wanted = [normal_rule(rule) for rule in rules if "state" not in rule]
         last = max([rule.get("priority", 0) for rule in wanted] + [_RULE_PRIORITY - 1])
         for rule in wanted:
@@ -298,6 +317,10 @@ class Network:
         return LOOPBACK
 
     def profiles(self) -> list[Interface]:
-        """Return what needs a profile, in the order of activation."""
+        """Return what needs a profile, in the order of activation.
+
+        Those that the state names or that routes, rules or name servers have changed, but for absent ones; by priority,
+        then by name.
+        """
         wanted = [i for i in self if i.changed and not i.absent]
         return sorted(wanted, key=lambda i: (i.priority, i.name))

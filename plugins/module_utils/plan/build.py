@@ -14,7 +14,7 @@ from . import faults, names
 from .fields import Platform, Role
 from .host_network import network_config
 from .links import of_node
-from .machine_options import Bus
+from .machine_options import Bus, DiskOptions, NicOptions
 from .machines import Address, Disk, Network, Node
 from .model import (
     BmcService,
@@ -97,19 +97,29 @@ def build(profile: Profile, cluster: str) -> Plan:
 
 
 def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
-    """Return (host name, role, index within the role) of each node, in the order of their addresses."""
+    """Return (host name, role, index within the role) of each node, in the order of their addresses.
+
+    Roles come in the order master, arbiter, worker, then the `extra` machines of the fault extra_host. Capacity, checks
+    and addresses count by this order.
+    """
     extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
     counts: dict[Role, int] = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
     return [(f"{role}-{i}", role, i) for role, count in counts.items() for i in range(count)]
 
 
 def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
-    """Return a profile's values for the machine of node `name`: its role's, overridden by its own."""
+    """Return a profile's values for the machine of node `name`: its role's, overridden by its own.
+
+    An extra machine is sized as a master. The keys are those of `machine_options.RoleOptions`, and what else the profile gives the node.
+    """
     return {**profile["master" if role == "extra" else role], **profile["nodes"].get(name, {})}
 
 
 def state_directory(profile: Profile, cluster: str) -> str:
-    """Return the state directory of the cluster on the hypervisor."""
+    """Return the state directory of the cluster on the hypervisor.
+
+    The profile's `hypervisor.state_dir` is the directory of all clusters; each has one with its own name in it.
+    """
     return names.state_dir(cluster, profile["hypervisor"]["state_dir"])
 
 
@@ -132,7 +142,11 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
 
 
 def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: str) -> Services:
-    """Return the services at `gateway`, the first address of the machine network, whose domain is `domain`. given: a complete option."""
+    """Return the services at `gateway`, the first address of the machine network, whose domain is `domain`. given: a complete option.
+
+    Nothing is started here. `state_dir` is the cluster's, on the hypervisor; content and configuration of each service
+    are in its directory `services`. Passwords stay null unless `given` has them.
+    """
     directory = f"{state_dir}/services"
     return {
         "address": gateway,
@@ -237,13 +251,13 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or names.node_uuid(cluster, name)
-        given: Mapping[str, Any] = override.get("nics", {})
+        given: Mapping[str, NicOptions] = override.get("nics", {})
 
-        def mac(nic: str, given: Mapping[str, Any] = given, index: int = index) -> str:
+        def mac(nic: str, given: Mapping[str, NicOptions] = given, index: int = index) -> str:
             return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
 
         def addresses(
-            interface: str, network: Network, given: Mapping[str, Any] = given, index: int = index
+            interface: str, network: Network, given: Mapping[str, NicOptions] = given, index: int = index
         ) -> list[Address]:
             own = given.get(interface, {}).get("addresses")
             return given_addresses(own, network) if own else addresses_of(network, profile, index)
@@ -276,8 +290,12 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
     return nodes
 
 
-def disks(domain: str, given: Sequence[Mapping[str, Any]], default_bus: Bus = "virtio") -> list[Disk]:
-    """Return the disks of a machine; each given one has a size, and may have a bus of its own."""
+def disks(domain: str, given: Sequence[DiskOptions], default_bus: Bus = "virtio") -> list[Disk]:
+    """Return the disks of a machine; each given one has a size, and may have a bus of its own.
+
+    `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the
+    volume's name, so it is the same at each run; targets are sda, vda and so on, counted for each bus.
+    """
     found: list[Disk] = []
     for position, disk in enumerate(given):
         name = domain if position == 0 else f"{domain}_{position}"

@@ -19,7 +19,7 @@ from .topologies import TOPOLOGIES
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, trust_bundle: str) -> dict[str, Any]:
+def install_config(plan: Plan, *, pull_secret: Mapping[str, object], ssh_key: str, trust_bundle: str) -> dict[str, Any]:
     """Return install-config.yaml (v1).
 
     pull_secret: `{"auths": {...}}` of the user; the lab registry's is added. ssh_key: lines of authorized_keys.

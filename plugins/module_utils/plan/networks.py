@@ -12,7 +12,7 @@ from .fields import Family
 from .links import carried
 from .machines import Address, Network, Node, Reservation, Route, Subnet, in_network, interfaces
 from .model import Vips
-from .options import Profile
+from .options import Profile, RouteOptions
 from .presets import FAMILIES
 
 
@@ -82,7 +82,7 @@ def tag(networks: list[Network], profile: Profile) -> None:
             network["routes"] = [_route(route, network) for route in options["routes"]]
 
 
-def _route(given: Mapping[str, Any], network: Network) -> Route:
+def _route(given: RouteOptions, network: Network) -> Route:
     destination = ipaddress.ip_network(given["destination"])
     gateway = next(s["gateway"] for s in network["subnets"] if s["family"] == family_of(str(destination[0])))
     return {"destination": str(destination), "next_hop": str(ipaddress.ip_address(given.get("next_hop") or gateway))}

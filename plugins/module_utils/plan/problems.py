@@ -49,7 +49,11 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, source: str, path: Path, value: object, remedy: str) -> Problem:
-        """Return a finding in `source` as a problem."""
+        """Return a finding in `source` as a problem.
+
+        `path` becomes text with dots, `-` when it is empty. `source` is the file, with line and column where they are
+        known.
+        """
         return cls(source, ".".join(str(part) for part in path) or "-", value, remedy)
 
     def __str__(self) -> str:
@@ -59,7 +63,10 @@ class Problem(NamedTuple):
 
 
 class ProfileError(ValueError):
-    """Everything that is wrong with a profile, in one report (`problems`)."""
+    """Everything that is wrong with a profile, in one report (`problems`).
+
+    The text has a line for each problem: file, field, value, and what would be right.
+    """
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
