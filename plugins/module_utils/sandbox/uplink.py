@@ -188,7 +188,7 @@ def _refuse_overlap(cidrs: Sequence[str]) -> None:
                 )
 
 
-def _shown(state: Mapping[str, Any] | None) -> str:
+def _shown(state: Mapping[str, object] | None) -> str:
     return json.dumps(state, indent=1) + "\n" if state else ""
 
 
