@@ -45,7 +45,11 @@ _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
 
 class CallbackModule(CallbackBase):
-    """Writes the events of a run: see DOCUMENTATION."""
+    """Writes the events of a run: see DOCUMENTATION.
+
+    Everything goes to the run directory that the role agentlab.ocp.plan reports; before that, and in check mode,
+    nothing is written. A file that cannot be written is not an error of the run.
+    """
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"

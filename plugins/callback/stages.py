@@ -105,7 +105,11 @@ class _Follower(threading.Thread):
 
 
 class CallbackModule(CallbackBase):
-    """Prints a line for each stage and task: see DOCUMENTATION."""
+    """Prints a line for each stage and task: see DOCUMENTATION.
+
+    The output of a failed task is shown without what looks like a secret. The first failure is also written to the file
+    of the option `failure_file`, which the command line reads.
+    """
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
