@@ -71,7 +71,7 @@ def last_passed(records: Iterable[Record]) -> dict[str, Record]:
 
 
 def next_jobs(
-    records: Iterable[Record], table: Mapping[str, Any], *, most: int, minutes: float, leave: Iterable[str] = ()
+    records: Iterable[Record], table: Mapping[str, object], *, most: int, minutes: float, leave: Iterable[str] = ()
 ) -> list[str]:
     """Return the jobs that passed longest ago and fit into the minutes, by their last duration.
 
@@ -88,7 +88,7 @@ def next_jobs(
     return chosen
 
 
-def matrix(records: Iterable[Record], table: Mapping[str, Any], now: datetime.datetime) -> str:
+def matrix(records: Iterable[Record], table: Mapping[str, object], now: datetime.datetime) -> str:
     """Return the content of docs/support.md. Jobs that never passed have no row.
 
     table: jobs by name, in the order of the rows; now: with a time zone. A record older than `STALE_DAYS` is marked.

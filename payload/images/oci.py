@@ -101,7 +101,7 @@ class Layout:
         self._place(digest, data)
         return Descriptor(media_type, f"sha256:{digest}", len(data))
 
-    def add_json(self, value: Any, media_type: str) -> Descriptor:
+    def add_json(self, value: object, media_type: str) -> Descriptor:
         return self.add_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), media_type)
 
     def link_blob(self, source: Path, digest: str) -> None:

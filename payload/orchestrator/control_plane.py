@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...plugins.module_utils.vocabulary import Stage
 from ..cluster import nodes as node_list
@@ -166,7 +165,7 @@ class ControlPlane:
         self.installation.until(f"Waiting for {wanted} {role} nodes", enough)
         log.info("Waiting for %s nodes - Done", role)
 
-    def untaint(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+    def untaint(self, nodes: Sequence[Object]) -> None:
         """Remove taints that no cloud provider will remove."""
         for node in nodes:
             for client in self.kube():

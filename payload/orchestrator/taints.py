@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml
 from ..cluster.cloud import PLATFORMS, UNINITIALIZED, credentials
-from ..cluster.kube import KubeClient
+from ..cluster.kube import KubeClient, Object
 
 AGENT_BASED = "agent-installer"
 # From this version on an agent-based installation can have vSphere credentials.
@@ -52,7 +52,7 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.partition("-")[0].split(".")[:2])
 
 
-def remove(kube: KubeClient, node: Mapping[str, Any]) -> None:
+def remove(kube: KubeClient, node: Object) -> None:
     """Remove the taint from a node that has it.
 
     node: of the API, as read last. The patch fails with a `KubeError` if the taints have changed since.

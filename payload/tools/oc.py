@@ -56,8 +56,10 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="oc", description="reads a release (simulator of oc)")
     commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    def command(parent: Any, name: str, run: Callable[[argparse.Namespace], str], text: str) -> _Parser:
-        made: _Parser = parent.add_parser(name, description=text)
+    def command(
+        parent: argparse._SubParsersAction[_Parser], name: str, run: Callable[[argparse.Namespace], str], text: str
+    ) -> _Parser:
+        made = parent.add_parser(name, description=text)
         made.set_defaults(run=run)
         made.add_argument("pullspec", metavar="IMAGE")
         made.add_argument(

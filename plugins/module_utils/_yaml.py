@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from ._deps import optional
 from .bounded import DocumentError, Limits, place
@@ -168,6 +168,16 @@ _MOST_TWICE = 20
 _ALIAS_LOW, _ALIAS_HIGH = 400_000, 4_000_000
 
 
+class _Mark(Protocol):
+    """A position in the text, from 0: libyaml's reader and the one in Python have a type each."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+
 class _Frame:
     """An incomplete list or mapping."""
 
@@ -217,7 +227,7 @@ class Composer:
                 self._name, *place(self._text, error.start), "control characters are not allowed"
             ) from None
 
-    def _fail(self, mark: Any, problem: str) -> NoReturn:
+    def _fail(self, mark: _Mark | None, problem: str) -> NoReturn:
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise DocumentError(self._name, line, column, problem) from None
 
@@ -262,7 +272,7 @@ class Composer:
                 found.append(Document(value, mark.line + 1, mark.column + 1, positions, self._twice))
         return found
 
-    def _open(self, event: Any, mapping: bool) -> None:
+    def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent, mapping: bool) -> None:
         mark, depth = event.start_mark, self._limits.depth
         if len(self._stack) >= depth:
             self._fail(mark, f"exceeded max depth of {depth}")
@@ -326,14 +336,14 @@ class Composer:
         if frame.inner is not None:
             frame.inner[key] = frame.key_mark if inner is None else (frame.key_mark, inner)
 
-    def _repeated(self, frame: _Frame, key: Any) -> None:
+    def _repeated(self, frame: _Frame, key: object) -> None:
         if len(self._twice) >= _MOST_TWICE:
             return
         # The frame itself has no key anymore; the enclosing ones have the key that leads here.
         way: list[Any] = [len(one.value) if isinstance(one.value, list) else one.key for one in self._stack[:-1]]
         self._twice.append(Twice((*way, key), frame.key_mark.line + 1, frame.key_mark.column + 1))
 
-    def _key(self, value: Any, mark: Any) -> Any:
+    def _key(self, value: object, mark: _Mark) -> Any:
         kind = type(value)
         if kind is str or value is _MERGE:
             return value
@@ -346,7 +356,7 @@ class Composer:
         shown = "null" if value is None else "a list" if kind is list else "a mapping"
         return self._fail(mark, f"invalid map key: {shown}; a key is a string")
 
-    def _scalar(self, event: Any) -> Any:
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
         tag, text = event.tag, event.value
         if tag is None:
             if not event.implicit[0]:
@@ -371,7 +381,7 @@ class Composer:
     def _at_key(self) -> bool:
         return bool(self._stack) and self._stack[-1].key is _NO_KEY and isinstance(self._stack[-1].value, dict)
 
-    def _binary(self, event: Any) -> str:
+    def _binary(self, event: yaml.ScalarEvent) -> str:
         try:
             return base64.b64decode("".join(event.value.split()), validate=True).decode()
         except (binascii.Error, ValueError):

@@ -9,9 +9,9 @@ Event loops use `off_loop`, which blocks them for less than 50 ms with any docum
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from . import _yaml
 from ._yaml import GO, NMSTATE, Document, Positions, Schema, Twice
@@ -77,6 +77,10 @@ def read_yaml_all(
     return found
 
 
+class _Streamed(Protocol):
+    def iter_content(self, size: int, /) -> Iterable[bytes]: ...
+
+
 def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
     """Return the content of a file, up to one byte more than the limit of a document.
 
@@ -86,7 +90,7 @@ def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
         return stream.read(limits.size + 1)
 
 
-def read_reply(answer: Any, *, limits: Limits = LIMITS) -> bytes:
+def read_reply(answer: _Streamed, *, limits: Limits = LIMITS) -> bytes:
     """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document.
 
     answer: made with `stream=True`. Raises what `requests` does while it arrives.

@@ -63,7 +63,7 @@ class LiveView:
     def print(self, line: str) -> None:
         self.console.out(line, highlight=False)
 
-    def show(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    def show(self, cluster: dict[str, Any], events: object) -> None:
         self.cluster = cluster
 
     def _table(self) -> Any:

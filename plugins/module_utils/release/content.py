@@ -47,7 +47,7 @@ class Descriptor:
     size: int
 
     @classmethod
-    def of(cls, value: Any, what: str) -> Descriptor:
+    def of(cls, value: object, what: str) -> Descriptor:
         """The descriptor of an index or manifest. RegistryError names `what` and the field that is wrong.
 
         value: a decoded JSON object with `digest`, `size` and perhaps `mediaType`; what: its name in messages.

@@ -13,7 +13,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from .._deps import optional
 from .content import CHUNK, Descriptor, RegistryError, Verified
@@ -36,7 +36,7 @@ _EXTENDED = frozenset(
 
 class _Member(tarfile.TarInfo):
     @classmethod
-    def frombuf(cls, buf: Any, encoding: Any, errors: Any) -> _Member:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
         member = super().frombuf(buf, encoding, errors)
         if member.type in _EXTENDED and member.size > MOST_NAME:
             raise RegistryError(f"an archive has a header of {member.size} bytes, {MOST_NAME} is the limit")

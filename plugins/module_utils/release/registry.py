@@ -10,12 +10,12 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
-from .content import Descriptor, RegistryError, Verified, digest_of, parsed, read_all
+from .content import Descriptor, RegistryError, Source, Verified, digest_of, parsed, read_all
 
 TIMEOUT = 20.0
 """Seconds that a connection may be silent."""
@@ -65,7 +65,15 @@ def parse(pullspec: str) -> Reference:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Blobs are often served elsewhere; credentials stay with the registry, and everything stays with https."""
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         if urllib.parse.urlsplit(newurl).scheme != "https":
             raise RegistryError(f"redirected to {newurl[:200]!r}: must be https")
@@ -77,15 +85,14 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 class _Answer:
     """The body of an answer; what goes wrong while it arrives is a RegistryError."""
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Source) -> None:
         self._response = response
 
     def read1(self, size: int = -1, /) -> bytes:
         try:
-            data: bytes = self._response.read1(size)
+            return self._response.read1(size)
         except (OSError, http.client.HTTPException, ValueError) as error:  # a chunk's length may be no number
             raise RegistryError(_reason(error)) from error
-        return data
 
 
 class Registry:
@@ -95,9 +102,11 @@ class Registry:
     mirrors: callable pullspec -> list of pullspecs to try first.
     """
 
-    def __init__(self, auths: dict[str, Any], ca_bundle: str = "", mirrors: Any = None) -> None:
+    def __init__(
+        self, auths: Mapping[str, object], ca_bundle: str = "", mirrors: Callable[[str], Sequence[str]] | None = None
+    ) -> None:
         self._auths = auths
-        self._mirrors: Any = mirrors or (lambda _pullspec: [])
+        self._mirrors = mirrors or (lambda _pullspec: [])
         self._tokens: dict[tuple[str, str], str] = {}
         context = ssl.create_default_context()
         if ca_bundle.strip():

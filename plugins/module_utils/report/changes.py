@@ -49,7 +49,7 @@ class WaitEvents:
         """
         self._write([*self._injected(), event("message", "wait", text=text, level=level_of(level))])
 
-    def show(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    def show(self, cluster: dict[str, Any], events: object) -> None:
         """Write what differs from the service's previous answer; its events are messages of the wait already.
 
         cluster: as the service returns it, with its hosts; at the first call everything in it is new. events: not used.

@@ -131,7 +131,7 @@ def _configs(documents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return pair[0], pair[1]
 
 
-def _config(found: Mapping[str, File], documents: Mapping[str, Any]) -> tuple[str, str] | None:
+def _config(found: Mapping[str, File], documents: Mapping[str, object]) -> tuple[str, str] | None:
     """(name, text) of a configuration of dev-scripts: a file, or DEVSCRIPTS_CONFIG in the environment of a CI job."""
     if "config" in found:
         return found["config"].name, found["config"].data.decode(errors="replace")

@@ -37,7 +37,7 @@ class Shape(NamedTuple):
     unknown: list[str]
 
 
-def derive(install: Mapping[str, Any], agent: Mapping[str, Any]) -> Shape:
+def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
     """Return the profile for the content of install-config.yaml and agent-config.yaml; fields of a wrong type count as missing.
 
     install, agent: decoded documents, {} for none. The topology with the same masters and arbiters is taken, and the
@@ -66,18 +66,18 @@ def derive(install: Mapping[str, Any], agent: Mapping[str, Any]) -> Shape:
     return Shape(raw, str(_map(install, "metadata").get("name") or ""), names, unknown)
 
 
-def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _map(value: Mapping[str, object], key: str) -> Mapping[str, Any]:
     found = value.get(key)
     return found if isinstance(found, dict) else {}
 
 
-def _list(value: Mapping[str, Any], key: str) -> list[Any]:
+def _list(value: Mapping[str, object], key: str) -> list[Any]:
     found = value.get(key)
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
-def _counts(install: Mapping[str, Any]) -> dict[str, int]:
-    def replicas(pool: Mapping[str, Any], default: int) -> int:
+def _counts(install: Mapping[str, object]) -> dict[str, int]:
+    def replicas(pool: Mapping[str, object], default: int) -> int:
         found = pool.get("replicas", default)
         return found if isinstance(found, int) else default
 
@@ -102,7 +102,7 @@ def _topology(counts: Mapping[str, int], fencing: bool) -> dict[str, Any]:
     return {"topology": name, **({"worker": {"count": counts["worker"]}} if differs else {})}
 
 
-def _networks(install: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
+def _networks(install: Mapping[str, object], unknown: list[str]) -> dict[str, Any]:
     networking = _map(install, "networking")
     machine = [str(entry.get("cidr")) for entry in _list(networking, "machineNetwork")]
     families = [family(cidr.partition("/")[0]) for cidr in machine]
@@ -132,7 +132,7 @@ def _networks(install: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
     return {**raw, **({"installer": installer} if installer else {})}
 
 
-def _platform(install: Mapping[str, Any], counts: Mapping[str, int], unknown: list[str]) -> dict[str, Any]:
+def _platform(install: Mapping[str, object], counts: Mapping[str, int], unknown: list[str]) -> dict[str, Any]:
     platform = _map(install, "platform")
     name = next(iter(platform), "none" if counts["master"] == 1 else "baremetal")
     raw: dict[str, Any] = {"platform": name}
@@ -149,7 +149,7 @@ def _platform(install: Mapping[str, Any], counts: Mapping[str, int], unknown: li
 
 
 def _hosts(
-    agent: Mapping[str, Any], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
+    agent: Mapping[str, object], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
 ) -> tuple[dict[str, str], dict[str, dict[str, Any]], bool]:
     """Hosts of agent-config as the lab's nodes: those with a role first, the others in their order."""
     free = {role: [f"{role}-{number}" for number in range(count)] for role, count in counts.items()}
@@ -174,7 +174,7 @@ def _hosts(
 
 
 def _node(
-    host: Mapping[str, Any], networks: Mapping[str, str], where: str, unknown: list[str]
+    host: Mapping[str, object], networks: Mapping[str, str], where: str, unknown: list[str]
 ) -> tuple[dict[str, Any], bool]:
     node: dict[str, Any] = {}
     interfaces = _list(host, "interfaces")
@@ -208,7 +208,7 @@ def _node(
     return node, static
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _renamed(value: object, names: Mapping[str, str]) -> object:
     """An nmstate with the lab's names of interfaces: those themselves, and VLANs on them (eno1.100)."""
     if isinstance(value, dict):
         return {key: _renamed(entry, names) for key, entry in value.items()}
@@ -220,7 +220,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _addresses(config: Mapping[str, Any], networks: Mapping[str, str]) -> list[str]:
+def _addresses(config: Mapping[str, object], networks: Mapping[str, str]) -> list[str]:
     """The first static address in the machine network of each family, in the order of the families."""
     given = [
         str(entry.get("ip"))
@@ -239,7 +239,7 @@ def _inside(address: str, cidr: str) -> bool:
         return False
 
 
-def _rendezvous(agent: Mapping[str, Any], raw: dict[str, Any], nodes: Mapping[str, Any], unknown: list[str]) -> None:
+def _rendezvous(agent: Mapping[str, object], raw: dict[str, Any], nodes: Mapping[str, Any], unknown: list[str]) -> None:
     """Keep a rendezvousIP that no host has: it may be the failure itself."""
     address = agent.get("rendezvousIP")
     if not address:

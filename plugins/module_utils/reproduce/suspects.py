@@ -89,7 +89,7 @@ def of(cause: str, names: Mapping[str, str]) -> Suspect | None:
     return None
 
 
-def _value(value: Any, words: Mapping[str, str]) -> Any:
+def _value(value: object, words: Mapping[str, str]) -> object:
     """Fill in a word, or the seconds that `+minutes` means: a little more, so that the limit is passed again."""
     if isinstance(value, str) and value[:1] in "+-":
         seconds = round(float(words[value[1:]]) * 120)

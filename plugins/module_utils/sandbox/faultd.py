@@ -47,13 +47,13 @@ class Lab:
     def power_off(self, fault: Fault) -> None:
         run("virsh", "destroy", self.domain(fault))
 
-    def power_on(self, fault: Fault, __: Any) -> None:
+    def power_on(self, fault: Fault, __: object) -> None:
         run("virsh", "start", self.domain(fault))
 
     def pause(self, fault: Fault) -> None:
         run("virsh", "suspend", self.domain(fault))
 
-    def resume(self, fault: Fault, __: Any) -> None:
+    def resume(self, fault: Fault, __: object) -> None:
         run("virsh", "resume", self.domain(fault))
 
     def link(self, fault: Fault, state: str) -> None:
@@ -63,7 +63,7 @@ class Lab:
     def link_down(self, fault: Fault) -> None:
         self.link(fault, "down")
 
-    def link_up(self, fault: Fault, __: Any) -> None:
+    def link_up(self, fault: Fault, __: object) -> None:
         self.link(fault, "up")
 
     def device(self, fault: Fault) -> str:
@@ -235,7 +235,7 @@ def started(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def save(path: Path, what: Any) -> None:
+def save(path: Path, what: object) -> None:
     """Write JSON atomically.
 
     what: plain data. The new file is next to the old one before it replaces it. Raises `OSError`.

@@ -26,12 +26,26 @@ import stat
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import TypedDict
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE = 2, 4, 8, 4096, 16384, 1 << 19
 RESTART_PAUSE = 1.0
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Spec(TypedDict):
+    """SPEC, as the top of this file describes it."""
+
+    name: str
+    mark: str
+    work: str
+    binds: list[tuple[str, str]]
+    hidden: list[str]
+    shown_as: str | None
+    resolver: str
+    masked: list[str]
+    daemons: dict[str, list[str]]
 
 
 def _call(what: str, result: int) -> None:
@@ -111,7 +125,7 @@ def private_resolver(work: str, content: str) -> None:
     mount(source, target, None, MS_BIND)
 
 
-def prepare(spec: dict[str, Any]) -> None:
+def prepare(spec: _Spec) -> None:
     """Make the mounts and the loopback of the namespaces that this process is in.
 
     spec: see the top of this file. The process must be the first one of its namespaces. Raises `OSError` and
@@ -193,7 +207,7 @@ def watch(daemons: dict[str, list[str]], work: str, ready: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, RESTART_PAUSE)
 
 
-def main(spec: dict[str, Any]) -> int:
+def main(spec: _Spec) -> int:
     os.setsid()
     _call("unshare", _libc.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID))
     told, tell = os.pipe()

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ..documents import load_json, read_file
 from ..errors import LabError
@@ -25,6 +25,17 @@ from . import guard, namespaces
 from .host import shared
 
 FILE = "uplink.json"
+
+
+class _Wanted(TypedDict):
+    """Content of `uplink.json`. resolvers: addresses; nat, routes: IPv4 networks of the lab."""
+
+    link: str
+    guarded: bool
+    egress: bool
+    resolvers: list[str]
+    nat: list[str]
+    routes: list[str]
 
 
 def resolvers(
@@ -65,7 +76,7 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
         for subnet in network["subnets"]
         if subnet["family"] == "ipv4"
     ]
-    wanted: dict[str, Any] = {
+    wanted: _Wanted = {
         "link": pair["link"],
         "guarded": True,
         "egress": hypervisor["egress"],
@@ -137,7 +148,7 @@ def remove(cluster: str) -> bool:
     return there
 
 
-def _connect(running: namespaces.Running, plan: Plan, wanted: Mapping[str, Any]) -> None:
+def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted) -> None:
     pair, name, enter = plan["hypervisor"]["uplink"], wanted["link"], namespaces.enter(running)
     network, end = ipaddress.IPv4Network(pair["network"]), pair["inside"]
     # The rules come first, so that the pair is never open.
@@ -188,7 +199,7 @@ def _refuse_overlap(cidrs: Sequence[str]) -> None:
                 )
 
 
-def _shown(state: Mapping[str, Any] | None) -> str:
+def _shown(state: Mapping[str, object] | None) -> str:
     return json.dumps(state, indent=1) + "\n" if state else ""
 
 

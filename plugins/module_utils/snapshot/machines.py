@@ -15,13 +15,16 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..documents import load_json
 from ..libvirt.connection import lookup
 from ..libvirt.domain import METADATA
 from ..libvirt.xmldiff import NAMESPACES
 from .manifest import OFF, PAUSED, RUNNING, Machine, SavedDisk, SnapshotError
+
+if TYPE_CHECKING:
+    import libvirt
 
 LAYER = "layer-"
 # libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags.
@@ -40,7 +43,7 @@ def uri(pid: int) -> str:
     return f"qemu+unix:///system?socket=/proc/{pid}/root/run/libvirt/libvirt-sock"
 
 
-def states(connection: Any, domains: Sequence[str]) -> dict[str, str]:
+def states(connection: libvirt.virConnect, domains: Sequence[str]) -> dict[str, str]:
     """Return the state of each domain. Raises `SnapshotError` for one that is missing or in a state that cannot be saved.
 
     connection: of libvirt. The states are `running`, `paused` and `shut off`, as in the manifest.
@@ -59,7 +62,7 @@ def states(connection: Any, domains: Sequence[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def standing_still(
-    connection: Any, before: Mapping[str, str], socket: str, memory: Path, stage: Path
+    connection: libvirt.virConnect, before: Mapping[str, str], socket: str, memory: Path, stage: Path
 ) -> Iterator[None]:
     """Pause all running domains, and let them continue at the end, also those whose memory was saved to `memory` meanwhile.
 
@@ -95,7 +98,7 @@ def standing_still(
             watcher.communicate(b"done\n")
 
 
-def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:
+def save(connection: libvirt.virConnect, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:
     """Save the memory of machines into the directory `memory`, which ends their QEMU, and make their disks layers in `pool`.
 
     before: domain -> state, as of `states`. Up to four at once. Raises `SnapshotError` for a disk that is not a volume
@@ -114,7 +117,7 @@ def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -
         return tuple(executor.map(one, before))
 
 
-def load(connection: Any, machines: Sequence[Machine], memory: Path) -> None:
+def load(connection: libvirt.virConnect, machines: Sequence[Machine], memory: Path) -> None:
     """Load the memory of machines from the directory `memory`; they stay paused.
 
     The files are those that `save` wrote, named as the domains. Machines that were off are left out. libvirt's errors
@@ -123,12 +126,12 @@ def load(connection: Any, machines: Sequence[Machine], memory: Path) -> None:
     _load(connection, [memory / machine.domain for machine in machines if machine.state != OFF])
 
 
-def _load(connection: Any, files: Sequence[Path]) -> None:
+def _load(connection: libvirt.virConnect, files: Sequence[Path]) -> None:
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(lambda path: connection.restoreFlags(str(path), None, _SAVE_PAUSED), files))
 
 
-def resume(connection: Any, machines: Sequence[Machine]) -> None:
+def resume(connection: libvirt.virConnect, machines: Sequence[Machine]) -> None:
     """Resume those machines that ran, together.
 
     Those that were paused when they were saved stay paused.
@@ -138,7 +141,7 @@ def resume(connection: Any, machines: Sequence[Machine]) -> None:
             connection.lookupByName(machine.domain).resume()
 
 
-def rename(connection: Any, machines: Sequence[Machine], cluster: str) -> None:
+def rename(connection: libvirt.virConnect, machines: Sequence[Machine], cluster: str) -> None:
     """Note in the definitions of loaded machines that they belong to `cluster`, as `domain.render` does.
 
     The metadata is that of the running machine and, in any case, of its persistent definition.
@@ -194,7 +197,7 @@ def _layer(pool: Path, volume: str) -> SavedDisk:
     return disk
 
 
-def _without_chains(domain: Any) -> str:
+def _without_chains(domain: libvirt.virDomain) -> str:
     """Return the definition of a running domain, for the file with its memory, without the layers of its disks.
 
     With them libvirt would open a disk as it was, without the layer that it has from now on.
@@ -213,7 +216,7 @@ def _size(path: Path) -> int:
     return int(load_json(done.stdout, name=path.name)["virtual-size"])
 
 
-def _volumes(domain: Any) -> list[str]:
+def _volumes(domain: libvirt.virDomain) -> list[str]:
     """Return the volume of each disk of a domain. Raises `SnapshotError` for a disk that is not a volume."""
     found = []
     for disk in ET.fromstring(domain.XMLDesc(_INACTIVE)).findall("devices/disk"):

@@ -89,7 +89,7 @@ def load(run_dir: Path) -> State:
         ) from error
 
 
-def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, Any] | None = None) -> list[Item]:
+def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, object] | None = None) -> list[Item]:
     """Add those of `items` that are not listed yet, and return them; note the `owner`, if one is given.
 
     Call it before the objects are created, so that a killed run leaves nothing unrecorded. Raises `StateError` and

@@ -84,7 +84,7 @@ class Caller:
         return here and (found.cluster, found.run_dir, found.uid) == (mine.cluster, mine.run_dir, mine.uid)
 
 
-def from_fact(data: Mapping[str, Any]) -> Caller:
+def from_fact(data: Mapping[str, object]) -> Caller:
     """Return the caller that `Caller.fact` gave. Raises `OwnerError` for anything else.
 
     data: `owner` with exactly the fields of `Owner`; `adopt` and `remote` are optional.
@@ -317,7 +317,7 @@ def _write(directory: Path, owner: Owner) -> None:
     write_atomic(directory / FILE, json.dumps(asdict(owner), indent=1) + "\n")
 
 
-def _owner(data: Any) -> Owner:
+def _owner(data: object) -> Owner:
     names = {field.name for field in fields(Owner)}
     if not isinstance(data, dict) or set(data) != names:
         raise TypeError(f"expected a mapping of {', '.join(sorted(names))}")

@@ -348,14 +348,14 @@ def fresh(path: Path) -> Path:
     return path
 
 
-def settle(values: Mapping[str, Any], assignments: list[str]) -> dict[str, Any]:
+def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
     """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
 
     values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
     """
     from ...documents import load_yaml
 
-    result = copy.deepcopy(dict(values))
+    result: dict[str, Any] = copy.deepcopy(dict(values))
     for text in assignments:
         path, equals, value = text.partition("=")
         *parents, last = path.strip().split(".")

@@ -24,7 +24,7 @@ Option = tuple[tuple[str, ...], dict[str, Any]]
 Tree = dict[str, Any]
 
 
-def option(*names: str, **settings: Any) -> Option:
+def option(*names: str, **settings: object) -> Option:
     return names, settings
 
 
