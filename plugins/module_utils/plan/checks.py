@@ -25,6 +25,7 @@ Check = Callable[[Profile, str], Iterable[Finding]]
 """Yields what is wrong with a complete profile, for a cluster with that name."""
 
 _BRIDGE_LENGTH = 15
+_NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
 _OWN_IMAGE = ("redfish", "minimal", "cdrom")
@@ -51,7 +52,7 @@ def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: I
 
 
 class _Watched(Mapping[str, Any]):
-    """A mapping that records which of its fields were read; all of them if it is iterated."""
+    """A mapping that records which of its fields were read, and, as the field `_NAMES`, that its names were."""
 
     def __init__(self, data: Mapping[str, object], path: Path, read: set[Path]) -> None:
         self._data, self._path, self._read = data, path, read
@@ -65,17 +66,17 @@ class _Watched(Mapping[str, Any]):
         return self._data[key]
 
     def __iter__(self) -> Iterator[str]:
-        self._read.add(self._path)
+        self._read.add((*self._path, _NAMES))
         return iter(self._data)
 
     def __len__(self) -> int:
         return len(self._data)
 
 
-def _related(one: Path, other: Path) -> bool:
-    """Return whether one of two fields is the other, or part of it."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+def _related(read: Path, other: Path) -> bool:
+    """Return whether what was read changes with another field: it is that field, part of it, has it, or is its list of names."""
+    shorter = min(len(read), len(other))
+    return read[:shorter] == other[:shorter] or (read[-1] == _NAMES and read[:-1] == other[:-1])
 
 
 def _check_cluster(profile: Profile, cluster: str) -> Iterator[Finding]:
