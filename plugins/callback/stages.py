@@ -207,7 +207,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
         if result.task_fields.get("ignore_unreachable"):
             self._unfollow()
-            self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+            self._line("ignored", result, C.COLOR_WARN, f": {redact(str(result.result.get('msg', '')))}")
             self._note(str(result.result.get("msg")), result, ignored=True, unreachable=True)
         else:
             self._fail("lost", result, unreachable=True)
@@ -215,12 +215,13 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         if ignore_errors:
             self._unfollow()
-            self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+            self._line("ignored", result, C.COLOR_WARN, f": {redact(str(result.result.get('msg', '')))}")
         else:
             self._fail("FAILED", result)
 
     def v2_runner_item_on_failed(self, result: CallbackTaskResult) -> None:
-        self._show(f"  item {self._get_item_label(result.result)}: {result.result.get('msg', '')}", C.COLOR_ERROR)
+        text = f"{self._get_item_label(result.result)}: {result.result.get('msg', '')}"
+        self._show(f"  item {redact(text)}", C.COLOR_ERROR)
 
     def v2_runner_retry(self, result: CallbackTaskResult) -> None:
         data = result.result
@@ -275,5 +276,11 @@ class CallbackModule(CallbackBase):
             return
         self._ignored = ignored
         path.parent.mkdir(parents=True, exist_ok=True)
-        note = {"stage": self._stage, "task": self._task, "host": result.host.get_name(), "message": message, **more}
+        note = {
+            "stage": self._stage,
+            "task": self._task,
+            "host": result.host.get_name(),
+            "message": redact(message),
+            **more,
+        }
         path.write_text(json.dumps(note) + "\n", encoding="utf-8")
