@@ -36,7 +36,7 @@ LAYERS = (
     ("boot",),
     ("sandbox",),
     ("report",),
-    ("ci",),
+    ("ci", "reload"),
     ("snapshot",),
     ("_ansible",),
     ("plugins/callback", "plugins/connection", "plugins/modules"),
