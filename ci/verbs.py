@@ -27,9 +27,11 @@ from typing import Any
 import jsonschema
 import pexpect
 import yaml
+from ansible_collections.agentlab.ocp.payload.images import code
+from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT, run_dir
-from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Exit
 
 NODE = "master-0"
 LIMIT = 300
@@ -314,6 +316,22 @@ def _snapshot(verbs: Verbs) -> None:
     verbs.call("snapshot", "delete", "verbs")
 
 
+def _reload(verbs: Verbs) -> None:
+    """API and kubelet of another image, and back; the service does not run any more."""
+    tree = verbs.folder / "hyperkube"
+    for path, node in code.executables(COMPONENTS[Component.HYPERKUBE]).items():
+        assert isinstance(node.data, bytes)
+        (tree / path).parent.mkdir(parents=True)
+        (tree / path).write_bytes(node.data + b"# another one\n")
+        (tree / path).chmod(node.mode)
+    expect("reloaded in" in verbs.call("reload", "hyperkube", "--from", str(tree)), "reload --from")
+    expect(NODE in verbs.call("kubectl", "get", "nodes"), "the API after a reload")
+    expect("reloaded in" in verbs.call("reload", "hyperkube"), "reload")
+    expect("no change" in verbs.call("reload", "hyperkube"), "reload without a change")
+    refused = verbs.call("reload", "agent-installer-api-server", status=Exit.FAILED)
+    expect("runs nowhere in cluster" in refused, refused)
+
+
 def _serve(verbs: Verbs) -> None:
     with verbs.running("serve", "assisted-service", "--listen", "127.0.0.1:0", "--data", "service") as process:
         expect(process.stdout and re.search(r"listens on http://127", process.stdout.readline()), "serve")
@@ -361,6 +379,7 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "ci": partial(_help, "ci"),
     "open": _open,
     "snapshot": _snapshot,
+    "reload": _reload,
     "reproduce": _reproduce,
     "import": _import,
     "export": _import,

@@ -20,7 +20,13 @@ FILES = tuple(
     for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
 )
 # Code that runs on the controller only.
-LEFT_OUT = ("payload/machine_os", "payload/images", "payload/build", "plugins/module_utils/cli")
+LEFT_OUT = (
+    "payload/machine_os",
+    "payload/images",
+    "payload/build",
+    "plugins/module_utils/cli",
+    "plugins/module_utils/reload",
+)
 
 _PROGRAM = """\
 #!/usr/bin/python3 -s
@@ -49,16 +55,21 @@ def sources(root: Path = ROOT) -> list[Path]:
     return found
 
 
+def copied(work: Path, root: Path = ROOT) -> None:
+    """Copy the images' code to a directory, which is removed first, with its paths in the images."""
+    package = work / PREFIX / PACKAGE.replace(".", "/")
+    shutil.rmtree(work, ignore_errors=True)
+    for relative in sources(root):
+        checkout.copy(root / relative, package / relative)
+
+
 def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
     """The layer with the code of all components, byte-compiled by the images' Python.
 
     python_tree: the base layer, unpacked; work: directory for the copy, which is removed first and stays for
     `node_agent`.
     """
-    package = work / PREFIX / PACKAGE.replace(".", "/")
-    shutil.rmtree(work, ignore_errors=True)
-    for relative in sources(root):
-        checkout.copy(root / relative, package / relative)
+    copied(work, root)
     base.python(
         distro,
         python_tree,

@@ -37,7 +37,7 @@ LAYERS = (
     ("boot",),
     ("sandbox",),
     ("report",),
-    ("ci",),
+    ("ci", "reload"),
     ("snapshot",),
     ("_ansible",),
     ("plugins/callback", "plugins/connection", "plugins/modules"),

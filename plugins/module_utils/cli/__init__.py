@@ -61,6 +61,7 @@ LAB: dict[str, Verb] = {
     "snapshot": Verb(
         "save, restore or copy the whole lab: save, list, restore, copy, delete, export, import", "snapshot"
     ),
+    "reload": Verb("replace a component of the lab payload in a running lab, by your build or this checkout", "reload"),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }

@@ -29,6 +29,8 @@ INSIDE = "AGENTLAB_INSIDE"
 """Environment variable with the cluster in whose sandbox a verb runs."""
 _OWN = ("AGENTLAB_RUNS", "CLUSTER")
 """Variables that name the cluster of a verb."""
+_AS_ROOT = (*_OWN, "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOME")
+"""Variables that sudo would remove."""
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
@@ -219,3 +221,13 @@ def again_inside(cluster: Cluster, argv: Sequence[str], *, root: bool = False) -
     kept = [f"{name}={os.environ[name]}" for name in _OWN if name in os.environ]
     command = [*prefix, "env", f"{INSIDE}={cluster.name}", *kept, sys.executable, "-m", __package__ or "", *argv]
     raise SystemExit(become(command))
+
+
+def again_as_root(argv: Sequence[str]) -> None:
+    """Run this verb again as root and exit with its status, unless this process is root's. sudo names the user who requests it.
+
+    argv: the verb with its arguments.
+    """
+    if os.geteuid():
+        kept = [f"{name}={os.environ[name]}" for name in _AS_ROOT if name in os.environ]
+        raise SystemExit(become(["sudo", "env", *kept, sys.executable, "-m", __package__ or "", *argv]))

@@ -141,8 +141,7 @@ def check(name: str, source: str) -> Kind:
 
     It reads what is on this host: files, layouts and stores. A pullspec is not looked up.
     """
-    if name not in COMPONENTS:
-        raise OverrideError(_unknown(name))
+    check_name(name)
     what = kind(source)
     if what is Kind.FAILS and name not in ENTRY_POINTS:
         raise OverrideError("has no programs, so it cannot fail")
@@ -153,6 +152,12 @@ def check(name: str, source: str) -> Kind:
     elif what is Kind.STORE:
         _check_architecture(load_json(stored_config(source), name=source))
     return what
+
+
+def check_name(name: str) -> None:
+    """Raise `OverrideError` with what is right, unless the release has the component `name`."""
+    if name not in COMPONENTS:
+        raise OverrideError(_unknown(name))
 
 
 def contents(name: str, source: str) -> dict[str, Path]:
