@@ -23,11 +23,11 @@ COROSYNC = "/etc/corosync"
 CIB = "/etc/kubernetes/cib.xml"
 #: In /etc/kubernetes. Exists once both nodes have been online together: from then on, a node alone needs Pacemaker's consent.
 FORMED = "two-nodes"
-#: In the run directory: what Pacemaker knows of the other node, a word of `STATES`, written every second.
+#: In the run directory: what Pacemaker knows of the other node, a word of `STATES`, written every few seconds.
 PEER = "peer"
 ONLINE, OFFLINE, UNKNOWN = STATES = ("online", "offline", "unknown")
 #: Seconds after which the word in `PEER` counts no more.
-FRESH_SECONDS = 10.0
+FRESH_SECONDS = 20.0
 # Milliseconds without a token until a node counts as lost. Corosync's default of 3 s is too short for emulated machines.
 TOKEN_MS = 8000
 # Of a call of the fence agent, a Python program that takes seconds to start on an emulated machine that boots. Pacemaker's is 20 s.
@@ -136,7 +136,7 @@ def cib(name: str, fenced: Sequence[Device]) -> str:
         operations = ET.SubElement(primitive, "operations")
         ET.SubElement(operations, "op", id=f"{ident}-start-0s", name="start", interval="0s", timeout=AGENT_TIMEOUT)
         ET.SubElement(
-            operations, "op", id=f"{ident}-monitor-60s", name="monitor", interval="60s", timeout=AGENT_TIMEOUT
+            operations, "op", id=f"{ident}-monitor-120s", name="monitor", interval="120s", timeout=AGENT_TIMEOUT
         )
         ET.SubElement(
             constraints, "rsc_location", id=f"{ident}-elsewhere", rsc=ident, node=device.node, score="-INFINITY"
