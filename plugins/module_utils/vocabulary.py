@@ -98,6 +98,7 @@ class Component:
 
     API_SERVER = "agent-installer-api-server"
     CLI = "cli"
+    CLUSTER_ETCD_OPERATOR = "cluster-etcd-operator"
     CSR_APPROVER = "agent-installer-csr-approver"
     NODE_AGENT = "agent-installer-node-agent"
     ORCHESTRATOR = "agent-installer-orchestrator"
@@ -120,7 +121,7 @@ COMPONENTS = tuple(
     sorted(
         (
             Component.API_SERVER, Component.CLI, Component.CSR_APPROVER, Component.HYPERKUBE, Component.INSTALLER, Component.NODE_AGENT,
-            Component.ORCHESTRATOR,
+            Component.ORCHESTRATOR, Component.CLUSTER_ETCD_OPERATOR,
             Component.MACHINE_CONFIG_OPERATOR, Component.MACHINE_OS_IMAGES, *PLACEHOLDERS,
         )
     )

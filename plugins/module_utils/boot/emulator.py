@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import ssl
 import sys
@@ -151,6 +152,7 @@ def main(config: str) -> None:
     driver = emulator.libvirtdriver.LibvirtDriver
     emulator.libvirtdriver.LibvirtDriver = type("Driver", (BootOrderStays, driver), {})
     emulator.app.configure(config_file=config)
+    emulator.app.logger.setLevel(logging.INFO)  # which power state was asked for, such as ForceOff
     emulator.app.before_request(refuse_strangers)
     settings = emulator.app.config
     # It is next to this file, which is started without the paths of others.

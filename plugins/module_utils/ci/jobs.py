@@ -35,6 +35,7 @@ class Job(TypedDict):
     variables: dict[str, Any]
     again: bool
     verbs: bool
+    fencing: bool
     gather: bool
     expect: Expect | None
     idle_minutes: float
@@ -48,6 +49,7 @@ DEFAULTS: Job = {
     "variables": {},
     "again": False,
     "verbs": False,
+    "fencing": False,
     "gather": False,
     "expect": None,
     # One task may be silent for the whole wait, which has its own limits.

@@ -14,7 +14,8 @@ from ..addresses import socket_family
 from ..plan import faults
 from ..plan.machines import Node, in_network
 from ..plan.model import Plan
-from . import links
+from ..plan.topologies import TOPOLOGIES
+from . import fencing, links
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -69,6 +70,8 @@ def validate(
             checks.append(Check(title, False, str(error)))
     if plan and ask and links.asked(plan):
         checks += _links(plan, ask)
+    if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
+        checks += map(_planned, fencing.findings(plan, ask))
     return [*checks, *(_access(plan) if plan else ())]
 
 
@@ -82,8 +85,12 @@ def _links(plan: Plan, ask: links.Ask) -> Iterable[Check]:
             yield Check(f"network of {node['name']}", False, there.problem)
             continue
         for finding in links.findings(plan, node, there):
-            planned = "" if finding.ok else f"; planned: {finding.expected}"
-            yield Check(f"{finding.subject} of {node['name']}", finding.ok, f"{finding.found}{planned}")
+            yield _planned(finding._replace(subject=f"{finding.subject} of {node['name']}"))
+
+
+def _planned(finding: links.Finding) -> Check:
+    planned = "" if finding.ok else f"; planned: {finding.expected}"
+    return Check(finding.subject, finding.ok, f"{finding.found}{planned}")
 
 
 def _access(plan: Plan) -> list[Check]:

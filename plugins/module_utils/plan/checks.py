@@ -215,6 +215,9 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 "requires `addressing: dhcp`: an unplanned machine has no static address",
             )
+        if fault["kind"] == "fence_fails" and not TOPOLOGIES[profile["topology"]].fencing:
+            fencing = ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
+            yield (*path, "kind"), fault["kind"], f"requires a topology with fencing: {fencing}"
         if fault["kind"] == "arp_one_way" and profile["hypervisor"]["kind"] != "sandbox":
             yield (
                 (*path, "kind"),

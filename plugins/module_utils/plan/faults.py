@@ -26,6 +26,7 @@ FAILS = "fails"
 
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
+    Component.CLUSTER_ETCD_OPERATOR,
 )  # fmt: skip
 SERVICES = ("registry", "ntp", "bmc", "http")
 When = Annotated[str, OneOf((BOOT, *STAGES, *STATUSES))]
@@ -162,6 +163,13 @@ KINDS: dict[str, Kind] = {
         "validation hostname-unique",
         ("node", "of"),
         ("node", "of"),
+        in_plan=True,
+    ),
+    "fence_fails": Kind(
+        "the cluster has a wrong password of the node's BMC and cannot fence it",
+        "the API does not answer while the node is frozen",
+        ("node",),
+        ("node",),
         in_plan=True,
     ),
     "extra_host": Kind(

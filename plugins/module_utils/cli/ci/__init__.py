@@ -211,7 +211,8 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
         return
     for asked, run in (
         (runner.job["again"], runner.again),
-        (runner.job["verbs"], runner.verbs),
+        (runner.job["verbs"], lambda: runner.program("verbs")),
+        (runner.job["fencing"], lambda: runner.program("fencing")),
         (runner.job["gather"], lambda: runner.stage("gather")),
     ):
         if asked and not done[-1].error:

@@ -198,15 +198,15 @@ class Runner:
         error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
         return done._replace(name="again", error=error)
 
-    def verbs(self) -> Stage:
-        """Drive every verb on the installed cluster.
+    def program(self, name: str) -> Stage:
+        """Run `ci/<name>.py` on the installed cluster: `verbs` or `fencing`.
 
-        ci/verbs.py is given `VERBS_LIMIT` seconds; its output is `verbs.log` in the artifacts. The error has the lines
-        that are not `ok`.
+        It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
+        `ok`.
         """
-        start, path, status = time.monotonic(), self.artifacts.folder / "verbs.log", 1
+        start, path, status = time.monotonic(), self.artifacts.folder / f"{name}.log", 1
         with path.open("w", encoding="utf-8") as log:
-            command = [sys.executable, str(ROOT / "ci/verbs.py"), self.cluster]
+            command = [sys.executable, str(ROOT / f"ci/{name}.py"), self.cluster]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Its status decides: what a library prints besides is not a failure.
                 status = subprocess.run(
@@ -215,7 +215,7 @@ class Runner:
         text = redact(path.read_text(errors="replace"), of_run(self.run_dir))
         path.write_text(text)
         failed = [line for line in text.splitlines() if not line.startswith("ok  ")] if status else []
-        return Stage("verbs", time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
+        return Stage(name, time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
 
     def ended(self, done: Stage) -> outcome.Class:
         """The class of the installation after its last stage.
