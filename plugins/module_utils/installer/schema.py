@@ -1,8 +1,9 @@
 """Strict decoding of YAML and JSON into the shapes that Go structs give them.
 
-A shape is data: `STR`, `INT`, `BOOL`, `RAW`, `[shape]` for a list, `Map(shape)`, or `Struct(name, {field: shape})`. Keys are
-matched without regard to case, as Go's encoding/json does, and come out spelled as in the shape and in its order. Numbers and
-booleans are taken where a string is asked for, as sigs.k8s.io/yaml does: `password: 123456` is a password.
+A shape is data: `STR`, `BOOL`, one of `INTEGERS`, `RAW`, `[shape]` for a list, `Map(shape)`, or
+`Struct(name, {field: shape})`. Keys are matched without regard to case, as Go's encoding/json does, and come out spelled as
+in the shape and in its order. Numbers and booleans are taken where a string is asked for, as sigs.k8s.io/yaml does:
+`password: 123456` is a password.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from .errors import InstallerError
 from .gojson import dumps, kind
 from .yamlio import load
 
-STR, INT, BOOL, RAW = "string", "int64", "bool", "raw"
+STR, BOOL, RAW = "string", "bool", "raw"
+INT, INT32, INT64, UINT32 = "int", "int32", "int64", "uint32"
+INTEGERS = {
+    INT: range(-(2**63), 2**63),
+    INT32: range(-(2**31), 2**31),
+    INT64: range(-(2**63), 2**63),
+    UINT32: range(2**32),
+}
+"""The range of each integer type of Go; `int` as on 64-bit machines."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +114,7 @@ def _zero(shape: Shape) -> Any:
         return []
     if isinstance(shape, Struct | Map):
         return {}
-    return {STR: "", INT: 0, BOOL: False}.get(shape)
-
-
-_GO = {STR: str, INT: int, BOOL: bool}
+    return {STR: "", BOOL: False, **dict.fromkeys(INTEGERS, 0)}.get(shape)
 
 
 def _scalar(value: object, shape: str) -> Any:
@@ -119,9 +125,16 @@ def _scalar(value: object, shape: str) -> Any:
         return str(value)
     if shape == STR and isinstance(value, float):
         return _float(value)
-    if shape == INT and isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+    if shape in INTEGERS and isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(value)
     return value
+
+
+def _fits(value: Any, shape: str) -> bool:
+    """Whether a scalar is a value of the type `shape`."""
+    if isinstance(value, bool) or shape == BOOL:
+        return isinstance(value, bool) and shape == BOOL
+    return isinstance(value, str) if shape == STR else isinstance(value, int) and value in INTEGERS[shape]
 
 
 def _float(value: float) -> str:
@@ -151,9 +164,8 @@ def _decode(
     if shape is RAW:
         return value
     if isinstance(shape, str):
-        wanted = _GO[shape]
         value = _scalar(value, shape)
-        if isinstance(value, wanted) and (shape == BOOL or not isinstance(value, bool)):
+        if _fits(value, shape):
             return value
     elif isinstance(shape, list):
         if isinstance(value, list):
@@ -183,7 +195,7 @@ def _decode(
     into = f"Go struct field {'.'.join(owner)} of type {_type(shape)}"
     if not path:
         into = f"Go value of type {_type(shape)}"
-    literal = f" {dumps(value)}" if shape == INT and kind(value) == "number" else ""
+    literal = f" {dumps(value)}" if isinstance(shape, str) and shape in INTEGERS and kind(value) == "number" else ""
     errors.append(f"json: cannot unmarshal {kind(value)}{literal} into {into}" + _where(path, position))
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .schema import BOOL, INT, RAW, STR, Map, Shape, Struct
+from .schema import BOOL, INT, INT32, INT64, RAW, STR, UINT32, Map, Shape, Struct
 
 OBJECT_META = Struct(
     "ObjectMeta",
@@ -13,10 +13,10 @@ OBJECT_META = Struct(
         "selfLink": STR,
         "uid": STR,
         "resourceVersion": STR,
-        "generation": INT,
+        "generation": INT64,
         "creationTimestamp": RAW,
         "deletionTimestamp": RAW,
-        "deletionGracePeriodSeconds": INT,
+        "deletionGracePeriodSeconds": INT64,
         "labels": Map(STR),
         "annotations": Map(STR),
         "ownerReferences": RAW,
@@ -93,7 +93,7 @@ _POOL = Struct(
     "MachinePool",
     {
         "name": STR,
-        "replicas": INT,
+        "replicas": INT64,
         "platform": RAW,
         "hyperthreading": STR,
         "architecture": STR,
@@ -174,7 +174,7 @@ _VSPHERE = Struct(
         "vcenters": [
             Struct(
                 "VCenter",
-                {"server": STR, "port": INT, "user": STR, "password": STR, "datacenters": [STR]},
+                {"server": STR, "port": INT32, "user": STR, "password": STR, "datacenters": [STR]},
                 "vsphere",
             )
         ],
@@ -215,7 +215,7 @@ _VSPHERE = Struct(
     },
     "vsphere",
 )
-_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT}, "nutanix")
+_ENDPOINT = Struct("PrismEndpoint", {"address": STR, "port": INT32}, "nutanix")
 _NUTANIX = Struct(
     "Platform",
     {
@@ -252,10 +252,10 @@ INSTALL_CONFIG = Struct(
                 "networkType": STR,
                 "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
                 "clusterNetwork": [
-                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT, "hostSubnetLength": INT})
+                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32, "hostSubnetLength": INT32})
                 ],
                 "serviceNetwork": [STR],
-                "clusterNetworkMTU": INT,
+                "clusterNetworkMTU": UINT32,
                 "ovnKubernetesConfig": Struct(
                     "OVNKubernetesConfig", {"ipv4": Struct("IPv4OVNKubernetesConfig", {"internalJoinSubnet": STR})}
                 ),
@@ -263,7 +263,7 @@ INSTALL_CONFIG = Struct(
                 "type": STR,
                 "serviceCIDR": STR,
                 "clusterNetworks": [
-                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT, "hostSubnetLength": INT})
+                    Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32, "hostSubnetLength": INT32})
                 ],
             },
         ),

@@ -88,9 +88,9 @@ def test_failed_fencing_is_read() -> None:
 def test_the_fault_gives_a_wrong_password_and_is_expected() -> None:
     faults = [{"kind": "fence_fails", "node": "master-1"}]
     made = plan(faults=faults)
-    credentials = configs.install_config(made, pull_secret={}, ssh_key="", trust_bundle="")["controlPlane"][
-        "fencing"
-    ]["credentials"]
+    credentials = configs.install_config(made, pull_secret={}, ssh_key="", trust_bundle="")["controlPlane"]["fencing"][
+        "credentials"
+    ]
     right = {node["name"]: node["bmc"]["password"] for node in made["nodes"]}
     assert [entry["password"] == right[entry["hostname"]] for entry in credentials] == [True, False]
     assert not any(finding.ok for finding in found(REPORT, faults=faults)), "it can be fenced although it should not"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import exit_code
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.schema import INT, STR, Map, Struct, decode_file
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.schema import INT64, STR, Map, Struct, decode_file
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import dump
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINS7en3jGSyO+WKV4SMs5aLrrhBVWqFUbW0rMrtFbhGz"
@@ -100,7 +100,7 @@ REFUSED = {
     "transit": (networking(machineNetwork=[{"cidr": "100.88.0.0/24"}]), 'networking.machineNetwork[0]: Invalid value: "100.88.0.0/24": must not overlap with OVNKubernetes default transit subnet 100.88.0.0/16'),  # noqa: E501
     "join v6": (networking(machineNetwork=[{"cidr": "fd98::/64"}]), "default internal subnet fd98::/64: please run 'openshift-install explain installconfig.networking.ovnKubernetesConfig.ipv6' for further documentation"),  # noqa: E501
     "join size": (networking(ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "101.64.0.0/23"}}), "ipv4InternalJoinSubnet is not large enough for the maximum number of nodes which can be supported by ClusterNetwork"),  # noqa: E501
-    "join size for a prefix beyond addresses": (networking(clusterNetwork=[{"cidr": "10.128.0.0/14", "hostPrefix": 2**31}], ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "101.64.0.0/16"}}), "ipv4InternalJoinSubnet is not large enough"),  # noqa: E501
+    "join size for a prefix beyond addresses": (networking(clusterNetwork=[{"cidr": "10.128.0.0/14", "hostPrefix": 2**31 - 1}], ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "101.64.0.0/16"}}), "ipv4InternalJoinSubnet is not large enough"),  # noqa: E501
     "join overlap": (networking(ovnKubernetesConfig={"ipv4": {"internalJoinSubnet": "192.168.0.0/16"}}), "must not overlap with machineNetwork 192.168.111.0/24"),  # noqa: E501
     "mtu": (networking(clusterNetworkMTU=1400), "cluster network MTU is allowed only in AWS deployments"),
     # platform
@@ -370,13 +370,13 @@ def test_scalars_are_taken_for_strings(text: str, expected: str) -> None:
 
 
 def test_whole_floats_are_integers() -> None:
-    assert decode_file("replicas: 3.0", "x.yaml", Struct("Pool", {"replicas": INT})) == {"replicas": 3}
+    assert decode_file("replicas: 3.0", "x.yaml", Struct("Pool", {"replicas": INT64})) == {"replicas": 3}
     for text in ("3.5", '"3"', "true"):
         with pytest.raises(
             InstallerError,
             match=r"cannot unmarshal (number 3\.5|string|bool) into Go struct field Pool.replicas of type int64",
         ):
-            decode_file(f"replicas: {text}", "x.yaml", Struct("Pool", {"replicas": INT}))
+            decode_file(f"replicas: {text}", "x.yaml", Struct("Pool", {"replicas": INT64}))
 
 
 @pytest.mark.parametrize(
@@ -393,6 +393,26 @@ def test_whole_floats_are_integers() -> None:
         (
             {"controlPlane": {"replicas": 10**30}},
             "number 1e+30 into Go struct field MachinePool.controlPlane.replicas of type int64",
+        ),
+        (
+            {"controlPlane": {"replicas": 2**63}},
+            "number 9223372036854775808 into Go struct field MachinePool.controlPlane.replicas of type int64",
+        ),
+        (
+            {"controlPlane": {"replicas": 1e20}},
+            "number 100000000000000000000 into Go struct field MachinePool.controlPlane.replicas of type int64",
+        ),
+        (
+            {"networking": {"clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 2**31}]}},
+            "number 2147483648 into Go struct field ClusterNetworkEntry.networking.clusterNetwork.hostPrefix of type int32",
+        ),
+        (
+            {"networking": {"clusterNetworkMTU": -1}},
+            "number -1 into Go struct field Networking.networking.clusterNetworkMTU of type uint32",
+        ),
+        (
+            {"platform": {"vsphere": {"vcenters": [{"port": 2**32 + 443}]}}},
+            "number 4294967739 into Go struct field VCenter.platform.vsphere.vcenters.port of type int32",
         ),
         ({"networking": []}, "array into Go struct field InstallConfig.networking of type types.Networking"),
         (

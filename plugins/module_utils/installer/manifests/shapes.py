@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schema import BOOL, INT, RAW, STR, Map, Struct
+from ..schema import BOOL, INT, INT32, RAW, STR, Map, Struct
 from ..shapes import EXTERNAL, INTERFACE, PROXY, TYPE_META
 
 REFERENCE = Struct("LocalObjectReference", {"name": STR}, "v1")
@@ -25,7 +25,7 @@ AGENT_CLUSTER_INSTALL = Struct(
                     "Networking",
                     {
                         "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
-                        "clusterNetwork": [Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT})],
+                        "clusterNetwork": [Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32})],
                         "serviceNetwork": [STR],
                         "networkType": STR,
                         "userManagedNetworking": BOOL,
@@ -83,7 +83,7 @@ CLUSTER_DEPLOYMENT = Struct(
                 "clusterPoolRef": RAW,
                 "hibernateAfter": RAW,
                 "powerState": STR,
-                "installAttemptsLimit": INT,
+                "installAttemptsLimit": INT32,
                 "boundServiceAccountSigningKeySecretRef": RAW,
             },
             "v1",
