@@ -83,7 +83,7 @@ def start() -> list[subprocess.Popen[bytes]]:
 
 
 def watch(daemons: list[subprocess.Popen[bytes]], own: str) -> None:
-    """Write the other node's state again and again. Raises Ended."""
+    """Write the other node's state repeatedly. Raises Ended."""
     said, formed = "", CONFIG / fencing.FORMED
     while True:
         for command, daemon in zip(DAEMONS, daemons, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+from ..documents import load_json
 from ..errors import LabError
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
@@ -158,7 +158,7 @@ def _attempt(lab: Lab, node: Node, place: Place, component: str, image: str) -> 
             [*lab.prefix, *words], stdin=program, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
         ) as process:
             for line in process.stdout or ():
-                said = json.loads(line)
+                said = load_json(line, name=node["name"])
                 before = said.get("before", before)
                 if "step" in said:
                     lab.report(f"{node['name']}: {said['step']}")

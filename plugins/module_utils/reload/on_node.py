@@ -349,7 +349,8 @@ def replace(place: Place, image: str) -> int:
 
 def note(**fields: str) -> None:
     """Report to the caller."""
-    print(json.dumps(fields), flush=True)
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
 
 
 def main(argv: Sequence[str]) -> int:
@@ -358,9 +359,10 @@ def main(argv: Sequence[str]) -> int:
     try:
         return replace(PLACES[name](component), image)
     except (Failed, OSError, ValueError, KeyError) as error:
-        print(f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error, file=sys.stderr)
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else f"{error}"
+        sys.stderr.write(f"{reason}\n")
         return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main(sys.argv[1:]))
