@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ..boot.modes import MODES
 from ..errors import AgentlabError
-from ..libvirt import network, storage
+from ..libvirt import storage
 from ..libvirt.connection import connect
 from ..plan import names, rundir, secrets
 from ..plan.model import Plan
-from ..sandbox import services, uplink
+from ..sandbox import networks as lab_networks
+from ..sandbox import services
 from ..state import owner
 
 
@@ -26,20 +26,8 @@ def networks(plan: Plan, found: owner.Owner) -> None:
     found: the owner, whose mark the networks and the pool get. Raises `LabError` as `network.apply` and `storage.pool`.
     """
     hypervisor = plan["hypervisor"]
-    boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
-    forwarders = uplink.forwarders(Path(hypervisor["state_dir"]))
-    wanted = [
-        network.render(
-            entry,
-            found,
-            private=True,
-            forwarders=forwarders,
-            boot_file=boot_file if entry["purpose"] == "machine" else None,
-        )
-        for entry in plan["networks"]
-    ]
     with connect() as connection:
-        network.apply(connection, wanted)
+        lab_networks.ensure(connection, plan, found)
         storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], found.mark)
 
 
